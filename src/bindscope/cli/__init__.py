@@ -1,0 +1,1 @@
+"""How people meet it: the bindscope command, one module per subcommand."""

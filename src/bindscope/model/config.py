@@ -1,0 +1,102 @@
+"""The shape of a transformer, as data. No torch here, so that listing presets stays instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bindscope.errors import BindscopeError
+
+
+@dataclass(frozen=True)
+class InitConfig:
+    """How weights start.
+
+    ``gpt2``: N(0, std²) everywhere, residual outputs scaled by 1/√(2·n_layers) when ``scale_residual``.
+    ``fan_in``: linear weights N(0, gain²/fan_in), embeddings N(0, embedding_std²).
+    The three other parts are added on top of either and are off at 0.
+    """
+
+    scheme: Literal["gpt2", "fan_in"] = "gpt2"
+    std: float = 0.02
+    scale_residual: bool = False
+    gain: float = 1.0
+    embedding_std: float = 1.0
+    mimetic_vo: float = 0.0  # W_O = mimetic_vo · W_Vᵀ per head
+    mimetic_qk: float = 0.0  # W_Q = W_K = N(0, mimetic_qk²/d_model), in the layers without offset-biased attention
+    offset_bias: float = 0.0  # c: head h of an offset layer starts by preferring the token h places back
+    offset_layers: int = 1
+    orthogonal: bool = False  # the mimetic matrices are drawn orthonormal instead of Gaussian
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """One transformer. Defaults describe a small pre-LayerNorm RoPE GPT."""
+
+    d_vocab: int
+    n_positions: int
+    d_out: int | None = None  # None: as many outputs as tokens
+    n_layers: int = 4
+    n_heads: int = 4
+    d_model: int = 64
+    d_head: int = 16
+    d_mlp: int = 256
+    causal: bool = True
+    positions: Literal["rope", "learned", "normal", "none"] = "rope"  # normal: fixed N(0, 1/d_model), never trained
+    rope_base: float = 10000.0
+    rope_fraction: float = 1.0  # share of each head's dimensions that rotate (GPT-NeoX's rotary_pct)
+    norm: Literal["layer", "none"] = "layer"
+    bias: bool = True  # biases of the linear maps; LayerNorm always has its own
+    activation: Literal["gelu", "gelu_tanh", "relu", "cos"] = "gelu"
+    mlp_layers: tuple[int, ...] | None = None  # the layers that have an MLP; None: all
+    dropout: float = 0.0
+    tied: bool = False
+    identity_qk: bool = False  # attention scores += gain · a_h · x xᵀ/√d_model
+    identity_vo: bool = False  # head output += gain · b_h · A_h x
+    identity_gain: float = 1.0
+    init: InitConfig = field(default_factory=InitConfig)
+
+    def __post_init__(self) -> None:
+        sizes = ("d_vocab", "n_positions", "n_layers", "n_heads", "d_model", "d_head", "d_mlp")
+        for name in sizes:
+            if getattr(self, name) < 1:
+                raise BindscopeError(f"model.{name}: must be at least 1, got {getattr(self, name)}.")
+        if not 0 <= self.dropout < 1:
+            raise BindscopeError(f"model.dropout: must lie in [0, 1), got {self.dropout}.")
+        if self.tied and self.outputs != self.d_vocab:
+            raise BindscopeError("model.tied: tied embeddings need d_out equal to d_vocab.")
+        if self.positions == "rope" and (self.rope_dims < 2 or self.rope_dims % 2):
+            raise BindscopeError(
+                f"model.rope_fraction: {self.rope_dims} rotating dimensions of {self.d_head}; need an even number ≥ 2."
+            )
+        if self.mlp_layers is not None and any(not 0 <= layer < self.n_layers for layer in self.mlp_layers):
+            raise BindscopeError(f"model.mlp_layers: {self.mlp_layers} names a layer outside 0..{self.n_layers - 1}.")
+        if self.init.offset_bias and not (self.bias and self.positions == "rope"):
+            raise BindscopeError(
+                "model.init.offset_bias: offset-biased attention needs bias = true and rope positions."
+            )
+
+    @property
+    def outputs(self) -> int:
+        return self.d_vocab if self.d_out is None else self.d_out
+
+    @property
+    def rope_dims(self) -> int:
+        return int(self.d_head * self.rope_fraction)
+
+    @property
+    def layers_with_mlp(self) -> tuple[int, ...]:
+        return tuple(range(self.n_layers)) if self.mlp_layers is None else self.mlp_layers
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained parameters, counted from the shape alone."""
+        d, inner, bias = self.d_model, self.n_heads * self.d_head, int(self.bias)
+        norm = 2 * d if self.norm == "layer" else 0
+        attention = 4 * d * inner + bias * (3 * inner + d) + norm
+        attention += self.n_heads * (int(self.identity_qk) + int(self.identity_vo))
+        mlp = 2 * d * self.d_mlp + bias * (self.d_mlp + d) + norm
+        embeddings = self.d_vocab * d + (0 if self.tied else d * self.outputs)
+        if self.positions == "learned":
+            embeddings += self.n_positions * d
+        return self.n_layers * attention + len(self.layers_with_mlp) * mlp + norm + embeddings

@@ -1,0 +1,1 @@
+"""What was claimed: one module per paper, with its presets."""

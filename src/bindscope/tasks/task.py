@@ -1,0 +1,110 @@
+"""The few ideas that every task family shares.
+
+A *task* is a frozen dataclass. It samples examples with a generator that is passed in, encodes them as tokens, knows
+the true answer by its reference interpreter, and maps the structure of an example to token positions and back.
+
+A *batch* is token rows with a *layout*: position ids and, where several queries share one program, the block that each
+column belongs to. Column i may see column j when j ≤ i and j lies in the shared prefix (block 0) or in i's own block,
+which makes every query block exactly a sequence of its own:
+
+    columns    a = 5 \\n  # a :  # b :
+    positions  0 1 2 3   4 5 6  4 5 6
+    blocks     0 0 0 0   1 1 1  2 2 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+from bindscope.tasks.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How the columns of a batch are read, the same for all its rows."""
+
+    position_ids: np.ndarray  # [position] int64
+    blocks: np.ndarray | None = None  # [position] int64: 0 = shared prefix, k ≥ 1 = query block k; None = one sequence
+
+    @property
+    def n_blocks(self) -> int:
+        return 1 if self.blocks is None else int(self.blocks.max())
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Examples ready for a model. ``labels`` describe each answer (its depth, its root line, …)."""
+
+    tokens: np.ndarray  # [batch, position] int64
+    layout: Layout
+    target_positions: np.ndarray  # [target] int64: the columns whose output is trained or read
+    targets: np.ndarray  # [batch, target] int64 output ids, or float32 for real labels
+    weights: np.ndarray | None = None  # [target] float32: how often each target counts; None = once
+    labels: Mapping[str, np.ndarray] = field(default_factory=dict)  # each [batch, target]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def take(self, rows: slice | np.ndarray) -> Batch:
+        """The same batch with only these rows."""
+        labels = {name: values[rows] for name, values in self.labels.items()}
+        return replace(self, tokens=self.tokens[rows], targets=self.targets[rows], labels=labels)
+
+    def shard(self, index: int, n_shards: int) -> Batch:
+        """The part of a global batch that process ``index`` of ``n_shards`` works on."""
+        return self.take(slice(index, None, n_shards))
+
+
+class Task(Protocol):
+    """What training, measures and studies ask of any family."""
+
+    family: ClassVar[str]
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def n_positions(self) -> int:
+        """One more than the largest position id any batch uses."""
+        ...
+
+    @property
+    def d_out(self) -> int:
+        """How many outputs the model needs."""
+        ...
+
+    @property
+    def target_kind(self) -> Literal["token", "real"]: ...
+
+    def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
+        """A training batch with answer-only targets."""
+        ...
+
+    def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
+        """Named held-out pools of one-answer examples."""
+        ...
+
+
+def supervise_every_token(batch: Batch) -> Batch:
+    """Next-token targets at every column, besides the answers.
+
+    With shared prefixes each prefix token counts once per query block, as it would in separate sequences.
+    """
+    layout = batch.layout
+    blocks = np.zeros_like(layout.position_ids) if layout.blocks is None else layout.blocks
+    follows = layout.position_ids[None, :] == layout.position_ids[:, None] + 1
+    reachable = (blocks[:, None] == blocks[None, :]) | (blocks[:, None] == 0)
+    here, after = np.nonzero(follows & reachable)
+    counts = np.where(blocks[after] == 0, layout.n_blocks, 1).astype(np.float32)
+    answer_weights = np.ones(len(batch.target_positions), np.float32) if batch.weights is None else batch.weights
+    return replace(
+        batch,
+        target_positions=np.concatenate([here, batch.target_positions]),
+        targets=np.concatenate([batch.tokens[:, after], batch.targets], axis=1),
+        weights=np.concatenate([counts, answer_weights]),
+        labels={},
+    )
