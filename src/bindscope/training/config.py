@@ -22,7 +22,11 @@ class OptimizerConfig:
     def __post_init__(self) -> None:
         for name in ("lr", "muon_lr"):
             _require(getattr(self, name) > 0, f"optimizer.{name}", "must be above 0", getattr(self, name))
-        for name, value in (("betas", min(self.betas)), ("betas", max(self.betas)), ("muon_momentum", self.muon_momentum)):
+        for name, value in (
+            ("betas", min(self.betas)),
+            ("betas", max(self.betas)),
+            ("muon_momentum", self.muon_momentum),
+        ):
             _require(0 <= value < 1, f"optimizer.{name}", "must lie in [0, 1)", value)
         _require(self.weight_decay >= 0, "optimizer.weight_decay", "must not be negative", self.weight_decay)
 

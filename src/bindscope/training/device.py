@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from bindscope.errors import BindscopeError, suggest_nearest
@@ -33,10 +36,15 @@ def select_device(name: str, local_rank: int = 0) -> torch.device:
     return torch.device("cuda", local_rank)
 
 
-def set_threads(n_threads: int | None) -> int:
-    """Use this many CPU threads, or leave torch's choice for None; returns the number in use."""
-    if n_threads is not None:
-        if n_threads < 1:
-            raise BindscopeError(f"threads: must be at least 1, got {n_threads}.")
-        torch.set_num_threads(n_threads)
-    return torch.get_num_threads()
+@contextmanager
+def use_threads(n_threads: int | None) -> Iterator[int]:
+    """Compute with this many CPU threads inside the block (None: as torch is set); yields the number in use."""
+    if n_threads is not None and n_threads < 1:
+        raise BindscopeError(f"threads: must be at least 1, got {n_threads}.")
+    before = torch.get_num_threads()
+    try:
+        if n_threads is not None:
+            torch.set_num_threads(n_threads)
+        yield torch.get_num_threads()
+    finally:
+        torch.set_num_threads(before)

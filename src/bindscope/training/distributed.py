@@ -88,7 +88,9 @@ def detect_processes(environment: Mapping[str, str] = os.environ) -> Processes:
     if "RANK" not in environment or "WORLD_SIZE" not in environment:
         return Processes()
     return Processes(
-        int(environment["RANK"]), int(environment.get("LOCAL_RANK", environment["RANK"])), int(environment["WORLD_SIZE"])
+        int(environment["RANK"]),
+        int(environment.get("LOCAL_RANK", environment["RANK"])),
+        int(environment["WORLD_SIZE"]),
     )
 
 

@@ -260,7 +260,9 @@ class _Watch:
 
 
 def _all_reached(evaluation: Mapping[str, Any], target: float) -> bool:
+    """``watched`` is a list of accuracies, or a mapping from names to them."""
     watched = evaluation.get("watched")
+    watched = list(watched.values()) if isinstance(watched, Mapping) else watched
     if not watched:
         raise BindscopeError("training.stop_at: the evaluation of this task watches no accuracy; set stop_at to none.")
     return all(value is not None and value >= target for value in watched)

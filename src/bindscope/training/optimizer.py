@@ -86,7 +86,9 @@ class Optimizer:
 
     def _load_member(self, member: torch.optim.Optimizer, by_name: Mapping[str, dict[str, Tensor]]) -> None:
         parameters = [parameter for group in member.param_groups for parameter in group["params"]]
-        values = {index: by_name[self._names[id(p)]] for index, p in enumerate(parameters) if self._names[id(p)] in by_name}
+        values = {
+            index: by_name[self._names[id(p)]] for index, p in enumerate(parameters) if self._names[id(p)] in by_name
+        }
         for index, tensors in values.items():
             for key, tensor in tensors.items():
                 if tensor.ndim and tensor.shape != parameters[index].shape:
