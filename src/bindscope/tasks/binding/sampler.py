@@ -62,7 +62,8 @@ def sample_questions(
 
     def accept(programs: Programs, rows: np.ndarray) -> np.ndarray:
         counts = _count_depths(programs, _askable(programs, depths, eligible))  # [program, depth]
-        return counts.any(1) if wanted is None else np.take_along_axis(counts > 0, wanted[rows], axis=1).all(1)
+        asked = counts if wanted is None else np.take_along_axis(counts, wanted[rows], axis=1)
+        return asked.max(1) > 0 if wanted is None else asked.min(1) > 0
 
     programs = sample_programs(rng, grammar, n_programs, n_lines)
     pending = np.flatnonzero(~accept(programs, np.arange(n_programs)))
@@ -102,23 +103,25 @@ def _draw_structure(
     weight_of_depth[grammar.max_depth - 1 :] = 0  # a chain of full depth is never extended
     columns = np.arange(n_programs)
     shape = (n_lines, n_programs)
-    weights, origin, depth = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    weights, shares = np.zeros(shape), np.zeros(shape)  # shares: weights summed over the lines up to each
+    origin, depth = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     root = np.repeat(np.arange(n_lines)[:, None], n_programs, axis=1)
     slot, live = root.copy(), np.ones(shape, bool)
     assigner = _Reassigner(rng, grammar, shape) if grammar.reassign else None
     for line in range(n_lines):
         if assigner:
             slot[line] = assigner.choose_slot(line, live, weights)
+            weights[:line].cumsum(0, out=shares[:line])
         if line:
-            cumulative = weights[:line].cumsum(0)
-            total = cumulative[-1]
-            chosen = (cumulative <= reference_draw[line] * total).sum(0)  # the first line whose share holds the draw
+            total = shares[line - 1]
+            chosen = (shares[:line] <= reference_draw[line] * total).sum(0)  # the first line whose share holds the draw
             constant = constant_draw[line] | (total == 0)
             origin[line] = np.where(constant, line, chosen)
         place = origin[line] * n_programs + columns
         depth[line] = depth.take(place) + 1  # a constant finds its own depth, still 0, and its own root
         root[line] = root.take(place)
         weights[line] = weight_of_depth.take(depth[line] - 1)
+        shares[line] = weights[line] + (shares[line - 1] if line else 0)
     return slot.T, origin.T, depth.T, root.T, live.T
 
 
@@ -167,9 +170,7 @@ def _count_depths(programs: Programs, askable: np.ndarray) -> np.ndarray:
     return np.bincount(place[askable], minlength=len(programs) * width).reshape(-1, width)
 
 
-def _query_weights(
-    programs: Programs, balance: Balance, wanted: np.ndarray | None, askable: np.ndarray
-) -> np.ndarray:
+def _query_weights(programs: Programs, balance: Balance, wanted: np.ndarray | None, askable: np.ndarray) -> np.ndarray:
     """How likely each line is to be asked about: [program, query or 1, line]."""
     if wanted is not None:
         return askable[:, None, :] & (programs.depth[:, None, :] == wanted[:, :, None])
