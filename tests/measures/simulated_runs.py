@@ -33,7 +33,9 @@ class SimulatedRun:
             {
                 "step": step,
                 "loss": None if step == 0 else 1.0,
-                "evaluation": self._evaluate(rng, step, batch, constants),
+                "examples": 64 * step,
+                "elapsed": 0.1 * step,
+                **self._evaluate(rng, step, batch, constants),
             }
             for step in range(0, self.last_step + 1, self.every)
         ]
@@ -74,6 +76,7 @@ def sample_programs(
     wanted = rng.integers(1, max_depth + 1, n)
     queried = (rng.random((n, n_lines)) - 10 * (depth == wanted[:, None])).argmin(1)
     last = n_lines - 1 - (constants[:, ::-1] >= 0).argmax(1)
+    latest = np.maximum.accumulate(np.where(constants >= 0, np.arange(n_lines), 0), axis=1)  # [program, line]
     labels = {
         "depth": depth[rows, queried],
         "root_line": root[rows, queried] + 1,
@@ -82,6 +85,7 @@ def sample_programs(
         "rule_line_2": constants[:, 1],
         "rule_first_constant": constants[:, 0],
         "rule_most_recent": constants[rows, last],
+        "rule_positional": constants[rows, latest[rows, queried]],
     }
     batch = Batch(
         tokens=np.zeros((n, 1), dtype=np.int64),

@@ -49,7 +49,7 @@ def read_answers(model: Transformer, batch: Batch, tokens_at_once: int = TOKENS_
     """The model's outputs at each example's (first) answer, ``[batch, output]`` float32, a bounded part at a time."""
     n_rows = max(1, tokens_at_once // batch.tokens.shape[1])
     device = next(model.parameters()).device
-    at = batch.target_positions[:1]  # [1]
+    at = torch.from_numpy(batch.target_positions[:1]).to(device)  # [1]
     parts = []
     with _evaluating(model), torch.no_grad():
         for start in range(0, len(batch), n_rows):

@@ -34,13 +34,14 @@ class PhaseCriterion:
     """
 
     above_chance: float = 0.05  # random: accuracy (lower end of its 95 % interval) is at most chance + this
-    rule_share: float = 0.5  # heuristic: at least this share of misleading programs is answered from line 1 or 2 …
-    chain_share: float = 0.9  # systematic: at least this share of misleading programs is answered by the chain
+    rule_share: float = 0.5  # heuristic: at least this share of misleading programs is answered from line 1 or 2
+    chain_share: float = 0.9  # systematic: at least this share of misleading programs is answered by the chain …
+    depth_share: float = 0.9  # … and at every depth at least this share of all programs is answered rightly
     persist: int = 2  # a phase the run enters holds at this many evaluations running (the one it starts in need not)
     consistency: float = 0.8  # … and at this share of the evaluations from its first to its last
 
     def __post_init__(self) -> None:
-        for name in ("above_chance", "rule_share", "chain_share", "consistency"):
+        for name in ("above_chance", "rule_share", "chain_share", "depth_share", "consistency"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BindscopeError(f"phase criterion: {name} must lie in [0, 1], got {getattr(self, name)}.")
         if self.persist < 1:
@@ -58,8 +59,8 @@ class PhaseCriterion:
                 f"predictions are a constant of line 1 or 2, and more than follow the chain. {lasting}"
             ),
             "systematic": (
-                f"Where lines 1 and 2 mislead, at least {self.chain_share:.0%} of the predictions follow the chain. "
-                f"{lasting}"
+                f"Where lines 1 and 2 mislead, at least {self.chain_share:.0%} of the predictions follow the chain, and "
+                f"accuracy is at least {self.depth_share:.0%} at every depth. {lasting}"
             ),
         }
 
@@ -72,11 +73,12 @@ class PhaseCurves:
     accuracy: np.ndarray
     follows_chain: np.ndarray  # share of misleading programs answered by the chain
     follows_early_lines: np.ndarray  # share of misleading programs answered with a constant of line 1 or 2
+    worst_depth: np.ndarray  # accuracy at the depth where it is lowest
     chance: float  # accuracy of always giving the most frequent answer
     n_examples: int
 
     def __post_init__(self) -> None:
-        curves = (self.accuracy, self.follows_chain, self.follows_early_lines)
+        curves = (self.accuracy, self.follows_chain, self.follows_early_lines, self.worst_depth)
         if any(np.shape(curve) != np.shape(self.steps) for curve in curves):
             raise BindscopeError("phase curves: every curve needs one value per step.")
         if np.any(np.diff(self.steps) <= 0):
@@ -116,7 +118,8 @@ def read_evaluations(curves: PhaseCurves, criterion: PhaseCriterion | None = Non
     chain = np.nan_to_num(curves.follows_chain, nan=0.0)
     rule = np.nan_to_num(curves.follows_early_lines, nan=0.0)
     is_random = lowest <= curves.chance + criterion.above_chance
-    is_systematic = ~is_random & (chain >= criterion.chain_share)
+    every_depth = np.nan_to_num(curves.worst_depth, nan=0.0) >= criterion.depth_share
+    is_systematic = ~is_random & (chain >= criterion.chain_share) & every_depth
     is_heuristic = ~is_random & ~is_systematic & (rule >= criterion.rule_share) & (rule > chain)
     readings = np.select([~known, is_random, is_systematic, is_heuristic], [TRANSITION, *_READING_ORDER], TRANSITION)
     return readings
@@ -134,9 +137,17 @@ def curves_from_evaluations(steps: Sequence[int], evaluations: Sequence[Mapping[
         accuracy=np.array([pool["accuracy"] for pool in pools], dtype=float),
         follows_chain=np.array([pool["misleading"]["follows_chain"] for pool in pools], dtype=float),
         follows_early_lines=np.array([pool["misleading"]["follows_early_lines"] for pool in pools], dtype=float),
+        worst_depth=lowest_accuracy([pool["accuracy_by_depth"] for pool in pools]),
         chance=float(pools[0]["chance"]),
         n_examples=int(pools[0]["n"]),
     )
+
+
+def lowest_accuracy(accuracy_by_depth: Sequence[Sequence[float | None]] | np.ndarray) -> np.ndarray:
+    """The lowest accuracy over depths at each step, ``[step, depth]`` to ``[step]``; depths without examples are left out."""
+    values = np.asarray(accuracy_by_depth, dtype=float)
+    lowest = np.where(np.isnan(values), np.inf, values).min(axis=1)
+    return np.where(np.isfinite(lowest), lowest, np.nan)
 
 
 def find_transition(

@@ -46,6 +46,7 @@ POOL_NAMES: Mapping[str, str] = {
     "var2": "both in a new place",
 }
 N_SINGLE_SOURCES = 4  # lines drawn apart in the source panel; later ones are taken together
+WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
 MARK_POINTS_BELOW = 15  # curves with fewer evaluations show each as a dot
 RASTER_FROM = 3000  # cells of a heat map above which it is stored as an image
 
@@ -58,11 +59,12 @@ class Panel:
     title: str
     subtitle: str
     draw: Callable[[Axes], None]
+    shaded: bool = True  # the phases show through
 
 
 def draw_grid(dataset: xr.Dataset, phases: Sequence[Phase], scale: StepScale = "auto") -> Figure:
     """All panels of a run on one sheet, two beside each other."""
-    panels = trajectory_panels(dataset, phases)
+    panels = trajectory_panels(dataset)
     n_rows = (len(panels) + 1) // 2
     with figure_style():
         figure = Figure(figsize=(10.4, 0.4 + 3.25 * n_rows), layout="constrained")
@@ -77,7 +79,7 @@ def draw_separately(
 ) -> list[tuple[Panel, Figure]]:
     """Each panel as a small figure without its title, for a page that flows."""
     drawn = []
-    for panel in trajectory_panels(dataset, phases):
+    for panel in trajectory_panels(dataset):
         with figure_style():
             figure = Figure(figsize=(5.2, 3.0), layout="constrained")
             _draw_panel(figure.add_subplot(), panel, dataset, phases, scale, titled=False)
@@ -85,24 +87,24 @@ def draw_separately(
     return drawn
 
 
-def trajectory_panels(dataset: xr.Dataset, phases: Sequence[Phase]) -> list[Panel]:
+def trajectory_panels(dataset: xr.Dataset) -> list[Panel]:
     """What is worth seeing of a run, by its family."""
     family = dataset.attrs["family"]
     if family == "binding":
-        return _binding_panels(dataset, phases)
+        return _binding_panels(dataset)
     if family == "assign_add":
         return _sums_panels(dataset)
     return _templates_panels(dataset)
 
 
-def _binding_panels(dataset: xr.Dataset, phases: Sequence[Phase]) -> list[Panel]:
+def _binding_panels(dataset: xr.Dataset) -> list[Panel]:
     n, n_misleading = int(dataset.pool_n.sel(pool="test")), int(dataset.n_misleading)
     return [
         Panel(
             "accuracy",
             "Accuracy and phases",
             f"right answers on {n:,} held-out programs, 95 % interval",
-            lambda axes: _draw_accuracy(axes, dataset, phases),
+            lambda axes: _draw_accuracy(axes, dataset),
         ),
         Panel(
             "strategy",
@@ -121,12 +123,14 @@ def _binding_panels(dataset: xr.Dataset, phases: Sequence[Phase]) -> list[Panel]
             "By line of the answer",
             "right answers by the line that holds the constant",
             lambda axes: _draw_root_lines(axes, dataset),
+            shaded=False,
         ),
         Panel(
             "source",
             "Where predictions come from",
             "first line that assigns the predicted digit; narrow bar: the right answers",
             lambda axes: _draw_sources(axes, dataset),
+            shaded=False,
         ),
         Panel(
             "rules",
@@ -177,21 +181,24 @@ def _draw_panel(
 ) -> None:
     set_step_axis(axes, dataset.step.values, scale)
     panel.draw(axes)
-    if panel.name != "root-line" and panel.name != "source":
-        _shade_phases(axes, phases, labelled=panel.name == "accuracy")
+    if panel.shaded:
+        _shade_phases(axes, phases)
+    if panel.name == "accuracy":
+        _label_phases(axes, phases)
     if titled:
-        height = 1.16 if axes.get_legend() else 1.09
-        axes.text(0, height + 0.075, panel.title, transform=axes.transAxes, fontsize=11, fontweight="bold", color=INK)
-        axes.text(0, height, panel.subtitle, transform=axes.transAxes, fontsize=8, color=MUTED)
+        axes.text(0, 1.225, panel.title, transform=axes.transAxes, fontsize=11, fontweight="bold", color=INK)
+        axes.text(0, 1.15, panel.subtitle, transform=axes.transAxes, fontsize=8, color=MUTED)
 
 
-def _draw_accuracy(axes: Axes, dataset: xr.Dataset, phases: Sequence[Phase]) -> None:
+def _draw_accuracy(axes: Axes, dataset: xr.Dataset) -> None:
     for index, pool in enumerate(dataset.pool.values):
         _draw_curve(axes, dataset, pool, CATEGORIES[0] if pool == "test" else CATEGORIES[2], str(pool), index)
-    axes.axhline(float(dataset.pool_chance.sel(pool="test")), color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+    chance = float(dataset.pool_chance.sel(pool="test"))
+    axes.axhline(chance, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+    axes.text(0.99, chance + 0.015, "chance", transform=axes.get_yaxis_transform(), ha="right", fontsize=7.5, color=MUTED)
     _share_axis(axes)
     if dataset.sizes["pool"] > 1:
-        _legend_above(axes)
+        axes.legend(loc="lower right", bbox_to_anchor=(1, chance + 0.05))
 
 
 def _draw_strategy(axes: Axes, dataset: xr.Dataset) -> None:
@@ -365,26 +372,30 @@ def _legend_above(axes: Axes, n_columns: int | None = None, title: str | None = 
     )
 
 
-def _shade_phases(axes: Axes, phases: Sequence[Phase], labelled: bool) -> None:
+def _shade_phases(axes: Axes, phases: Sequence[Phase]) -> None:
     for phase in phases:
-        if phase.first_step == phase.last_step and not labelled:
-            continue
         axes.axvspan(phase.first_step, phase.last_step, color=PHASE_COLOURS[phase.name], alpha=0.13, linewidth=0)
-        if labelled:
-            _label_phase(axes, phase)
 
 
-def _label_phase(axes: Axes, phase: Phase) -> None:
-    """The phase's name and plateau above its band."""
-    ends = axes.transData.transform([(phase.first_step, 0), (phase.last_step, 0)])[:, 0]
-    centre = axes.transAxes.inverted().transform([(ends.mean(), 0)])[0, 0]
-    axes.text(
-        centre,
-        1.03,
-        f"{phase.name} {phase.accuracy:.0%}" if phase.accuracy < 0.995 else f"{phase.name} {phase.accuracy:.1%}",
-        transform=axes.transAxes,
-        ha="center",
-        fontsize=8,
-        color=PHASE_COLOURS[phase.name],
-        fontweight="bold",
-    )
+def _label_phases(axes: Axes, phases: Sequence[Phase]) -> None:
+    """Each phase's name and plateau above its band, moved aside where a band is narrower than its words."""
+    words = [f"{phase.name} {format_share(phase.accuracy)}" for phase in phases]
+    widths = np.array([WIDTH_OF_LETTER * len(word) for word in words])
+    ends = [axes.transData.transform([(p.first_step, 0), (p.last_step, 0)])[:, 0].mean() for p in phases]
+    centres = np.array([axes.transAxes.inverted().transform([(end, 0)])[0, 0] for end in ends])
+    left = centres - widths / 2
+    for index in range(len(phases)):  # from the left, none begins before the one before it ends
+        left[index] = max(left[index], left[index - 1] + widths[index - 1] if index else 0.0)
+    for index in reversed(range(len(phases))):  # from the right, none ends beyond the next one or the panel
+        limit = left[index + 1] if index + 1 < len(phases) else 1.0
+        left[index] = min(left[index], limit - widths[index])
+    for phase, word, place in zip(phases, words, left):
+        colour = PHASE_COLOURS[phase.name]
+        axes.text(place, 1.035, word, transform=axes.transAxes, fontsize=8, color=colour, fontweight="bold")
+
+
+def format_share(share: float) -> str:
+    """``0.567`` → ``57 %``, ``0.9991`` → ``99.9 %``: never rounded up to a perfection that is not there."""
+    if share < 0.99 or share == 1:
+        return f"{share:.0%}".replace("%", " %")
+    return f"{np.floor(share * 1000) / 10:.1f} %"

@@ -17,14 +17,22 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.phases import Phase, PhaseCriterion, PhaseCurves, detect_phases, find_transition
+from bindscope.measures.phases import (
+    Phase,
+    PhaseCriterion,
+    PhaseCurves,
+    detect_phases,
+    find_transition,
+    lowest_accuracy,
+)
 from bindscope.measures.statistics import wilson_interval
 from bindscope.studies.panels import draw_grid
 from bindscope.studies.style import StepScale
 
 Record = Mapping[str, Any]  # one line of a run's metrics
 CONFIDENCE = 0.95
-UNITS = {"loss": "nat", "real_loss": "squared error", "mean_rank": "rank"}
+RECORDED = {"loss": "training_loss", "examples": "training_examples", "elapsed": "seconds"}  # in a record → here
+UNITS = {"mean_rank": "rank", "training_examples": "example", "seconds": "s"}
 
 
 def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | None = None) -> xr.Dataset:
@@ -35,11 +43,11 @@ def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | No
     ``agreement`` (step, rule), ``prediction_source`` (step, source), ``follows_chain`` and ``follows_early_lines``.
     Assign-and-add adds ``half_accuracy`` (step, pool, half). ``config`` is kept as JSON in the attributes.
     """
-    evaluated = _latest_by_step(record for record in records if record.get("evaluation"))
+    evaluated = _latest_by_step(record for record in records if "watched" in record)
     if not evaluated:
         raise BindscopeError("the run holds no evaluation yet: train it for at least one evaluation first.")
-    evaluations = [record["evaluation"] for record in evaluated]
-    pools = [name for name in evaluations[0] if name != "watched"]
+    evaluations = [_pools_of(record) for record in evaluated]
+    pools = list(evaluations[0])
     family = _family_of(evaluations[0])
     variables = _pool_variables(evaluations, pools)
     coordinates: dict[str, Any] = {"step": np.array([int(record["step"]) for record in evaluated]), "pool": pools}
@@ -50,8 +58,9 @@ def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | No
     else:
         more, extra_coordinates = {}, {}
     dataset = xr.Dataset({**variables, **more}, {**coordinates, **extra_coordinates})
-    if all(record.get("loss") is not None for record in evaluated[1:]):
-        dataset["training_loss"] = ("step", np.array([record.get("loss") for record in evaluated], dtype=float))
+    for key, name in RECORDED.items():
+        if any(record.get(key) is not None for record in evaluated):
+            dataset[name] = ("step", np.array([record.get(key) for record in evaluated], dtype=float))
     dataset.attrs = {
         "title": "training trajectory",
         "family": family,
@@ -72,6 +81,7 @@ def phases_of(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> l
         accuracy=test.pool_accuracy.values,
         follows_chain=dataset.follows_chain.values,
         follows_early_lines=dataset.follows_early_lines.values,
+        worst_depth=lowest_accuracy(dataset.accuracy_by_depth.values),
         chance=float(test.pool_chance),
         n_examples=int(test.pool_n),
     )
@@ -101,6 +111,10 @@ def _latest_by_step(records: Iterable[Record]) -> list[Record]:
     """One record a step, in order; a resumed run may have measured a step twice, and then the later one counts."""
     by_step = {int(record["step"]): record for record in records}
     return [by_step[step] for step in sorted(by_step)]
+
+
+def _pools_of(record: Record) -> dict[str, Mapping[str, Any]]:
+    return {name: scores for name, scores in record.items() if isinstance(scores, Mapping) and name != "watched"}
 
 
 def _family_of(evaluation: Mapping[str, Any]) -> str:
@@ -180,7 +194,7 @@ def _with_units(dataset: xr.Dataset) -> xr.Dataset:
     real = "pool_chance_loss" in dataset
     for name, variable in dataset.data_vars.items():
         if str(name).endswith("loss"):
-            variable.attrs["units"] = UNITS["real_loss"] if real else UNITS["loss"]
+            variable.attrs["units"] = "squared error" if real else "nat"
         else:
             variable.attrs["units"] = UNITS.get(str(name), "1")
     dataset.step.attrs["units"] = "optimizer update"
