@@ -1,0 +1,26 @@
+"""``bindscope export-hf``: a checkpoint for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def export_hf(run: str, directory: Path, /, *, step: str = "last") -> None:
+    """Write a checkpoint as a Hugging Face model directory.
+
+    Models with rotary positions become GPT-NeoX, those with learned positions GPT-2. What these cannot express (identity
+    scaling, for example) is refused.
+
+    Examples:
+        bindscope export-hf binding-plain exported/
+        bindscope export-hf runs/assign-add exported/ --step 20000
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    directory
+        The directory to write, which must not exist yet or be empty.
+    step
+        Which checkpoint: a step, or 'last'.
+    """

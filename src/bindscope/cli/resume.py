@@ -1,0 +1,26 @@
+"""``bindscope resume``: an interrupted run goes on."""
+
+from __future__ import annotations
+
+from bindscope.cli.train import Device
+
+
+def resume(run: str, /, *, device: Device = "auto", threads: int | None = None) -> None:
+    """Continue an interrupted run exactly where it was.
+
+    On a CPU with the same number of threads the finished run is the same, bit for bit, as one that was never stopped.
+
+    Examples:
+        bindscope resume binding-tiny
+        bindscope resume runs/fast --threads 2
+
+    Parameters
+    ----------
+    run
+        The run to continue: a path, or a name under ./runs.
+    device
+        Where to train; auto takes a GPU when there is one.
+    threads
+        How many CPU threads to use; all cores when left out.
+    """
+    continue_run(run, device, threads)
