@@ -26,7 +26,7 @@ def completion(
     shell
         Which shell; found out from the environment when left out.
     install
-        Write the script where the shell looks for it (and source it from the shell's start file) instead of printing it.
+        Put the script where the shell looks for it, and source it from the shell's start file, instead of printing it.
     """
     from cyclopts.completion.detect import ShellDetectionError
 

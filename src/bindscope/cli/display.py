@@ -125,7 +125,9 @@ def draw_sparkline(values: Sequence[float], width: int) -> str:
     """
     if len(values) > width:
         values = [values[round(place * (len(values) - 1) / (width - 1))] for place in range(width)]
-    return "".join(SPARKS[min(len(SPARKS) - 1, int(value * len(SPARKS)))] if value == value else " " for value in values)
+    return "".join(
+        SPARKS[min(len(SPARKS) - 1, int(value * len(SPARKS)))] if value == value else " " for value in values
+    )
 
 
 def _draw_bars(history: History) -> Table:

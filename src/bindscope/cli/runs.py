@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json as json_format
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.display import accuracy_of
+from bindscope.cli.locate import RUNS_DIRECTORY, SHIPPED_DIRECTORY
+from bindscope.cli.table import format_table
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    from bindscope.runs.directory import Run
 
 
 def list_runs(
@@ -31,3 +39,41 @@ def list_runs(
     json
         One JSON object per run.
     """
+    from bindscope.runs.directory import Run
+
+    if directory != RUNS_DIRECTORY and not directory.is_dir():
+        raise BindscopeError(f"{directory}: no such directory.")
+    own, problems = Run.list(directory)
+    shipped, _ = Run.list(SHIPPED_DIRECTORY)
+    rows = [describe_run(run, shipped=False) for run in own] + [describe_run(run, shipped=True) for run in shipped]
+    for problem in problems:
+        print(f"bindscope: {problem}", file=sys.stderr)
+    if json:
+        print("\n".join(map(json_format.dumps, rows)))
+    elif rows:
+        print(
+            format_table(list(rows[0]), [[_format_cell(value) for value in row.values()] for row in rows], [2, 3, 4, 5])
+        )
+    else:
+        print(f"No runs in {directory}. Train one with 'bindscope train binding-tiny'.")
+
+
+def describe_run(run: Run, shipped: bool) -> dict[str, Any]:
+    """One row of the list."""
+    metrics = run.metrics
+    return {
+        "run": run.name if shipped else str(run.path),
+        "status": "shipped" if shipped else run.status,
+        "step": metrics[-1]["step"] if metrics else (run.steps[-1] if run.steps else 0),
+        "of": run.manifest.total_steps,
+        "checkpoints": len(run.steps),
+        "accuracy": round(accuracy_of(metrics[-1]), 4) if metrics else None,
+        "parameters": run.config.model.n_parameters,
+        "family": run.config.task.family,
+    }
+
+
+def _format_cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json as json_format
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from bindscope.cli.settings import parse_settings
 from bindscope.cli.train import Setting
+
+if TYPE_CHECKING:
+    from bindscope.cli.examples import Example
 
 
 def sample(
@@ -19,6 +25,7 @@ def sample(
     pool: str | None = None,
     settings: Setting = (),
     json: Annotated[bool, Parameter(negative="")] = False,
+    plain: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Print examples of a task with their true answers.
 
@@ -44,4 +51,31 @@ def sample(
         Change one of the task's settings, as KEY=VALUE; give it once per setting.
     json
         One JSON object per line.
+    plain
+        Print the programs only, ready for 'bindscope run'.
     """
+    import numpy as np
+
+    from bindscope.cli.examples import sample_examples
+    from bindscope.runs.config import override
+    from bindscope.studies.presets import find_family_preset
+
+    changes = {f"task.{key.removeprefix('task.')}": value for key, value in parse_settings(settings).items()}
+    task = override(find_family_preset(preset).config, changes).task
+    examples = sample_examples(task, np.random.default_rng(seed), n, pool, depth)
+    if json:
+        print("\n".join(json_format.dumps(asdict(example)) for example in examples))
+    elif plain:
+        print("\n\n".join(example.text for example in examples))
+    else:
+        print("\n\n".join(format_example(example) for example in examples))
+
+
+def format_example(example: Example) -> str:
+    """A program, then its answer and what there is to know about it."""
+    facts = [f"{name.replace('_', ' ')} {_format_fact(value)}" for name, value in example.facts.items()]
+    return f"{example.text}\n  answer {example.answer}" + "".join(f", {fact}" for fact in facts)
+
+
+def _format_fact(value: object) -> str:
+    return " ← ".join(map(str, value)) if isinstance(value, list) else str(value)

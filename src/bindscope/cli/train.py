@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from bindscope.cli.display import accuracy_of, watch_training
+from bindscope.cli.failure import Interrupted
 from bindscope.cli.locate import RUNS_DIRECTORY
 from bindscope.cli.settings import parse_settings
+from bindscope.cli.table import format_count
 from bindscope.errors import BindscopeError
 
 if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig
+    from bindscope.runs.directory import Run
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="")]
@@ -74,11 +81,50 @@ def train(
         continue_run(resume, device, threads)
         return
     assert preset is not None
-    changes = parse_settings(settings)
-    for key, value in (("training.steps", steps), ("seed", seed), ("name", name)):
-        if value is not None:
-            if key in changes:
-                raise BindscopeError(f"--set {key}: also given as --{key.rpartition('.')[2]}; keep one.")
-            changes[key] = value
-    config = configure(preset, changes)
+    shorthands = {"training.steps": steps, "seed": seed, "name": name}
+    config = configure(preset, settings, shorthands)
     start_run(config, out / config.name, device, threads)
+
+
+def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str, Any] | None = None) -> RunConfig:
+    """A preset's configuration with some settings changed; shorthands are options of their own, None when not given."""
+    from bindscope.runs.config import override
+    from bindscope.studies.presets import find_preset
+
+    changes: dict[str, Any] = dict(parse_settings(settings))
+    for key, value in (shorthands or {}).items():
+        if value is not None and key in changes:
+            raise BindscopeError(f"--set {key}: also given as --{key.rpartition('.')[2]}; keep one.")
+        if value is not None:
+            changes[key] = value
+    return override(find_preset(preset).config, changes)
+
+
+def start_run(config: RunConfig, directory: Path, device: Device = "auto", threads: int | None = None) -> None:
+    """Train a configuration into a new directory, on show."""
+    from bindscope.runs.execute import train_run
+
+    with resumable(directory), watch_training(describe_run(config, directory)) as observer:
+        run = train_run(config, directory, device=device, threads=threads, observer=observer)
+    report_end(run)
+
+
+@contextmanager
+def resumable(directory: Path) -> Iterator[None]:
+    """Say how to go on when a person interrupts training."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped; go on with 'bindscope resume {shlex.quote(str(directory))}'.") from None
+
+
+def describe_run(config: RunConfig, directory: Path) -> str:
+    """One line about what is being trained and where it is kept."""
+    return f"{config.name}: {format_count(config.model.n_parameters)} parameters, kept in {directory}"
+
+
+def report_end(run: Run) -> None:
+    """Say how training ended and what can be done with the run now."""
+    last = run.metrics[-1]
+    print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.3f}, kept in {run.path}.")
+    print(f"Next: bindscope trajectory {shlex.quote(str(run.path))}")

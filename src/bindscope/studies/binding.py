@@ -14,10 +14,11 @@ that the paper does not have, each an ordinary setting:
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from bindscope.model.config import InitConfig, ModelConfig
-from bindscope.runs.config import RunConfig
-from bindscope.studies.preset import Preset, fit_model
+from bindscope.model.config import InitConfig
+from bindscope.runs.config import DatasetConfig, RunConfig
+from bindscope.studies.preset import Preset, model_for
 from bindscope.tasks.binding import BindingTask
 from bindscope.training.config import CheckpointPlan, OptimizerConfig, ScheduleConfig, TrainingConfig
 
@@ -32,4 +33,70 @@ RECIPE_TRAINING = TrainingConfig(
     clip=1.0,
     checkpoints=CheckpointPlan(every=100, per_octave=2),
     stop_at=0.999,
+)
+
+TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
+LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
+PAPER_TASK = BindingTask(lines=16, max_depth=4)
+
+IDENTITY: dict[str, Any] = {"identity_qk": True, "identity_vo": True, "identity_gain": 20.0}
+SMALL: dict[str, Any] = {"d_model": 64, "n_heads": 4, "d_head": 16, "d_mlp": 256, "positions": "rope"}
+
+PRESETS = (
+    Preset(
+        RunConfig(
+            name="binding-tiny",
+            task=TINY_TASK,
+            model=model_for(TINY_TASK, n_layers=4, **SMALL, **IDENTITY, init=RECIPE_INIT),
+            training=RECIPE_TRAINING,
+        ),
+        "The fastest faithful one: 6 lines, depth 3, all three phases in minutes.",
+    ),
+    Preset(
+        RunConfig(
+            name="binding-laptop",
+            task=LAPTOP_TASK,
+            model=model_for(LAPTOP_TASK, n_layers=5, **SMALL, **IDENTITY, init=RECIPE_INIT),
+            training=replace(RECIPE_TRAINING, batch_size=32),
+        ),
+        "The paper's task (16 lines, depth 4) with a model that two cores can train.",
+    ),
+    Preset(
+        RunConfig(
+            name="binding-plain",
+            task=LAPTOP_TASK,
+            model=model_for(
+                LAPTOP_TASK,
+                n_layers=5,
+                d_model=64,
+                n_heads=2,
+                d_head=32,
+                d_mlp=256,
+                init=replace(RECIPE_INIT, mimetic_qk=1.3),
+            ),
+            training=replace(RECIPE_TRAINING, batch_size=32, optimizer=replace(RECIPE_TRAINING.optimizer, lr=3e-4)),
+        ),
+        "The same task with the paper's plain architecture, which other tools can open.",
+    ),
+    Preset(
+        RunConfig(
+            name="binding-paper",
+            task=PAPER_TASK,
+            model=model_for(
+                PAPER_TASK, n_layers=12, n_heads=8, d_head=64, d_model=512, d_mlp=2048, dropout=0.1, bias=False
+            ),
+            training=TrainingConfig(
+                batch_size=64,
+                data="fixed",
+                epochs=15,
+                loss="all",
+                optimizer=OptimizerConfig(lr=1e-4, betas=(0.95, 0.999), weight_decay=1e-4),
+                schedule=ScheduleConfig(kind="linear", warmup_steps=750, final=0.0),
+                checkpoints=CheckpointPlan(every=200, per_octave=0),
+                evaluate_every=200,
+            ),
+            dataset=DatasetConfig(train=450_000, validation=1_000, test=49_000),
+        ),
+        "The paper's own model and training: 450,000 programs, 15 epochs; wants a GPU.",
+    ),
 )
