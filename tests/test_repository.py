@@ -1,4 +1,4 @@
-"""Promises the repository makes as a whole: documents in step with the code, imports in one direction, nothing missing."""
+"""What the repository promises as a whole: documents in step with the code, imports in one direction."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_a_problem_a_person_can_fix_is_one_sentence_and_exit_code_2(capsys: pyte
     ("problem", "sentence"),
     [
         (OSError(errno.ENOSPC, "No space left on device", "a.safetensors"), "a.safetensors: no space left on the disk"),
-        (PermissionError(errno.EACCES, "Permission denied", "/root/x"), "/root/x: permission denied."),
+        (PermissionError(errno.EACCES, "Permission denied", "/srv/x"), "/srv/x: permission denied."),
         (IsADirectoryError(errno.EISDIR, "Is a directory", "out"), "out: is a directory."),
     ],
 )

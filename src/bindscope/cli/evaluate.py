@@ -68,7 +68,7 @@ def format_evaluation(evaluation: Mapping[str, Any]) -> str:
 
 
 def _detail_tables(pool: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """What a pool says beyond its accuracy: binding pools by depth, root line and rule, sums by what training showed."""
+    """What a pool says beyond its accuracy: programs by depth, root line and rule, sums by what training showed."""
     for group in ("depth", "root_line"):
         if f"accuracy_by_{group}" in pool:
             pairs = zip(pool[f"accuracy_by_{group}"], pool[f"n_by_{group}"])

@@ -54,6 +54,8 @@ def describe_example(task: Task, batch: Batch, row: int) -> Example:
         facts = {"depth": program.depth, "root_line": program.root_line, "chain": chain}
         return Example(program.text, answer, facts)
     labels = {name: values[row, 0].item() for name, values in batch.labels.items()}
+    if task.family == "assign_add":
+        labels = {name: labels[name] for name in ("n1", "n2", "n_variables", "swap_seen")}
     return Example(render_tokens(task, tokens), answer, labels)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 def export_hf(run: str, directory: Path, /, *, step: str = "last") -> None:
     """Write a checkpoint as a Hugging Face model directory.
 
-    Models with rotary positions become GPT-NeoX, those with learned positions GPT-2. What these cannot express (identity
-    scaling, for example) is refused.
+    Models with rotary positions become GPT-NeoX, those with learned positions GPT-2. What these cannot express, such as
+    identity scaling, is refused.
 
     Examples:
         bindscope export-hf binding-plain exported/

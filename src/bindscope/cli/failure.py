@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from cyclopts.exceptions import CycloptsError, UnknownCommandError, UnusedCliTokensError
@@ -76,10 +77,8 @@ def _point_to_help(arguments: Sequence[str]) -> str:
 
 
 def _say(sentence: str, code: int) -> int:
-    try:
+    with suppress(OSError):  # where nobody is listening the exit code still speaks
         print(f"bindscope: {sentence}", file=sys.stderr)
-    except OSError:
-        pass  # nobody is listening; the exit code still speaks
     return code
 
 

@@ -18,8 +18,8 @@ def import_files(
 ) -> None:
     """Make a run of checkpoint files from elsewhere.
 
-    Reads TransformerLens state dicts (.pth, tensors only: no code in them is run) and safetensors files. The step of each
-    is the last number in its file name.
+    Reads TransformerLens state dicts (.pth, tensors only: no code in them is run) and safetensors files. The step of
+    each is the last number in its file name.
 
     Examples:
         bindscope import checkpoints/*.pth --family assign-add --as released

@@ -1,4 +1,4 @@
-"""Which directory a person means by RUN: a path, a name under ./runs, or the name of a run that ships with Bindscope."""
+"""Which directory a person means by RUN: a path, a name under ./runs, or the name of a shipped run."""
 
 from __future__ import annotations
 

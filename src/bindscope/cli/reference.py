@@ -36,14 +36,8 @@ def describe_commands() -> str:
     """docs/cli.md: each command with its examples, arguments and options."""
     app = build_app()
     lead = DESCRIPTION.split("\n", 1)[0]
-    parts = [
-        MADE_BY,
-        "# The command line\n",
-        lead,
-        "",
-        _LEAD,
-        *(f"- [`bindscope {n}`](#bindscope-{n}): {COMMANDS[n][1]}" for n in COMMANDS),
-    ]
+    contents = [f"- [`bindscope {name}`](#bindscope-{name}): {summary}" for name, (_, summary) in COMMANDS.items()]
+    parts = [MADE_BY, "# The command line\n", lead, "", _LEAD, *contents]
     for name in COMMANDS:
         parts += ["", _describe_command(name, app[name])]
     return "\n".join(parts).rstrip() + "\n"

@@ -38,7 +38,7 @@ def run_program(
     run
         A path, a name under ./runs, or a shipped run's name.
     program
-        The program, or '-' to read it from standard input. Lines end with a line break, the two characters \\\\n, or ';'.
+        The program, or '-' to read it from standard input. Lines end with a line break, the characters \\\\n, or ';'.
     step
         Which checkpoint: a step, 'last', or 'all' to see the prediction change over training.
     top

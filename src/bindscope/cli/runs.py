@@ -52,7 +52,9 @@ def list_runs(
         print("\n".join(map(json_format.dumps, rows)))
     elif rows:
         print(
-            format_table(list(rows[0]), [[_format_cell(value) for value in row.values()] for row in rows], [2, 3, 4, 5])
+            format_table(
+                list(rows[0]), [[_format_cell(value) for value in row.values()] for row in rows], [2, 3, 4, 5, 6]
+            )
         )
     else:
         print(f"No runs in {directory}. Train one with 'bindscope train binding-tiny'.")

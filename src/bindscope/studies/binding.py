@@ -1,7 +1,7 @@
 """Study 1, variable binding in symbolic programs (arXiv 2505.20896): its presets.
 
-``binding-paper`` is the paper's own model and training. The three others learn the same task on two CPU cores with parts
-that the paper does not have, each an ordinary setting:
+``binding-paper`` is the paper's own model and training. The three others learn the same task on two CPU cores with
+parts that the paper does not have, each an ordinary setting:
 
 1. several queries share one program (``task.queries``, balanced by weights instead of rejection);
 2. program lengths vary from batch to batch (``task.min_lines``), evaluation is at full length;
