@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bindscope.cli.locate import find_run
+
 
 def export_hf(run: str, directory: Path, /, *, step: str = "last") -> None:
     """Write a checkpoint as a Hugging Face model directory.
@@ -24,3 +26,10 @@ def export_hf(run: str, directory: Path, /, *, step: str = "last") -> None:
     step
         Which checkpoint: a step, or 'last'.
     """
+    from bindscope.model.convert import export_hugging_face
+    from bindscope.runs.directory import Run
+
+    opened = Run.open(find_run(run))
+    found = opened.find_step(step)
+    export_hugging_face(opened.checkpoint(found), opened.config.task.vocabulary, directory)
+    print(f"{opened.name} at step {found:,} is now in {directory}.")

@@ -8,7 +8,7 @@ from bindscope.cli.train import Device, describe_run, report_end, resumable
 from bindscope.errors import BindscopeError
 
 
-def resume(run: str, /, *, device: Device = "auto", threads: int | None = None) -> None:
+def resume(run: str, /, *, device: Device | None = None, threads: int | None = None) -> None:
     """Continue an interrupted run exactly where it was.
 
     On a CPU with the same number of threads the finished run is the same, bit for bit, as one that was never stopped.
@@ -22,14 +22,14 @@ def resume(run: str, /, *, device: Device = "auto", threads: int | None = None) 
     run
         The run to continue: a path, or a name under ./runs.
     device
-        Where to train; auto takes a GPU when there is one.
+        Where to train; where it began when left out.
     threads
-        How many CPU threads to use; all cores when left out.
+        How many CPU threads to use; as many as it began with when left out.
     """
     continue_run(run, device, threads)
 
 
-def continue_run(name: str, device: Device = "auto", threads: int | None = None) -> None:
+def continue_run(name: str, device: Device | None = None, threads: int | None = None) -> None:
     """Find a run by name and train it to its end, on show."""
     from bindscope.runs.directory import Run
     from bindscope.runs.execute import resume_run

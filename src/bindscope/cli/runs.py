@@ -39,23 +39,20 @@ def list_runs(
     json
         One JSON object per run.
     """
-    from bindscope.runs.directory import Run
+    from bindscope.runs.directory import list_runs as find_runs
 
     if directory != RUNS_DIRECTORY and not directory.is_dir():
         raise BindscopeError(f"{directory}: no such directory.")
-    own, problems = Run.list(directory)
-    shipped, _ = Run.list(SHIPPED_DIRECTORY)
+    own, problems = find_runs(directory)
+    shipped, _ = find_runs(SHIPPED_DIRECTORY)
     rows = [describe_run(run, shipped=False) for run in own] + [describe_run(run, shipped=True) for run in shipped]
     for problem in problems:
         print(f"bindscope: {problem}", file=sys.stderr)
     if json:
         print("\n".join(map(json_format.dumps, rows)))
     elif rows:
-        print(
-            format_table(
-                list(rows[0]), [[_format_cell(value) for value in row.values()] for row in rows], [2, 3, 4, 5, 6]
-            )
-        )
+        cells = [[_format_cell(value) for value in row.values()] for row in rows]
+        print(format_table(list(rows[0]), cells, numbers=[2, 3, 4, 5, 6]))
     else:
         print(f"No runs in {directory}. Train one with 'bindscope train binding-tiny'.")
 

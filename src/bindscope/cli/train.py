@@ -78,7 +78,7 @@ def train(
             raise BindscopeError("--resume continues a run as it is; leave out --name, --set, --steps and --seed.")
         from bindscope.cli.resume import continue_run
 
-        continue_run(resume, device, threads)
+        continue_run(resume, None if device == "auto" else device, threads)
         return
     assert preset is not None
     shorthands = {"training.steps": steps, "seed": seed, "name": name}
