@@ -36,8 +36,7 @@ def watch_training(
     console = console or Console()
     history = History(past)
     if not console.is_terminal or console.is_dumb_terminal:
-        print(title, flush=True)
-        yield lambda progress: _print_line(progress, history)
+        yield _PlainLines(title, history)
         return
     from rich.live import Live
 
@@ -151,7 +150,17 @@ def _pace(progress: Progress) -> list[str]:
     return parts
 
 
-def _print_line(progress: Progress, history: History) -> None:
-    if progress.evaluation is not None:
-        history.add(progress)
-        print(format_line(progress, history), flush=True)
+class _PlainLines:
+    """An observer that prints a line per evaluation, after a heading when training has really begun."""
+
+    def __init__(self, title: str, history: History) -> None:
+        self.title: str | None = title
+        self.history = history
+
+    def __call__(self, progress: Progress) -> None:
+        if self.title is not None:
+            print(self.title, flush=True)
+            self.title = None
+        if progress.evaluation is not None:
+            self.history.add(progress)
+            print(format_line(progress, self.history), flush=True)
