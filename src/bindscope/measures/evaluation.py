@@ -36,9 +36,7 @@ def build_evaluator(task: Task, size: int, seed: int) -> Evaluator:
     score = _pool_scorer(task)
 
     def evaluate(model: Transformer) -> Evaluation:
-        evaluation: Evaluation = {
-            name: score(name, read_answers(model, batch), batch) for name, batch in pools.items()
-        }
+        evaluation: Evaluation = {name: score(name, read_answers(model, batch), batch) for name, batch in pools.items()}
         evaluation["watched"] = _watch(task, evaluation)
         return evaluation
 

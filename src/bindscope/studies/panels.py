@@ -195,7 +195,9 @@ def _draw_accuracy(axes: Axes, dataset: xr.Dataset) -> None:
         _draw_curve(axes, dataset, pool, CATEGORIES[0] if pool == "test" else CATEGORIES[2], str(pool), index)
     chance = float(dataset.pool_chance.sel(pool="test"))
     axes.axhline(chance, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-    axes.text(0.99, chance + 0.015, "chance", transform=axes.get_yaxis_transform(), ha="right", fontsize=7.5, color=MUTED)
+    axes.text(
+        0.99, chance + 0.015, "chance", transform=axes.get_yaxis_transform(), ha="right", fontsize=7.5, color=MUTED
+    )
     _share_axis(axes)
     if dataset.sizes["pool"] > 1:
         axes.legend(loc="lower right", bbox_to_anchor=(1, chance + 0.05))

@@ -100,9 +100,7 @@ def transitions_of(
     return {name: find_transition(steps, curve, threshold, criterion) for name, curve in curves.items()}
 
 
-def figure_trajectory(
-    dataset: xr.Dataset, phases: Sequence[Phase] | None = None, scale: StepScale = "auto"
-) -> Figure:
+def figure_trajectory(dataset: xr.Dataset, phases: Sequence[Phase] | None = None, scale: StepScale = "auto") -> Figure:
     """The whole story of one run on one sheet. Phases are detected with the default criterion when none are given."""
     return draw_grid(dataset, phases_of(dataset) if phases is None else phases, scale)
 
