@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -124,7 +125,9 @@ def describe_run(config: RunConfig, directory: Path) -> str:
 
 
 def report_end(run: Run) -> None:
-    """Say how training ended and what can be done with the run now."""
+    """Say how training ended and what can be done with the run now; of several processes the first one speaks."""
+    if os.environ.get("RANK", "0") != "0":
+        return
     last = run.metrics[-1]
     print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.3f}, kept in {run.path}.")
     print(f"Next: bindscope trajectory {shlex.quote(str(run.path))}")

@@ -42,6 +42,7 @@ def trajectory(
     html
         Also write a self-contained HTML report beside the figure.
     """
+    from bindscope.cli.report import write_report
     from bindscope.measures.phases import PhaseCriterion
     from bindscope.runs.directory import Run
     from bindscope.studies.style import save_figure
@@ -57,7 +58,7 @@ def trajectory(
     if not shipped:
         print(f"numbers  {opened.save_result('trajectory', dataset)}")
     if html:
-        print(f"report   {write_html(opened, (out or figure).with_suffix('.html'))}")
+        print(f"report   {write_report(opened, (out or figure).with_suffix('.html'))}")
 
 
 def format_trajectory(
