@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from bindscope.cli.table import format_count, format_duration, format_table
+from bindscope.errors import BindscopeError
 
 if TYPE_CHECKING:
     from bindscope.studies.preset import Preset
+
+HEADINGS = ("preset", "parameters", "layers", "steps", "expected time", "memory", "what it is")
 
 
 def show_presets(
@@ -18,6 +21,7 @@ def show_presets(
     /,
     *,
     json: Annotated[bool, Parameter(negative="")] = False,
+    measure: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """List the presets, or print all settings of one.
 
@@ -25,6 +29,7 @@ def show_presets(
         bindscope presets
         bindscope presets binding-tiny
         bindscope presets binding-paper --json
+        bindscope presets binding-tiny --measure
 
     Parameters
     ----------
@@ -32,10 +37,15 @@ def show_presets(
         Print every setting of this preset, as TOML.
     json
         Print JSON instead.
+    measure
+        Train the named preset for a few steps, keep nothing, and say what it takes on this machine.
     """
     from bindscope.runs.config import config_to_mapping
     from bindscope.studies.presets import PRESETS, find_preset
 
+    if measure:
+        print_cost(name)
+        return
     chosen = PRESETS if name is None else {name: find_preset(name)}
     if json:
         settings = {each: config_to_mapping(preset.config) for each, preset in chosen.items()}
@@ -46,11 +56,24 @@ def show_presets(
         print(f"# {chosen[name].summary}\n{format_toml(config_to_mapping(chosen[name].config))}", end="")
 
 
+def print_cost(name: str | None) -> None:
+    """Measure one preset here."""
+    from bindscope.cli.measure import measure_cost
+    from bindscope.studies.presets import find_preset
+
+    if name is None:
+        raise BindscopeError("--measure: name the preset to measure, as in 'bindscope presets binding-tiny --measure'.")
+    cost = measure_cost(find_preset(name).config)
+    print(
+        f"{name} here: {cost.seconds_per_step:.4f} s a step, {cost.megabytes:,} MB, "
+        f"{format_duration(cost.seconds)} for all {cost.steps:,} steps"
+    )
+
+
 def format_presets(presets: dict[str, Preset]) -> str:
     """The list of presets."""
-    headings = ["preset", "parameters", "layers", "steps", "expected time", "memory", ""]
     rows = [describe_preset(preset) for preset in presets.values()]
-    return format_table(headings, rows, numbers=[1, 2, 3])
+    return format_table(HEADINGS, rows, numbers=[1, 2, 3])
 
 
 def describe_preset(preset: Preset) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.main import COMMANDS, DESCRIPTION, build_app
+from bindscope.cli.presets import HEADINGS as PRESET_HEADINGS
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -29,7 +30,7 @@ def main() -> None:
 
 def generate_pages() -> dict[str, str]:
     """File name to text, for every generated page."""
-    return {"cli.md": describe_commands()}
+    return {"cli.md": describe_commands(), "presets.md": describe_presets(), "sites.md": describe_sites()}
 
 
 def describe_commands() -> str:
@@ -47,6 +48,48 @@ _LEAD = """\
 Every command answers `--help`. RUN is the path of a run directory, a name under `./runs`, or the name of a run that
 ships with Bindscope (`bindscope runs` lists them). Whatever cannot be used is refused in one sentence on standard error
 with exit code 2; an interrupted command ends with 130.
+"""
+
+
+def describe_presets() -> str:
+    """docs/presets.md: the list of presets, then every setting of each."""
+    from bindscope.cli.presets import describe_preset, format_toml
+    from bindscope.runs.config import config_to_mapping
+    from bindscope.studies.presets import PRESETS
+
+    parts = [MADE_BY, "# Presets\n", _PRESETS_LEAD, "| " + " | ".join(PRESET_HEADINGS) + " |"]
+    parts.append("|---" * len(PRESET_HEADINGS) + "|")
+    parts += ["| " + " | ".join(describe_preset(preset)) + " |" for preset in PRESETS.values()]
+    for preset in PRESETS.values():
+        settings = format_toml(config_to_mapping(preset.config)).strip()
+        parts += ["", f"## {preset.name}", "", preset.summary, "", "```toml", settings, "```"]
+    return "\n".join(parts) + "\n"
+
+
+_PRESETS_LEAD = """\
+`bindscope train PRESET` trains one, `--set KEY=VALUE` changes any setting by its dotted name, as in
+`bindscope train binding-tiny --set training.optimizer.lr=1e-3`. Times and memory are what
+`bindscope presets NAME --measure` printed on a 2-core AMD EPYC without GPU; a dash means not measured.
+"""
+
+
+def describe_sites() -> str:
+    """docs/sites.md: every place in the network that can be read or written."""
+    from bindscope.model.sites import sites_markdown
+
+    return f"{MADE_BY}\n# Sites\n\n{_SITES_LEAD}\n{sites_markdown()}"
+
+
+_SITES_LEAD = """\
+A site names a place in the network, with the same text in Python, on the command line and in JSON: `L3.resid_pre@12` is
+the residual stream entering layer 3 at position 12, `L6.H5.z` one head's output before its output map. Layers, heads and
+positions count from 0; `@4,7` selects several positions (query positions for `scores` and `pattern`).
+
+```python
+from bindscope.model.run import run
+
+result = run(model, tokens, read=["L3.resid_pre@12", "L6.H5.z"])
+```
 """
 
 
