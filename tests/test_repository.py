@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -47,14 +48,45 @@ def test_every_command_documents_itself_its_options_and_an_example(name: str) ->
     assert undocumented == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
-def test_asking_for_help_imports_nothing_heavy(arguments: list[str]) -> None:
+def test_asking_for_help_imports_nothing_heavy() -> None:
+    questions = [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]
     program = (
-        "import sys; from bindscope.cli.main import run; code = run(sys.argv[1:]);"
-        f"print('HEAVY', [m for m in {HEAVY!r} if m in sys.modules], 'CODE', code)"
+        "import sys; from bindscope.cli.main import run;"
+        f"codes = [run(question) for question in {questions!r}];"
+        f"print('HEAVY', [m for m in {HEAVY!r} if m in sys.modules], 'CODES', set(codes))"
     )
-    answer = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
-    assert "HEAVY [] CODE 0" in answer.stdout
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "HEAVY [] CODES {0}" in answer.stdout
+
+
+def test_listing_presets_needs_no_torch() -> None:
+    program = "import sys; from bindscope.cli.main import run; run(['presets']); print('torch' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.endswith("False\n")
+
+
+def test_help_answers_in_under_0_3_seconds_of_work() -> None:
+    seconds = []
+    for _ in range(5):
+        before = os.times()
+        subprocess.run([sys.executable, "-m", "bindscope", "--help"], capture_output=True, check=True)
+        after = os.times()
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    assert min(seconds) < 0.3
+
+
+def test_the_python_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL):
+        exec(compile(block, "README.md", "exec"), {})
+    assert "torch.Size" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_readme_exist() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    used = set(re.findall(r"^bindscope ([a-z-]+)", readme, flags=re.MULTILINE))
+    assert used
+    assert used <= set(COMMANDS)
 
 
 def test_links_between_documents_lead_somewhere() -> None:

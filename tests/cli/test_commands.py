@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import small_options
 
 from bindscope.cli.main import run
 from bindscope.tasks.binding import parse_program
+from cli.small_run import small_options
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

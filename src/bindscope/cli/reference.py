@@ -81,14 +81,15 @@ def describe_sites() -> str:
 
 
 _SITES_LEAD = """\
-A site names a place in the network, with the same text in Python, on the command line and in JSON: `L3.resid_pre@12` is
-the residual stream entering layer 3 at position 12, `L6.H5.z` one head's output before its output map. Layers, heads and
-positions count from 0; `@4,7` selects several positions (query positions for `scores` and `pattern`).
+A site names a place in the network, with the same text in Python, on the command line and in JSON: `L3.resid_pre@12`
+is the residual stream entering layer 3 at position 12, `L6.H5.z` one head's output before its output map. Layers, heads
+and positions count from 0; `@4,7` selects several positions (query positions for `scores` and `pattern`).
 
 ```python
 from bindscope.model.run import run
 
-result = run(model, tokens, read=["L3.resid_pre@12", "L6.H5.z"])
+trace = run(model, tokens, read=["L3.resid_pre@12", "L6.H5.z"])
+trace["L6.H5.z"]  # [batch, position, d_head]
 ```
 """
 
@@ -119,7 +120,7 @@ def _describe_argument(argument: Argument) -> str:
     choices = argument.get_choices()
     facts = [f"one of {', '.join(choices)}"] if choices else []
     default = argument.field_info.default
-    if not argument.required and default not in (None, (), False) and isinstance(default, (str, int, float)):
+    if not argument.required and default not in (None, (), False) and isinstance(default, (str, int, float, Path)):
         facts.append(f"default {str(default).lower() if default is True else default}")
     text = " ".join((argument.parameter.help or "").split())
     aside = f" ({'; '.join(facts)})" if facts else ""
