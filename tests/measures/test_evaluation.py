@@ -121,7 +121,9 @@ def test_loss_is_cross_entropy_and_rank_counts_what_stands_above():
     scores = score_tokens(outputs, targets)
     assert scores["loss"] == pytest.approx(expected.item(), abs=1e-5)
     assert score_tokens(np.array([[3.0, 2.0, 1.0]]), np.array([1]))["mean_rank"] == 2
-    assert score_tokens(np.full((3, 4), 1e4, np.float32), np.array([0, 1, 1]))["loss"] == pytest.approx(np.log(4), abs=1e-5)
+    assert score_tokens(np.full((3, 4), 1e4, np.float32), np.array([0, 1, 1]))["loss"] == pytest.approx(
+        np.log(4), abs=1e-5
+    )
 
 
 def test_chance_is_the_share_of_the_commonest_answer():

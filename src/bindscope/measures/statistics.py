@@ -16,9 +16,7 @@ from numpy.typing import ArrayLike
 from bindscope.errors import BindscopeError
 
 
-def wilson_interval(
-    successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95
-) -> tuple[np.ndarray, np.ndarray]:
+def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
     """The lower and upper end of Wilson's score interval for a share, element by element.
 
     The set of shares p that a normal test would not reject: (p̂ − p)² ≤ z² p(1 − p)/n (Wilson 1927). It stays inside
