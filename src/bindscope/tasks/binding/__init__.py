@@ -1,5 +1,7 @@
 """The binding family: ``a=5 / b=a / #b:`` and everything about such programs."""
 
+from bindscope.tasks.binding.dataset import PAPER_SPLITS, BindingDataset, make_splits
+from bindscope.tasks.binding.pairs import CounterfactualPairs, sample_conflict_pairs, sample_root_pairs
 from bindscope.tasks.binding.positions import Place, chain_places, chain_positions, place_at, position_of
 from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
@@ -8,10 +10,13 @@ from bindscope.tasks.binding.sampler import Grammar, sample_programs, sample_que
 from bindscope.tasks.binding.task import BindingTask
 
 __all__ = [
+    "PAPER_SPLITS",
     "RULES",
     "VOCABULARY",
     "Assignment",
+    "BindingDataset",
     "BindingTask",
+    "CounterfactualPairs",
     "Grammar",
     "Place",
     "Program",
@@ -21,10 +26,13 @@ __all__ = [
     "chain_places",
     "chain_positions",
     "constants_by_line",
+    "make_splits",
     "parse_program",
     "place_at",
     "position_of",
+    "sample_conflict_pairs",
     "sample_programs",
     "sample_questions",
+    "sample_root_pairs",
     "tokens_to_programs",
 ]

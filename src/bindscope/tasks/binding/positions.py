@@ -1,11 +1,11 @@
 """Where the parts of a binding program stand among its tokens, and back.
 
-    tokens     a = 5 \\n  b = a \\n  #  b :
-    positions  0 1 2 3   4 5 6 7   8  9 10
-    parts      lhs equals rhs newline (line 1) …  hash query colon
+tokens     a = 5 \\n  b = a \\n  #  b :
+positions  0 1 2 3   4 5 6 7   8  9 10
+parts      lhs equals rhs newline (line 1) …  hash query colon
 
-    >>> position_of(Place("rhs", 2), n_lines=2), place_at(6, n_lines=2)
-    (6, Place(part='rhs', line=2))
+>>> position_of(Place("rhs", 2), n_lines=2), place_at(6, n_lines=2)
+(6, Place(part='rhs', line=2))
 """
 
 from __future__ import annotations

@@ -41,9 +41,7 @@ class Programs:
     def program(self, row: int, line: int) -> Program:
         """Program ``row`` queried about the variable of the line with index ``line``."""
         names = [LETTERS[variable] for variable in self.variables[row]]
-        sources = [
-            LETTERS[token - FIRST_LETTER] if token >= FIRST_LETTER else str(token) for token in self.source[row]
-        ]
+        sources = [LETTERS[token - FIRST_LETTER] if token >= FIRST_LETTER else str(token) for token in self.source[row]]
         return Program(tuple(Assignment(name, source) for name, source in zip(names, sources)), names[line])
 
 

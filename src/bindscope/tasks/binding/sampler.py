@@ -21,7 +21,7 @@ from bindscope.tasks.binding.programs import Programs
 Balance = Literal["rejection", "weights", "none"]
 LineFilter = Callable[[Programs], np.ndarray]
 
-CANDIDATES_A_ROUND = 256  # what a round of rejection draws at least, when few rows are left
+CANDIDATES_A_ROUND = 64  # what a round of rejection draws at least, when few rows are left
 MOST_CANDIDATES = 1_000_000  # a question not found among so many is refused as impossible
 BELOW_ONE = 1 - 2.0**-40  # keeps draw · total strictly below the total
 
@@ -60,15 +60,16 @@ def sample_questions(
         depths = range(1, min(grammar.max_depth, n_lines) + 1) if depths is None else depths
         wanted = rng.integers(depths.start, depths.stop, (n_programs, n_queries))  # [program, query]
 
-    def draw(rows: np.ndarray) -> tuple[Programs, np.ndarray, np.ndarray]:
-        programs = sample_programs(rng, grammar, len(rows), n_lines)
-        weights = _query_weights(programs, balance, None if wanted is None else wanted[rows], depths, eligible)
-        queries, found = _draw_lines(weights, rng.random((len(rows), n_queries)) * BELOW_ONE)
-        return programs, queries, found.all(1)
+    def accept(programs: Programs, rows: np.ndarray) -> np.ndarray:
+        counts = _count_depths(programs, _askable(programs, depths, eligible))  # [program, depth]
+        asked = counts if wanted is None else np.take_along_axis(counts, wanted[rows], axis=1)
+        return asked.max(1) > 0 if wanted is None else asked.min(1) > 0
 
-    programs, queries, accepted = draw(np.arange(n_programs))
-    _redraw(draw, programs, queries, np.flatnonzero(~accepted))
-    return programs, queries
+    programs = sample_programs(rng, grammar, n_programs, n_lines)
+    pending = np.flatnonzero(~accept(programs, np.arange(n_programs)))
+    _redraw(rng, grammar, programs, pending, accept)
+    weights = _query_weights(programs, balance, wanted, _askable(programs, depths, eligible))
+    return programs, _draw_lines(weights, rng.random((n_programs, n_queries)) * BELOW_ONE)
 
 
 def sample_programs(rng: np.random.Generator, grammar: Grammar, n_programs: int, n_lines: int) -> Programs:
@@ -102,23 +103,25 @@ def _draw_structure(
     weight_of_depth[grammar.max_depth - 1 :] = 0  # a chain of full depth is never extended
     columns = np.arange(n_programs)
     shape = (n_lines, n_programs)
-    weights, origin, depth = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    weights, shares = np.zeros(shape), np.zeros(shape)  # shares: weights summed over the lines up to each
+    origin, depth = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     root = np.repeat(np.arange(n_lines)[:, None], n_programs, axis=1)
     slot, live = root.copy(), np.ones(shape, bool)
     assigner = _Reassigner(rng, grammar, shape) if grammar.reassign else None
     for line in range(n_lines):
         if assigner:
             slot[line] = assigner.choose_slot(line, live, weights)
+            weights[:line].cumsum(0, out=shares[:line])
         if line:
-            cumulative = weights[:line].cumsum(0)
-            total = cumulative[-1]
-            chosen = (cumulative <= reference_draw[line] * total).sum(0)  # the first line whose share holds the draw
+            total = shares[line - 1]
+            chosen = (shares[:line] <= reference_draw[line] * total).sum(0)  # the first line whose share holds the draw
             constant = constant_draw[line] | (total == 0)
             origin[line] = np.where(constant, line, chosen)
         place = origin[line] * n_programs + columns
         depth[line] = depth.take(place) + 1  # a constant finds its own depth, still 0, and its own root
         root[line] = root.take(place)
         weights[line] = weight_of_depth.take(depth[line] - 1)
+        shares[line] = weights[line] + (shares[line - 1] if line else 0)
     return slot.T, origin.T, depth.T, root.T, live.T
 
 
@@ -154,55 +157,57 @@ def _draw_constants(grammar: Grammar, variables: np.ndarray, draw: np.ndarray) -
     return choices[variables, rank]
 
 
-def _query_weights(
-    programs: Programs,
-    balance: Balance,
-    wanted: np.ndarray | None,
-    depths: range | None,
-    eligible: LineFilter | None,
-) -> np.ndarray:
+def _askable(programs: Programs, depths: range | None, eligible: LineFilter | None) -> np.ndarray:
+    """Lines [program, line] that a query may ask about."""
+    askable = programs.live if eligible is None else programs.live & eligible(programs)
+    return askable if depths is None else askable & (programs.depth >= depths.start) & (programs.depth < depths.stop)
+
+
+def _count_depths(programs: Programs, askable: np.ndarray) -> np.ndarray:
+    """How many askable lines of each depth a program has: [program, depth], depth 0 left empty."""
+    width = programs.n_lines + 1
+    place = np.arange(len(programs))[:, None] * width + programs.depth  # [program, line]
+    return np.bincount(place[askable], minlength=len(programs) * width).reshape(-1, width)
+
+
+def _query_weights(programs: Programs, balance: Balance, wanted: np.ndarray | None, askable: np.ndarray) -> np.ndarray:
     """How likely each line is to be asked about: [program, query or 1, line]."""
-    asked = programs.live if eligible is None else programs.live & eligible(programs)  # [program, line]
     if wanted is not None:
-        return asked[:, None, :] & (programs.depth[:, None, :] == wanted[:, :, None])
-    if depths is not None:
-        asked = asked & (programs.depth >= depths.start) & (programs.depth < depths.stop)
+        return askable[:, None, :] & (programs.depth[:, None, :] == wanted[:, :, None])
     if balance == "none":
-        return asked[:, None, :]
-    depth = np.where(asked, programs.depth, 0)
-    same_depth = (depth[:, :, None] == depth[:, None, :]).sum(2)
-    return (asked / same_depth)[:, None, :]
+        return askable[:, None, :]
+    same_depth = np.take_along_axis(_count_depths(programs, askable), programs.depth, axis=1)  # [program, line]
+    return (askable / np.maximum(same_depth, 1))[:, None, :]
 
 
-def _draw_lines(weights: np.ndarray, draw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A line for each draw [program, query] by its weight, and whether there was any."""
+def _draw_lines(weights: np.ndarray, draw: np.ndarray) -> np.ndarray:
+    """A line by its weight for each draw [program, query]."""
     cumulative = weights.cumsum(2)  # [program, query or 1, line]
-    total = cumulative[:, :, -1]
-    return (cumulative > (draw * total)[:, :, None]).argmax(2), np.broadcast_to(total > 0, draw.shape)
+    threshold = draw * cumulative[:, :, -1]
+    return (cumulative > threshold[:, :, None]).argmax(2)
 
 
 def _redraw(
-    draw: Callable[[np.ndarray], tuple[Programs, np.ndarray, np.ndarray]],
+    rng: np.random.Generator,
+    grammar: Grammar,
     programs: Programs,
-    queries: np.ndarray,
     pending: np.ndarray,
+    accept: Callable[[Programs, np.ndarray], np.ndarray],
 ) -> None:
     """Replace the pending rows in place, each by its own first accepted candidate."""
     n_candidates = 0
     while len(pending):
         rows = np.repeat(pending, -(-CANDIDATES_A_ROUND // len(pending)))
         n_candidates += len(rows)
-        if n_candidates > MOST_CANDIDATES + 100 * len(queries):
+        if n_candidates > MOST_CANDIDATES + 100 * len(programs):
             raise BindscopeError(
-                f"binding: found no program for {len(pending)} of {len(queries)} questions among {n_candidates:,} of "
+                f"binding: found no program for {len(pending)} of {len(programs)} questions among {n_candidates:,} of "
                 f"{programs.n_lines} lines; ask for smaller depths (max_depth), use more lines or a smaller "
                 "p_constant, or set balance = 'weights'."
             )
-        candidates, candidate_queries, accepted = draw(rows)
-        accepted_at = np.flatnonzero(accepted)
-        filled, first = np.unique(rows[accepted_at], return_index=True)
-        chosen = accepted_at[first]
+        candidates = sample_programs(rng, grammar, len(rows), programs.n_lines)
+        accepted = np.flatnonzero(accept(candidates, rows))
+        filled, first = np.unique(rows[accepted], return_index=True)
         for field in fields(Programs):
-            getattr(programs, field.name)[filled] = getattr(candidates, field.name)[chosen]
-        queries[filled] = candidate_queries[chosen]
+            getattr(programs, field.name)[filled] = getattr(candidates, field.name)[accepted[first]]
         pending = np.setdiff1d(pending, filled, assume_unique=True)

@@ -52,7 +52,7 @@ class BindingTask:
             )
         if self.balance == "rejection" and self.max_depth > 1 and self.p_constant == 1:
             raise BindscopeError(
-                "task.p_constant: 1 makes every line a constant, so depths above 1 cannot be queried; set max_depth = 1."
+                "task.p_constant: 1 makes every line a constant and no depth above 1; set max_depth = 1."
             )
         if self.held_out:
             hold_out_combinations(self.n_variables, self.n_constants, self.held_out, self.held_out_seed)
@@ -140,9 +140,7 @@ class BindingTask:
         if self.queries < 1:
             raise BindscopeError(f"task.queries: must be at least 1, got {self.queries}.")
         if self.min_lines is not None and not 2 <= self.min_lines <= self.lines:
-            raise BindscopeError(
-                f"task.min_lines: must lie between 2 and lines = {self.lines}, got {self.min_lines}."
-            )
+            raise BindscopeError(f"task.min_lines: must lie between 2 and lines = {self.lines}, got {self.min_lines}.")
         if self.held_out_seed < 0:
             raise BindscopeError(f"task.held_out_seed: must not be negative, got {self.held_out_seed}.")
 
