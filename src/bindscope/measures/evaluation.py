@@ -4,13 +4,13 @@
 >>> evaluate(model)["test"]["accuracy_by_depth"]
 [0.27, 0.62, 0.71, 0.73]
 
-An evaluation is a JSON-ready mapping: one entry per pool, and ``watched``, the named accuracies that must all be high for
-the task to count as learned (by depth for binding, by pool for the two other families).
+An evaluation is a JSON-ready mapping: one entry per pool, and ``watched``, the named accuracies that must all be high
+for the task to count as learned (by depth for binding, by pool for the two other families).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,11 +28,14 @@ Evaluator = Callable[[Transformer], Evaluation]
 TOKENS_AT_ONCE = 1 << 15  # how many tokens go through the model together; bounds memory, never changes a number
 
 
-def build_evaluator(task: Task, size: int, seed: int) -> Evaluator:
-    """Draw the pools once with ``seed`` and return the function that measures any model on them."""
+def build_evaluator(task: Task, size: int, seed: int, pools: Mapping[str, Batch] | None = None) -> Evaluator:
+    """Draw the pools once with ``seed`` and return the function that measures any model on them.
+
+    ``pools`` replace the drawn ones of the same name (the test split of a fixed dataset).
+    """
     if size < 1:
         raise BindscopeError(f"evaluation size: must be at least 1, got {size}.")
-    pools = task.sample_evaluation(np.random.default_rng(seed), size)
+    pools = {**task.sample_evaluation(np.random.default_rng(seed), size), **(pools or {})}
     score = _pool_scorer(task)
 
     def evaluate(model: Transformer) -> Evaluation:

@@ -57,6 +57,10 @@ class RunConfig:
             raise BindscopeError(f"seed: must not be negative, got {self.seed}.")
         if (self.dataset is not None) != (self.training.data == "fixed"):
             raise BindscopeError("dataset: give its sizes with training.data = 'fixed', and only then.")
+        if self.dataset is not None and self.dataset.train < self.training.batch_size:
+            raise BindscopeError(
+                f"dataset.train: {self.dataset.train} examples do not fill one batch of {self.training.batch_size}."
+            )
         _check_model_fits(self.model, self.task)
         if self.training.loss == "all":
             _check_every_token_can_be_asked(self.model, self.task)
@@ -66,7 +70,7 @@ class RunConfig:
         """``training.steps``, or what the epochs over a fixed dataset come to."""
         if self.dataset is None or self.training.epochs is None:
             return self.training.steps
-        return self.training.epochs * -(-self.dataset.train // self.training.batch_size)
+        return self.training.epochs * (self.dataset.train // self.training.batch_size)
 
     @property
     def seeds(self) -> dict[str, int]:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.config import RunConfig
-from bindscope.tasks.loading import StreamLoader
+from bindscope.tasks.binding import BindingDataset, BindingTask, make_splits
+from bindscope.tasks.loading import EpochLoader, Loader, StreamLoader
 from bindscope.tasks.task import Batch
-from bindscope.training.loop import Loader
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Batches by step and what they are recognised by."""
+    """Batches by step, what they are recognised by, and pools to evaluate on that belong to the same dataset."""
 
     loader: Loader
     fingerprint: dict[str, Any]  # {"kind": "stream" | "fixed", "sha256": …}
+    pools: Mapping[str, Batch] = field(default_factory=dict)  # instead of the task's own of the same name
 
-    def check_unchanged(self, recorded: Any) -> None:
+    def check_unchanged(self, recorded: Mapping[str, Any]) -> None:
         """A run may only go on with the data it began with."""
         if dict(recorded) != self.fingerprint:
             raise BindscopeError(
@@ -32,9 +34,41 @@ class TrainingData:
 
 
 def prepare_data(config: RunConfig) -> TrainingData:
-    """An endless stream, or a fixed dataset seen in epochs. A stream is recognised by its first batch."""
-    loader = StreamLoader(config.task, config.seeds["data"], config.training.batch_size)
-    return TrainingData(loader, {"kind": "stream", "sha256": hash_batch(loader.batch(0))})
+    """An endless stream, which is recognised by its first batch, or a fixed dataset seen in epochs.
+
+    >>> prepare_data(config).loader.batch(0)
+    """
+    seed, batch_size = config.seeds["data"], config.training.batch_size
+    if config.dataset is None:
+        loader = StreamLoader(config.task, seed, batch_size)
+        return TrainingData(loader, {"kind": "stream", "sha256": hash_batch(loader.batch(0))})
+    if isinstance(config.task, BindingTask):
+        splits = make_splits(config.task, seed, asdict(config.dataset), config.task.queries)
+        fingerprint = {"kind": "fixed", "sha256": splits["train"].content_hash}
+        pools = _test_pool(config.task, splits["test"], config.training.evaluation_size)
+        return TrainingData(EpochLoader(splits["train"], seed, batch_size), fingerprint, pools)
+    examples = config.task.sample_batch(np.random.default_rng(seed), config.dataset.train)
+    fingerprint = {"kind": "fixed", "sha256": hash_batch(examples)}
+    return TrainingData(EpochLoader(SampledDataset(examples), seed, batch_size), fingerprint)
+
+
+def _test_pool(task: BindingTask, split: BindingDataset, size: int) -> dict[str, Batch]:
+    """The first programs of the test split with their first query, as every pool asks one question an example."""
+    one_query = split.tokens[:size, : task.n_positions]
+    return {"test": BindingDataset(one_query).batch(slice(None))} if len(one_query) else {}
+
+
+@dataclass(frozen=True, eq=False)
+class SampledDataset:
+    """One large batch as a fixed dataset, for tasks whose evaluation is disjoint from training by its symbols."""
+
+    examples: Batch
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def batch(self, indices: np.ndarray) -> Batch:
+        return self.examples.take(indices)
 
 
 def hash_batch(batch: Batch) -> str:

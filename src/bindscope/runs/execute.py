@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from bindscope.measures.evaluation import build_evaluator
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.data import TrainingData, prepare_data
@@ -106,7 +107,7 @@ def _train(
         model,
         data.loader,
         config.training,
-        evaluate=evaluate or _task_evaluation(config),
+        evaluate=evaluate or _task_evaluation(config, data),
         seed=config.seeds["dropout"],
         total_steps=config.total_steps,
         keeper=run,
@@ -118,10 +119,8 @@ def _train(
     return processes.share(lambda: run)
 
 
-def _task_evaluation(config: RunConfig) -> Evaluate:
-    from bindscope.measures.evaluation import build_evaluator
-
-    return build_evaluator(config.task, config.training.evaluation_size, config.seeds["evaluation"])
+def _task_evaluation(config: RunConfig, data: TrainingData) -> Evaluate:
+    return build_evaluator(config.task, config.training.evaluation_size, config.seeds["evaluation"], data.pools)
 
 
 @contextmanager

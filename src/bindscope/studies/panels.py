@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -26,6 +27,7 @@ from bindscope.studies.style import (
     PHASE_COLOURS,
     StepScale,
     figure_style,
+    format_share,
     ordered_colours,
     set_step_axis,
     source_colours,
@@ -36,7 +38,7 @@ RULE_NAMES: Mapping[str, str] = {
     "line_2": "line 2",
     "first_constant": "first constant",
     "most_recent": "last constant",
-    "positional": "nearest constant",
+    "positional": "nearest",
 }
 POOL_NAMES: Mapping[str, str] = {
     "tr": "as in training",
@@ -81,7 +83,7 @@ def draw_separately(
     drawn = []
     for panel in trajectory_panels(dataset):
         with figure_style():
-            figure = Figure(figsize=(5.2, 3.0), layout="constrained")
+            figure = Figure(figsize=(4.6, 2.8), layout="constrained")
             _draw_panel(figure.add_subplot(), panel, dataset, phases, scale, titled=False)
         drawn.append((panel, figure))
     return drawn
@@ -149,7 +151,7 @@ def _sums_panels(dataset: xr.Dataset) -> list[Panel]:
             f"variables-{count}",
             words.get(count, f"{count} variables"),
             "right answers by what is new about the sums, 95 % interval",
-            lambda axes, count=count: _draw_pools(axes, dataset, [p for p in dataset.pool.values if p[0] == count]),
+            partial(_draw_pools, dataset=dataset, pools=[pool for pool in dataset.pool.values if pool[0] == count]),
         )
         for count in counts
     ]
@@ -211,7 +213,8 @@ def _draw_strategy(axes: Axes, dataset: xr.Dataset) -> None:
         low, high = wilson_interval(np.nan_to_num(values) * n, n)
         axes.fill_between(dataset.step.values, low, high, color=colour, alpha=0.2, linewidth=0)
         _plot(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index])
-    axes.axhline(PhaseCriterion().chain_share, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+    threshold = PhaseCriterion().chain_share
+    axes.axhline(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
     _share_axis(axes)
     _legend_above(axes)
 
@@ -394,10 +397,3 @@ def _label_phases(axes: Axes, phases: Sequence[Phase]) -> None:
     for phase, word, place in zip(phases, words, left):
         colour = PHASE_COLOURS[phase.name]
         axes.text(place, 1.035, word, transform=axes.transAxes, fontsize=8, color=colour, fontweight="bold")
-
-
-def format_share(share: float) -> str:
-    """``0.567`` → ``57 %``, ``0.9991`` → ``99.9 %``: never rounded up to a perfection that is not there."""
-    if share < 0.99 or share == 1:
-        return f"{share:.0%}".replace("%", " %")
-    return f"{np.floor(share * 1000) / 10:.1f} %"

@@ -9,8 +9,9 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -31,7 +32,7 @@ FORMATS = ("svg", "pdf", "png")
 StepScale = Literal["auto", "linear", "log"]
 LOG_FROM = 150  # with "auto", steps are logarithmic when the last is this many times the first positive one
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
@@ -85,7 +86,7 @@ def source_colours(n_lines: int) -> list[str]:
 
 
 def set_step_axis(axes: Axes, steps: np.ndarray, scale: StepScale = "auto") -> None:
-    """Label steps as 0, 500, 1k, 20k, linear or (symmetric-)logarithmic so that both ends of a long run are readable."""
+    """Label steps as 0, 500, 1k, 20k, linear or logarithmic, so that both ends of a long run can be read."""
     positive = steps[steps > 0]
     first, last = (float(positive[0]), float(steps[-1])) if len(positive) else (1.0, 1.0)
     logarithmic = scale == "log" or (scale == "auto" and last / first >= LOG_FROM)
@@ -107,6 +108,13 @@ def format_step(step: float) -> str:
         if abs(step) >= size:
             return f"{step / size:.4g}{unit}"
     return f"{step:.4g}"
+
+
+def format_share(share: float) -> str:
+    """``0.567`` → ``57 %``, ``0.9991`` → ``99.9 %``: never rounded up to a perfection that is not there."""
+    if share < 0.99 or share == 1:
+        return f"{share:.0%}".replace("%", " %")
+    return f"{np.floor(share * 1000) / 10:.1f} %"
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -131,7 +139,8 @@ def figure_to_svg(figure: Figure, name: str, title: str) -> str:
         figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.04)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)  # inside HTML the parser knows them
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
     svg = re.sub(r"'DejaVu Sans'(, *sans-serif)?", "system-ui, sans-serif", svg)
@@ -139,7 +148,7 @@ def figure_to_svg(figure: Figure, name: str, title: str) -> str:
         svg = svg.replace(colour, f"var(--{variable})")
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
 
 def series_css() -> tuple[str, str]:

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.task import Batch
+from bindscope.tasks.loading import Loader
 from bindscope.training.config import TrainingConfig
 from bindscope.training.distributed import Processes
 from bindscope.training.loss import batch_loss
@@ -31,12 +31,6 @@ from bindscope.training.state import Keeper, MemoryKeeper, Tally, TrainingState
 Evaluate = Callable[[Any], Mapping[str, Any]]
 SECONDS_BETWEEN_GLANCES = 0.25
 EVALUATIONS_RUNNING = 2  # how many must reach the target before training stops early
-
-
-class Loader(Protocol):
-    """Batches by step: pure in (seed, step)."""
-
-    def batch(self, step: int) -> Batch: ...
 
 
 def train(

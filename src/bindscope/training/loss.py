@@ -34,7 +34,7 @@ def batch_loss(model: nn.Module, batch: Batch, loss: Literal["answer", "all"] = 
         losses = losses.view_as(targets)  # [batch, target]
     if batch.weights is None:
         return losses.mean()
-    weights = torch.from_numpy(batch.weights).to(outputs.device)  # [target]
+    weights = torch.from_numpy(batch.weights).to(losses)  # [target]
     return (losses @ weights).mean() / weights.sum()
 
 
@@ -48,7 +48,9 @@ def _outputs_at_targets(model: nn.Module, batch: Batch) -> Tensor:
     columns, place = np.unique(batch.target_positions, return_inverse=True)
     tokens = torch.from_numpy(batch.tokens).to(device)  # [batch, position]
     at = None if len(columns) == tokens.shape[1] else torch.from_numpy(columns).to(device)
-    outputs = model(tokens, batch.layout, at).float()  # [batch, column, output]
+    outputs = model(tokens, batch.layout, at)  # [batch, column, output]
+    if outputs.dtype in (torch.bfloat16, torch.float16):
+        outputs = outputs.float()  # a loss is summed in whole precision
     if np.array_equal(place, np.arange(outputs.shape[1])):
         return outputs
     return outputs.index_select(1, torch.from_numpy(place).to(device))  # [batch, target, output]
