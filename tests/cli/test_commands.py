@@ -177,7 +177,7 @@ def test_what_cannot_be_trained_is_refused_and_leaves_nothing_behind(
     assert sorted(workplace.rglob("*")) == before
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steps = 100_000
     command = [sys.executable, "-m", "bindscope", "train", "binding-tiny", "--steps", str(steps), "--threads", "1"]
     options = small_options(training__evaluate_every=10, training__checkpoints__every=steps)

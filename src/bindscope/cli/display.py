@@ -11,12 +11,14 @@ from bindscope.cli.table import format_duration
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from bindscope.training.progress import Observer, Progress
 
 Evaluation = Mapping[str, Any]
 SPARKS = "▁▂▃▄▅▆▇█"
 BAR_WIDTH = 32
+PANEL_WIDTH = 78
 N_SPARKS = 48
 
 
@@ -103,17 +105,20 @@ def draw_panel(title: str, progress: Progress, history: History) -> RenderableTy
     """The live panel."""
     from rich.console import Group
     from rich.panel import Panel
-    from rich.progress_bar import ProgressBar
     from rich.text import Text
 
     head = Text(f"step {progress.step:,} of {progress.total_steps:,}", style="bold")
     head.append("   " + "   ".join([format_duration(progress.elapsed), *_pace(progress)]), style="dim")
     facts = [f"loss {progress.loss:.4f}" if progress.loss is not None else "loss –", f"learning rate {progress.lr:.2g}"]
     facts += [f"phase: {history.phase}"] if history.phase else []
-    parts: list[RenderableType] = [head, ProgressBar(total=1.0, completed=progress.fraction), Text("   ".join(facts))]
+    parts: list[RenderableType] = [
+        head,
+        _draw_bar(progress.fraction, PANEL_WIDTH - 4, "green", "━"),
+        Text("   ".join(facts)),
+    ]
     if history.points:
         parts += [_draw_bars(history), Text("over time  " + draw_sparkline(history.accuracies, N_SPARKS), style="cyan")]
-    return Panel(Group(*parts), title=title, title_align="left", expand=False, width=78)
+    return Panel(Group(*parts), title=title, title_align="left", width=PANEL_WIDTH)
 
 
 def draw_sparkline(values: Sequence[float], width: int) -> str:
@@ -131,16 +136,22 @@ def draw_sparkline(values: Sequence[float], width: int) -> str:
 
 def _draw_bars(history: History) -> Table:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table.grid(padding=(0, 1))
     rows = {"accuracy": history.accuracies[-1], **history.watched}
     for name, accuracy in rows.items():
-        filled = round(accuracy * BAR_WIDTH)
-        bar = Text("█" * filled, style="bold cyan" if name == "accuracy" else "blue")
-        bar.append("░" * (BAR_WIDTH - filled), style="dim")
-        table.add_row(name, bar, f"{accuracy:.1%}")
+        style = "bold cyan" if name == "accuracy" else "blue"
+        table.add_row(name, _draw_bar(accuracy, BAR_WIDTH, style), f"{accuracy:.1%}")
     return table
+
+
+def _draw_bar(share: float, width: int, style: str, block: str = "█") -> Text:
+    """A share of ``width`` blocks; what is not a number fills none."""
+    from rich.text import Text
+
+    filled = round(share * width) if share == share else 0
+    bar = Text(block * filled, style=style)
+    return bar.append("░" * (width - filled), style="dim")
 
 
 def _pace(progress: Progress) -> list[str]:

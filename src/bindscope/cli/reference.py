@@ -118,7 +118,7 @@ def _place(argument: Argument) -> str:
 def _describe_argument(argument: Argument) -> str:
     names = ", ".join(f"`{name}`" for name in argument.names)
     choices = argument.get_choices()
-    facts = [f"one of {', '.join(choices)}"] if choices else []
+    facts = [f"one of {', '.join(sorted(choices))}"] if choices else []
     default = argument.field_info.default
     if not argument.required and default not in (None, (), False) and isinstance(default, (str, int, float, Path)):
         facts.append(f"default {str(default).lower() if default is True else default}")

@@ -51,7 +51,7 @@ class AssignAddTask:
     >>> task = AssignAddTask()
     >>> batch = task.sample_batch(np.random.default_rng(0), n_examples=512)
     >>> task.render(batch.tokens[0])
-    'b=5 _ _ l=36 _ a=5 k=36 | 40+l'
+    'k=23 f=29 _ _ e=51 l=50 c=19 | e+58'
     """
 
     family: ClassVar[str] = "assign_add"
@@ -223,9 +223,9 @@ class AssignAddTask:
         n_examples = len(operands)
         rows = np.arange(n_examples)
         n_columns = max(MAX_ASSIGNMENTS, self.n_variables)
-        order = rng.random((n_examples, n_columns), dtype=np.float32)
-        order[:, self.n_variables :] = np.inf  # with fewer than six variables the last blocks are never used
-        order = order.argsort(axis=1)  # [batch, variable]
+        keys = rng.random((n_examples, n_columns), dtype=np.float32)
+        keys[:, self.n_variables :] = np.inf  # with fewer than six variables the last blocks are never used
+        order = keys.argsort(axis=1)  # [batch, variable]
         numbers = rng.integers(self.modulus, size=(n_examples, MAX_ASSIGNMENTS))
         places = _draw_two_places(rng, n_assignments)  # [batch, 2]
         for operand in (0, 1):
