@@ -180,7 +180,8 @@ class AssignAddTask:
             "2var2": (self._rows(2, n_invalid=2), trained),
         }
         return {
-            name: _Pool(rows, np.cumsum(self._row_weights(rows)), pairs) for name, (rows, pairs) in definitions.items()
+            name: _Pool(rows, np.arange(1, len(rows) + 1) / len(rows), pairs)
+            for name, (rows, pairs) in definitions.items()
         }
 
     def _rows(self, n_operand_variables: int, n_invalid: int = 0) -> np.ndarray:
