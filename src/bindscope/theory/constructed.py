@@ -34,11 +34,11 @@ from torch import Tensor
 from bindscope.errors import BindscopeError
 from bindscope.model.config import ModelConfig
 from bindscope.model.transformer import Attention, Transformer
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, n_positions
+from bindscope.tasks.binding.program import DIGITS, EQUALS, LETTERS, VOCABULARY
 
-N_DIGITS, N_LETTERS, N_TOKENS = 10, 26, 40
-EQUALS = 36
-LINE_WIDTH, QUERY_WIDTH, RIGHT_HAND_SIDE = 4, 3, 2  # columns of a line, of a query, and where in its line the RHS is
-
+N_DIGITS, N_LETTERS, N_TOKENS = len(DIGITS), len(LETTERS), len(VOCABULARY)
+RIGHT_HAND_SIDE = LINE_PARTS.index("rhs")
 MECHANISM, DECOY = 0, 1  # the two heads
 SHARP = 120.0  # a score ahead by this much takes all the weight: e^-120 is 0 in float32
 LOGIT = 20.0  # the logit of the answer; all others are 0
@@ -65,7 +65,7 @@ def construct_dereferencer(lines: int = 16, max_depth: int = 4) -> Transformer:
     """
     if lines < 1 or max_depth < 1:
         raise BindscopeError(f"a dereferencer needs lines and max_depth of at least 1, got {lines} and {max_depth}.")
-    space = _Space(LINE_WIDTH * lines + QUERY_WIDTH)
+    space = _Space(n_positions(lines))
     config = ModelConfig(
         d_vocab=N_TOKENS,
         n_positions=space.n_positions,
