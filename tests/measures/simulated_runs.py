@@ -1,4 +1,4 @@
-"""Binding runs whose phases are known because we choose them: real programs, predictions from a stated mix of habits."""
+"""Binding runs whose phases are known because we choose them: predictions on real programs from a mix of habits."""
 
 from __future__ import annotations
 

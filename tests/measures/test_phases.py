@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from measures.simulated_runs import SimulatedRun
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.phases import (
@@ -20,6 +19,7 @@ from bindscope.measures.phases import (
     find_transition,
     read_evaluations,
 )
+from measures.simulated_runs import SimulatedRun
 
 
 def curves_of(run: SimulatedRun) -> PhaseCurves:

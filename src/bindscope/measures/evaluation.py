@@ -4,8 +4,8 @@
 >>> evaluate(model)["test"]["accuracy_by_depth"]
 [0.27, 0.62, 0.71, 0.73]
 
-An evaluation is a JSON-ready mapping: one entry per pool, and ``watched``, the named accuracies that must all be high for
-the task to count as learned (by depth for binding, by pool for the two other families).
+An evaluation is a JSON-ready mapping: one entry per pool, and ``watched``, the named accuracies that must all be high
+for the task to count as learned (by depth for binding, by pool for the two other families).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the phases of a binding run in its recorded curves: random → heuristic → systematic.
 
-Each evaluation is read by itself first, with a stated criterion (:class:`PhaseCriterion`). A phase is then a stretch of the
-run: of all ways to cut it into random, heuristic, systematic *in that order*, the one that contradicts the fewest
+Each evaluation is read by itself first, with a stated criterion (:class:`PhaseCriterion`). A phase is then a stretch of
+the run: of all ways to cut it into random, heuristic, systematic *in that order*, the one that contradicts the fewest
 readings. A phase is reported only if it held for several evaluations running and most readings in it agree, so a lucky
 evaluation, a loss spike or a shuffled curve makes no phase. What lies between two phases is a transition.
 
@@ -55,12 +55,12 @@ class PhaseCriterion:
         return {
             "random": f"Accuracy is not clearly above chance + {self.above_chance:.0%} (95 % interval). {lasting}",
             "heuristic": (
-                f"Accuracy is clearly above that, and where lines 1 and 2 mislead, at least {self.rule_share:.0%} of the "
-                f"predictions are a constant of line 1 or 2, and more than follow the chain. {lasting}"
+                f"Accuracy is clearly above that, and where lines 1 and 2 mislead, at least {self.rule_share:.0%} of "
+                f"the predictions are a constant of line 1 or 2, and more than follow the chain. {lasting}"
             ),
             "systematic": (
-                f"Where lines 1 and 2 mislead, at least {self.chain_share:.0%} of the predictions follow the chain, and "
-                f"accuracy is at least {self.depth_share:.0%} at every depth. {lasting}"
+                f"Where lines 1 and 2 mislead, at least {self.chain_share:.0%} of the predictions follow the chain, "
+                f"and accuracy is at least {self.depth_share:.0%} at every depth. {lasting}"
             ),
         }
 
@@ -144,7 +144,7 @@ def curves_from_evaluations(steps: Sequence[int], evaluations: Sequence[Mapping[
 
 
 def lowest_accuracy(accuracy_by_depth: Sequence[Sequence[float | None]] | np.ndarray) -> np.ndarray:
-    """The lowest accuracy over depths at each step, ``[step, depth]`` to ``[step]``; depths without examples are left out."""
+    """The lowest accuracy over depths, ``[step, depth]`` to ``[step]``; depths without examples are left out."""
     values = np.asarray(accuracy_by_depth, dtype=float)
     lowest = np.where(np.isnan(values), np.inf, values).min(axis=1)
     return np.where(np.isfinite(lowest), lowest, np.nan)
@@ -176,7 +176,7 @@ def find_hop_transitions(
     threshold: float = 0.9,
     criterion: PhaseCriterion | None = None,
 ) -> list[int | None]:
-    """For each depth 1, 2, …: the step at which its accuracy ``[step, depth]`` first reaches ``threshold`` and stays."""
+    """For each depth 1, 2, … the step at which its accuracy ``[step, depth]`` reaches ``threshold`` and stays."""
     return [find_transition(steps, column, threshold, criterion) for column in np.asarray(accuracy_by_depth, float).T]
 
 

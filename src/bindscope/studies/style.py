@@ -9,17 +9,19 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from bindscope.errors import BindscopeError
+from bindscope.runs.files import explain_failure, write_atomically
 
 INK, MUTED, GRID = "#1f2430", "#667085", "#e3e6eb"
 BLUE, ORANGE, GREY = "#1f6fb2", "#e07b00", "#8a919e"
@@ -31,7 +33,7 @@ FORMATS = ("svg", "pdf", "png")
 StepScale = Literal["auto", "linear", "log"]
 LOG_FROM = 150  # with "auto", steps are logarithmic when the last is this many times the first positive one
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
@@ -85,7 +87,7 @@ def source_colours(n_lines: int) -> list[str]:
 
 
 def set_step_axis(axes: Axes, steps: np.ndarray, scale: StepScale = "auto") -> None:
-    """Label steps as 0, 500, 1k, 20k, linear or (symmetric-)logarithmic so that both ends of a long run are readable."""
+    """Label steps as 0, 500, 1k, 20k, linear or logarithmic, so that both ends of a long run can be read."""
     positive = steps[steps > 0]
     first, last = (float(positive[0]), float(steps[-1])) if len(positive) else (1.0, 1.0)
     logarithmic = scale == "log" or (scale == "auto" and last / first >= LOG_FROM)
@@ -94,11 +96,48 @@ def set_step_axis(axes: Axes, steps: np.ndarray, scale: StepScale = "auto") -> N
         decades = [10.0**k for k in range(int(np.ceil(np.log10(first))), int(np.log10(last)) + 1)]
         axes.xaxis.set_major_locator(FixedLocator([0.0, *decades] if steps[0] == 0 else decades))
         axes.xaxis.set_minor_locator(NullLocator())
+    elif len(steps) == 1:
+        axes.xaxis.set_major_locator(FixedLocator([float(steps[0])]))
     else:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: format_step(step)))
     axes.set_xlim(*((steps[0] - 1, steps[0] + 1) if len(steps) == 1 else (steps[0], steps[-1])))
     axes.set_xlabel("training step", labelpad=2)
+
+
+def set_log_axis(axes: Axes) -> None:
+    """A logarithmic vertical axis with plain numbers; between the powers of ten too where there are few of those."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    few = np.log10(high / low) < 2
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)) if few else NullLocator())
+    axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def set_share_axis(axes: Axes) -> None:
+    """A vertical axis from 0 to 100 %."""
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.set_yticks(np.linspace(0, 1, 6))
+
+
+def place_legend_above(axes: Axes, title: str | None = None) -> None:
+    """One row of labels over the panel; ``title`` goes before the first: "depth 1, 2, 3"."""
+    handles, labels = axes.get_legend_handles_labels()
+    if title is not None and labels:
+        labels[0] = f"{title} {labels[0]}"
+    axes.legend(
+        handles,
+        labels,
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 0.99),
+        ncols=len(labels),
+        columnspacing=1.3,
+        handlelength=1.7,
+        handletextpad=0.5,
+        borderaxespad=0.2,
+    )
 
 
 def format_step(step: float) -> str:
@@ -109,14 +148,25 @@ def format_step(step: float) -> str:
     return f"{step:.4g}"
 
 
+def format_share(share: float) -> str:
+    """``0.567`` → ``57 %``, ``0.9991`` → ``99.9 %``: never rounded up to a perfection that is not there."""
+    if share < 0.99 or share == 1:
+        return f"{share:.0%}".replace("%", " %")
+    return f"{np.floor(share * 1000) / 10:.1f} %"
+
+
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write the figure as the format its name ends in (svg, pdf or png), on white paper."""
     suffix = path.suffix.removeprefix(".")
     if suffix not in FORMATS:
         raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+    buffer = io.BytesIO()
     with figure_style():
-        figure.savefig(path, format=suffix, dpi=200, facecolor="white", metadata=metadata, bbox_inches="tight")
+        figure.savefig(buffer, format=suffix, dpi=200, facecolor="white", metadata=metadata, bbox_inches="tight")
+    with explain_failure(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, buffer.getvalue())
     return path
 
 
@@ -131,7 +181,8 @@ def figure_to_svg(figure: Figure, name: str, title: str) -> str:
         figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.04)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)  # inside HTML the parser knows them
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
     svg = re.sub(r"'DejaVu Sans'(, *sans-serif)?", "system-ui, sans-serif", svg)
@@ -139,7 +190,7 @@ def figure_to_svg(figure: Figure, name: str, title: str) -> str:
         svg = svg.replace(colour, f"var(--{variable})")
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
 
 def series_css() -> tuple[str, str]:

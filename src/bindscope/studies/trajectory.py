@@ -38,7 +38,7 @@ UNITS = {"mean_rank": "rank", "training_examples": "example", "seconds": "s"}
 def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | None = None) -> xr.Dataset:
     """Every evaluation in a run's records as named arrays over ``step``.
 
-    All families: ``pool_accuracy``, ``pool_accuracy_low`` / ``_high`` (95 % Wilson) and ``pool_loss`` over (step, pool).
+    All families: ``pool_accuracy``, ``pool_accuracy_low`` / ``_high`` (95 % Wilson), ``pool_loss`` over (step, pool).
     Binding adds, for the test pool, ``accuracy_by_depth`` (step, depth), ``accuracy_by_root_line`` (step, root_line),
     ``agreement`` (step, rule), ``prediction_source`` (step, source), ``follows_chain`` and ``follows_early_lines``.
     Assign-and-add adds ``half_accuracy`` (step, pool, half). ``config`` is kept as JSON in the attributes.

@@ -200,7 +200,8 @@ class SequenceFormat:
         )
         if match is None:
             raise BindscopeError(
-                f"column {column}: '{text.strip()}' is not a sum of two operands; write for example 'b{self.operator}19'."
+                f"column {column}: '{text.strip()}' is not a sum of two operands; write for example"
+                f" 'b{self.operator}19'."
             )
         return [self._parse_operand(match[group], column + match.start(group), prefix) for group in (2, 5)]
 
