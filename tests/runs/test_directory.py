@@ -145,6 +145,14 @@ def test_listing_runs_names_the_damaged_and_passes_over_other_folders(run, tmp_p
     assert list_runs(tmp_path / "nowhere") == ([], [])
 
 
+def test_only_the_latest_state_takes_up_space(half_done, run):
+    assert sorted(path.name for path in (half_done.path / "optimizer").iterdir()) == [
+        "latest.json",
+        "step_00000006.safetensors",
+    ]
+    assert len(list((run.path / "optimizer").iterdir())) == 2
+
+
 @pytest.mark.parametrize("file", ["latest.json", "step_00000006.safetensors"])
 @pytest.mark.parametrize("harm", [damage, lambda path: path.unlink(), lambda path: path.write_bytes(b"")])
 def test_a_run_whose_state_is_harmed_is_not_resumed_and_not_changed(half_done, file, harm):

@@ -81,6 +81,12 @@ def test_the_plan_says_which_weights_are_kept_and_step_0_is_the_untrained_model(
     assert not torch.equal(kept.weights[1]["unembed.weight"], fresh["unembed.weight"])
 
 
+@pytest.mark.parametrize("save_every", [1, 5, 100])
+def test_a_state_is_saved_at_the_start_at_each_interval_and_at_the_end(make_model, stream, save_every):
+    kept = run(make_model(), stream, replace(CONFIG, save_every=save_every))
+    assert sorted(kept.states) == sorted({*range(0, 12, save_every), 12})
+
+
 def test_the_recorded_loss_is_the_mean_since_the_last_evaluation(make_model, stream):
     config = replace(CONFIG, evaluate_every=4)
     kept = run(make_model(), stream, config)
