@@ -172,6 +172,12 @@ def test_an_unknown_figure_format_is_refused(tmp_path):
         save_figure(figure, Path(tmp_path / "figure.bmp"))
 
 
+def test_a_figure_that_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(BindscopeError, match=r"figure\.svg"):
+        save_figure(figure_trajectory(trajectory_dataset(templates_records())), tmp_path / "file" / "figure.svg")
+
+
 def test_long_runs_are_read_on_a_logarithmic_axis_and_short_ones_on_a_linear_one():
     short = figure_trajectory(trajectory_dataset(templates_records())).axes[0]
     assert short.get_xscale() == "linear"

@@ -45,7 +45,10 @@ def test_the_average_of_the_shards_gradients_is_the_gradient_of_the_batch(make_m
 
 def test_several_processes_cannot_share_an_apple_gpu():
     processes = Processes(0, 0, 2)
-    with pytest.raises(BindscopeError, match="mps trains with one process"), join_processes(processes, torch.device("mps")):
+    with (
+        pytest.raises(BindscopeError, match="mps trains with one process"),
+        join_processes(processes, torch.device("mps")),
+    ):
         pass
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +31,7 @@ def test_beyond_every_nothing_else_is_kept(plan, total):
 @given(st.integers(2, 8), st.integers(64, 2000))
 def test_early_steps_are_dense_on_a_log_scale(per_octave, total):
     early = [step for step in checkpoint_steps(CheckpointPlan(every=total, per_octave=per_octave), total) if step]
-    for here, after in zip(early, early[1:]):
+    for here, after in pairwise(early):
         assert after <= max(here + 1, round(here * 2 ** (1 / per_octave)) + 1)
 
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
+    "ablate": ("ablate:ablate", "Train a binding preset without each part of its recipe, and compare."),
     "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
     "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),
     "completion": ("completion:completion", "Print or install tab completion for your shell."),

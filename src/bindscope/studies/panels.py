@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from bindscope.measures.phases import Phase, PhaseCriterion
@@ -29,6 +29,9 @@ from bindscope.studies.style import (
     figure_style,
     format_share,
     ordered_colours,
+    place_legend_above,
+    set_log_axis,
+    set_share_axis,
     set_step_axis,
     source_colours,
 )
@@ -43,9 +46,9 @@ RULE_NAMES: Mapping[str, str] = {
 POOL_NAMES: Mapping[str, str] = {
     "tr": "as in training",
     "add": "held-out sum",
-    "var": "variable in a new place",
-    "var1": "one variable in a new place",
-    "var2": "both in a new place",
+    "var": "in a new place",
+    "var1": "one in a new place",
+    "var2": "both",
 }
 N_SINGLE_SOURCES = 4  # lines drawn apart in the source panel; later ones are taken together
 WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
@@ -200,7 +203,7 @@ def _draw_accuracy(axes: Axes, dataset: xr.Dataset) -> None:
     axes.text(
         0.99, chance + 0.015, "chance", transform=axes.get_yaxis_transform(), ha="right", fontsize=7.5, color=MUTED
     )
-    _share_axis(axes)
+    set_share_axis(axes)
     if dataset.sizes["pool"] > 1:
         axes.legend(loc="lower right", bbox_to_anchor=(1, chance + 0.05))
 
@@ -215,22 +218,23 @@ def _draw_strategy(axes: Axes, dataset: xr.Dataset) -> None:
         _plot(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index])
     threshold = PhaseCriterion().chain_share
     axes.axhline(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-    _share_axis(axes)
-    _legend_above(axes)
+    set_share_axis(axes)
+    place_legend_above(axes)
 
 
 def _draw_depths(axes: Axes, dataset: xr.Dataset) -> None:
     for depth, colour in zip(dataset.depth.values, ordered_colours(dataset.sizes["depth"])):
         values = dataset.accuracy_by_depth.sel(depth=depth).values
         _plot(axes, dataset, values, color=colour, label=f"{int(depth)}", linestyle=DASHES[(int(depth) - 1) % 4])
-    _share_axis(axes)
-    _legend_above(axes, title="depth")
+    set_share_axis(axes)
+    place_legend_above(axes, title="depth")
 
 
 def _draw_root_lines(axes: Axes, dataset: xr.Dataset) -> None:
     mesh = _draw_heat_map(axes, dataset.accuracy_by_root_line.values.T, dataset.step.values)
-    axes.set_ylim(dataset.sizes["root_line"] + 0.5, 0.5)
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
+    n_lines = dataset.sizes["root_line"]
+    axes.set_yticks(sorted({1, *range(0, n_lines + 1, max(1, n_lines // 4 if n_lines > 8 else 1))} - {0}))
+    axes.set_ylim(n_lines + 0.5, 0.5)
     axes.set_ylabel("line")
     axes.grid(False)
     bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, format=PercentFormatter(1, decimals=0))
@@ -274,7 +278,7 @@ def _draw_sources(axes: Axes, dataset: xr.Dataset) -> None:
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.grid(False)
-    _legend_above(axes, n_columns=len(labels))
+    place_legend_above(axes)
 
 
 def _gathered_sources(shares: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -297,8 +301,8 @@ def _draw_rules(axes: Axes, dataset: xr.Dataset) -> None:
         _plot(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index % len(DASHES)])
         truth = float(dataset.rule_accuracy.sel(rule=rule))
         axes.plot(1.02, truth, "<", color=colour, markersize=5, transform=at_right_edge, clip_on=False)
-    _share_axis(axes)
-    _legend_above(axes)
+    set_share_axis(axes)
+    place_legend_above(axes)
 
 
 def _distinct_rules(dataset: xr.Dataset) -> list[str]:
@@ -315,8 +319,8 @@ def _draw_pools(axes: Axes, dataset: xr.Dataset, pools: Sequence[str]) -> None:
     for index, pool in enumerate(pools):
         label = POOL_NAMES.get(str(pool)[1:], str(pool)) if str(pool)[0].isdigit() else str(pool)
         _draw_curve(axes, dataset, pool, CATEGORIES[index % len(CATEGORIES)], label, index)
-    _share_axis(axes)
-    _legend_above(axes, n_columns=2 if len(pools) > 3 else len(pools))
+    set_share_axis(axes)
+    place_legend_above(axes)
 
 
 def _draw_halves(axes: Axes, dataset: xr.Dataset) -> None:
@@ -327,8 +331,8 @@ def _draw_halves(axes: Axes, dataset: xr.Dataset) -> None:
             values = dataset.half_accuracy.sel(pool=pool, half=half).values
             label = words.get(str(pool)[0], str(pool)) if half == dataset.half.values[0] else None
             _plot(axes, dataset, values, color=colour, linestyle=dash, label=label)
-    _share_axis(axes)
-    _legend_above(axes)
+    set_share_axis(axes)
+    place_legend_above(axes)
 
 
 def _draw_losses(axes: Axes, dataset: xr.Dataset) -> None:
@@ -337,8 +341,11 @@ def _draw_losses(axes: Axes, dataset: xr.Dataset) -> None:
         values = dataset.pool_loss.sel(pool=pool).values
         colour, dash = CATEGORIES[index % len(CATEGORIES)], DASHES[index // len(CATEGORIES) + index % len(DASHES) // 3]
         _plot(axes, dataset, values, color=colour, label=str(pool), linestyle=dash)
-    axes.set_yscale("log")
-    _legend_above(axes, n_columns=min(len(pools), 5))
+    set_log_axis(axes)
+    if len(pools) > 5:
+        axes.legend(loc="upper right", ncols=3, handlelength=1.7, columnspacing=1.2)
+    else:
+        place_legend_above(axes)
 
 
 def _draw_curve(axes: Axes, dataset: xr.Dataset, pool: str, colour: str, label: str, index: int) -> None:
@@ -351,30 +358,6 @@ def _draw_curve(axes: Axes, dataset: xr.Dataset, pool: str, colour: str, label: 
 def _plot(axes: Axes, dataset: xr.Dataset, values: np.ndarray, **style: object) -> None:
     marker = "o" if dataset.sizes["step"] < MARK_POINTS_BELOW else ""
     axes.plot(dataset.step.values, values, marker=marker, markersize=3.5, clip_on=False, **style)  # type: ignore[arg-type]
-
-
-def _share_axis(axes: Axes) -> None:
-    axes.set_ylim(0, 1.02)
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.set_yticks(np.linspace(0, 1, 6))
-
-
-def _legend_above(axes: Axes, n_columns: int | None = None, title: str | None = None) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    if title is not None and labels:
-        labels[0] = f"{title} {labels[0]}"
-    n_columns = n_columns or len(labels)
-    axes.legend(
-        handles,
-        labels,
-        loc="lower left",
-        bbox_to_anchor=(-0.01, 0.99),
-        ncols=n_columns,
-        columnspacing=1.3,
-        handlelength=1.7,
-        handletextpad=0.5,
-        borderaxespad=0.2,
-    )
 
 
 def _shade_phases(axes: Axes, phases: Sequence[Phase]) -> None:

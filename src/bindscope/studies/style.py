@@ -18,9 +18,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from bindscope.errors import BindscopeError
+from bindscope.runs.files import explain_failure, write_atomically
 
 INK, MUTED, GRID = "#1f2430", "#667085", "#e3e6eb"
 BLUE, ORANGE, GREY = "#1f6fb2", "#e07b00", "#8a919e"
@@ -95,11 +96,48 @@ def set_step_axis(axes: Axes, steps: np.ndarray, scale: StepScale = "auto") -> N
         decades = [10.0**k for k in range(int(np.ceil(np.log10(first))), int(np.log10(last)) + 1)]
         axes.xaxis.set_major_locator(FixedLocator([0.0, *decades] if steps[0] == 0 else decades))
         axes.xaxis.set_minor_locator(NullLocator())
+    elif len(steps) == 1:
+        axes.xaxis.set_major_locator(FixedLocator([float(steps[0])]))
     else:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: format_step(step)))
     axes.set_xlim(*((steps[0] - 1, steps[0] + 1) if len(steps) == 1 else (steps[0], steps[-1])))
     axes.set_xlabel("training step", labelpad=2)
+
+
+def set_log_axis(axes: Axes) -> None:
+    """A logarithmic vertical axis with plain numbers; between the powers of ten too where there are few of those."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    few = np.log10(high / low) < 2
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)) if few else NullLocator())
+    axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def set_share_axis(axes: Axes) -> None:
+    """A vertical axis from 0 to 100 %."""
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.set_yticks(np.linspace(0, 1, 6))
+
+
+def place_legend_above(axes: Axes, title: str | None = None) -> None:
+    """One row of labels over the panel; ``title`` goes before the first: "depth 1, 2, 3"."""
+    handles, labels = axes.get_legend_handles_labels()
+    if title is not None and labels:
+        labels[0] = f"{title} {labels[0]}"
+    axes.legend(
+        handles,
+        labels,
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 0.99),
+        ncols=len(labels),
+        columnspacing=1.3,
+        handlelength=1.7,
+        handletextpad=0.5,
+        borderaxespad=0.2,
+    )
 
 
 def format_step(step: float) -> str:
@@ -123,8 +161,12 @@ def save_figure(figure: Figure, path: Path) -> Path:
     if suffix not in FORMATS:
         raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+    buffer = io.BytesIO()
     with figure_style():
-        figure.savefig(path, format=suffix, dpi=200, facecolor="white", metadata=metadata, bbox_inches="tight")
+        figure.savefig(buffer, format=suffix, dpi=200, facecolor="white", metadata=metadata, bbox_inches="tight")
+    with explain_failure(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, buffer.getvalue())
     return path
 
 

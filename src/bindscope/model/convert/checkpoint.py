@@ -58,10 +58,10 @@ def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     path = Path(path)
     try:
         with path.open("rb") as file:
-            start = file.read(4)
+            start = file.read(9)
     except OSError as problem:
         raise BindscopeError(f"{path}: cannot be read: {problem.strerror}.") from None
-    if start.startswith(_PICKLED):
+    if start.startswith(_PICKLED) and start[8:] != b"{":  # a safetensors file is a length of 8 bytes, then JSON
         return _read_torch(path), {}
     return _read_safetensors(path)
 

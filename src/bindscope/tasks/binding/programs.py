@@ -16,15 +16,15 @@ from bindscope.tasks.task import Batch, Layout
 
 @dataclass(frozen=True, eq=False)
 class Programs:
-    """Programs of equal length; every array is [program, line] and line indices count from 0."""
+    """Programs of equal length; every array is [program, line], int8 or bool, and line indices count from 0."""
 
     variables: np.ndarray  # which letter the line assigns: 0 = a
-    is_constant: np.ndarray  # bool
     reference: np.ndarray  # the line whose value is taken, −1 for a constant
     source: np.ndarray  # the token right of '='
     value: np.ndarray  # the digit that the line assigns
     depth: np.ndarray  # assignments on the chain from this line to its root, 1 for a constant
     root: np.ndarray  # the line with the constant
+    is_constant: np.ndarray  # bool
     live: np.ndarray  # bool: no later line assigns the variable again, so it can be queried
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ def ask_questions(programs: Programs, queries: np.ndarray) -> Batch:
         tokens=tokens,
         layout=question_layout(programs.n_lines, n_queries),
         target_positions=np.arange(n_prefix + 2, tokens.shape[1], QUERY_WIDTH),
-        targets=programs.value[rows, queries],
+        targets=programs.value[rows, queries].astype(np.int64),
         labels=label_questions(programs, queries),
     )
 
@@ -107,7 +107,9 @@ def tokens_to_programs(tokens: np.ndarray, n_queries: int = 1) -> tuple[Programs
     depth, root = _trace_chains(reference)
     value = np.take_along_axis(source, root, axis=1)
     live = np.take_along_axis(latest, variables, axis=1) == np.arange(variables.shape[1])
-    return Programs(variables, is_constant, reference, source, value, depth, root, live), queries
+    numbers = {"variables": variables, "reference": reference, "source": source, "value": value, "depth": depth}
+    small = {name: array.astype(np.int8) for name, array in (numbers | {"root": root}).items()}
+    return Programs(**small, is_constant=is_constant, live=live), queries
 
 
 def _trace_references(variables: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -32,28 +32,34 @@ def label_questions(programs: Programs, queries: np.ndarray) -> dict[str, np.nda
     ``lines``; and one column for each of ``RULES``.
     """
     rows = np.arange(len(programs))[:, None]
-    first, second, most_recent = _constants_of_program(programs)
+    latest = latest_constant_lines(programs)
+    line_1 = programs.value[:, 0]
     by_program = {
         "n_chains": programs.is_constant.sum(1),
         "lines": np.full(len(programs), programs.n_lines),
-        "rule_line_1": programs.value[:, 0],
-        "rule_line_2": second,
-        "rule_first_constant": first,
-        "rule_most_recent": most_recent,
+        "rule_line_1": line_1,
+        "rule_line_2": _constant_on_line(programs, 1),
+        "rule_first_constant": line_1,
+        "rule_most_recent": programs.value[rows[:, 0], latest[:, -1]],
     }
-    return {
+    by_query = {
         "depth": programs.depth[rows, queries],
         "root_line": programs.root[rows, queries] + 1,
-        **{name: np.repeat(values[:, None], queries.shape[1], axis=1) for name, values in by_program.items()},
-        "rule_positional": nearest_constants(programs)[rows, queries],
+        "rule_positional": programs.value[rows, latest[rows, queries]],
     }
+    spread = {name: np.repeat(values[:, None], queries.shape[1], axis=1) for name, values in by_program.items()}
+    return {name: values.astype(np.int64) for name, values in (spread | by_query).items()}
+
+
+def latest_constant_lines(programs: Programs) -> np.ndarray:
+    """For each line [program, line] the last line with a constant, on it or before it."""
+    lines = np.arange(programs.n_lines, dtype=np.int8)
+    return np.maximum.accumulate(np.where(programs.is_constant, lines, np.int8(0)), axis=1)
 
 
 def nearest_constants(programs: Programs) -> np.ndarray:
     """For each line [program, line] the last constant assigned on it or before it."""
-    lines = np.arange(programs.n_lines)
-    latest = np.maximum.accumulate(np.where(programs.is_constant, lines, 0), axis=1)  # [program, line]
-    return np.take_along_axis(programs.value, latest, axis=1)
+    return np.take_along_axis(programs.value, latest_constant_lines(programs), axis=1)
 
 
 def constants_by_line(tokens: np.ndarray, n_lines: int) -> np.ndarray:
@@ -67,11 +73,7 @@ def constants_by_line(tokens: np.ndarray, n_lines: int) -> np.ndarray:
     return np.where(source < FIRST_LETTER, source, -1).astype(np.int64)
 
 
-def _constants_of_program(programs: Programs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first constant, line 2's, and the last."""
-    rows = np.arange(len(programs))
-    first = programs.is_constant.argmax(1)
-    last = programs.n_lines - 1 - programs.is_constant[:, ::-1].argmax(1)
-    has_second = programs.n_lines > 1
-    second = np.where(programs.is_constant[:, 1], programs.value[:, 1], -1) if has_second else np.full(len(rows), -1)
-    return programs.value[rows, first], second, programs.value[rows, last]
+def _constant_on_line(programs: Programs, line: int) -> np.ndarray:
+    if line >= programs.n_lines:
+        return np.full(len(programs), -1)
+    return np.where(programs.is_constant[:, line], programs.value[:, line], -1)
