@@ -75,7 +75,8 @@ def predict(task: Task, model: Any, batch: Batch, top: int) -> dict[str, Any]:
 
     outputs = read_answers(model, batch)[0].astype(float)  # [output]
     if task.target_kind == "real":
-        return {"prediction": format_answer(task, outputs[0]), "top": []}
+        error = abs(float(outputs[0]) - float(batch.targets[0, 0]))
+        return {"prediction": format_answer(task, outputs[0]), "error": error, "top": []}
     weights = np.exp(outputs - outputs.max())
     probabilities = weights / weights.sum()
     best = np.argsort(-probabilities, kind="stable")[:top]
@@ -98,4 +99,6 @@ def _read_program(program: str) -> str:
 def _format_row(prediction: dict[str, Any], answer: str) -> list[str]:
     likeliest = "  ".join(f"{shown['answer']!s} {shown['probability']:.3f}" for shown in prediction["top"])
     verdict = "right" if prediction["prediction"] == answer else "wrong"
+    if "error" in prediction:
+        verdict = f"off by {prediction['error']:.3f}"
     return [f"{prediction['step']:,}", prediction["prediction"], verdict, likeliest]

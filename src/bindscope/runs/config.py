@@ -16,9 +16,10 @@ from bindscope.model.config import ModelConfig
 from bindscope.schema import convert_value, from_mapping, to_mapping
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.binding import BindingTask
+from bindscope.tasks.templates import TemplateTask
 from bindscope.training.config import TrainingConfig
 
-AnyTask = BindingTask | AssignAddTask
+AnyTask = BindingTask | AssignAddTask | TemplateTask
 
 
 @dataclass(frozen=True)
