@@ -179,7 +179,44 @@ def test_orthogonal_mimetic_heads_project():
     init = InitConfig(scheme="fan_in", mimetic_vo=1.0, orthogonal=True)
     attention = Transformer(replace(SMALL, init=init)).layers[0].attention
     projector = attention.W_V @ attention.W_O
-    torch.testing.assert_close(projector @ projector, projector)
+    torch.testing.assert_close(projector @ projector, projector, atol=1e-5, rtol=1e-5)
+
+
+def test_matching_leaves_rotating_dimensions_alone():
+    init = InitConfig(scheme="fan_in", mimetic_qk=1.0, orthogonal=True)
+    attention = Transformer(replace(SMALL, rope_fraction=0.5, init=init)).layers[0].attention
+    assert attention.W_Q[:, :, :2].abs().max() == 0
+    assert attention.W_Q[:, :, 2:].abs().max() > 0
+
+
+def test_keys_find_a_name_where_the_relay_brought_it_and_not_where_it_stands():
+    init = InitConfig(
+        scheme="fan_in",
+        mimetic_qk=1.0,
+        mimetic_vo=1.0,
+        orthogonal=True,
+        offset_bias=4.0,
+        offsets=(1, 2),
+        relay_offset=2,
+    )
+    config = ModelConfig(d_vocab=40, n_positions=9, n_layers=2, n_heads=2, d_model=64, d_head=32, init=init)
+    model = Transformer(config, torch.Generator().manual_seed(0))
+    first, second = (block.attention for block in model.layers)
+    name = torch.randn(64, generator=torch.Generator().manual_seed(1))
+    brought = name @ first.W_V[1] @ first.W_O[1]  # what the relay head writes of it, half of its dimensions
+
+    def match(x):
+        return sum((name @ second.W_Q[h]) @ (x @ second.W_K[h]) for h in range(2)) / name.norm() / x.norm()
+
+    assert match(brought) > 0.6
+    assert abs(match(name)) < 0.4
+
+
+def test_a_tied_start_reads_out_what_was_copied():
+    init = InitConfig(scheme="fan_in", tied_start=1.0)
+    model = Transformer(ModelConfig(d_vocab=40, n_positions=9, init=init), torch.Generator().manual_seed(0))
+    logits = model.to_logits(model.W_E)
+    assert (logits.argmax(-1) == torch.arange(40)).all()
 
 
 @pytest.mark.parametrize(("scheme", "expected"), [("gpt2", 0.02), ("fan_in", 512**-0.5)])
@@ -206,6 +243,8 @@ def test_weights_depend_on_the_passed_generator_alone():
         {"n_layers": 0},
         {"tied": True, "d_out": 3},
         {"bias": False, "init": InitConfig(offset_bias=1.0)},
+        {"init": InitConfig(offsets=(1, 2, 3))},
+        {"init": InitConfig(relay_offset=5)},
     ],
 )
 def test_impossible_shapes_are_refused(changes):

@@ -1,8 +1,15 @@
 """How weights start: a named scheme, then the parts that make binding easy to learn (see ``InitConfig``).
 
-``mimetic`` starts W_Q = W_K and W_O = W_Vᵀ, so that attention first looks for vectors like its own and copies them.
-``offset_bias`` starts layer 0 with W_Q = W_K = 0 and biases that make head h prefer the token h places back. In the
-complex view of RoPE a query bias c·e^{−ihθ} against a key bias c scores Re Σ c² e^{i(m−n−h)θ}, largest at n = m − h.
+*Mimetic* heads start with W_Q = W_K and W_O = W_Vᵀ: attention first looks for vectors like its own and copies them.
+
+*Offset-biased* layers start with W_Q = W_K = 0 and biases that make each head prefer the token some places back. In the
+complex view of RoPE a query bias c·e^{−ioθ} against a key bias c scores Re Σ c² e^{i(m−n−o)θ}, largest at n = m − o.
+
+A *relay* separates two uses of a name. In ``y=x`` the head that looks two places back brings y to the place of x, where
+y and x would otherwise look alike. The relay head copies through a fixed random rotation R, and the keys of later
+layers look through R, so that a query for y finds the place y was brought to, and not every place where y stands.
+
+A *tied start* lets a copied token be read out at once: the unembedding begins as the embedding, and is then free.
 """
 
 from __future__ import annotations
@@ -12,7 +19,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from bindscope.model.config import InitConfig
+from bindscope.model.config import InitConfig, ModelConfig
 from bindscope.model.rope import rope_frequencies
 
 if TYPE_CHECKING:
@@ -36,14 +43,25 @@ def initialise(model: Transformer, generator: torch.Generator) -> None:
         _draw(model.pos_embed, model.config.d_model**-0.5, generator)
     if init.scale_residual:
         _scale_residual_outputs(model)
+    if init.tied_start and model.unembed is not None:
+        shared = model.embed.weight[: model.config.outputs]
+        model.unembed.weight.copy_(init.tied_start * model.config.d_model**-0.5 * shared)
+    relay = None if init.relay_offset is None else _draw_orthonormal(model.config.d_model, generator)
     for layer, block in enumerate(model.layers):
-        offset = bool(init.offset_bias) and layer < init.offset_layers
-        if offset:
-            _prefer_offsets(block.attention, init.offset_bias)
-        if init.mimetic_qk and not offset:
-            _mimic_qk(block.attention, init, generator)
-        if init.mimetic_vo:
-            _mimic_vo(block.attention, init, generator)
+        _initialise_attention(block.attention, layer < init.offset_layers, relay, generator)
+
+
+def _initialise_attention(
+    attention: Attention, may_offset: bool, relay: Tensor | None, generator: torch.Generator
+) -> None:
+    init = attention.config.init
+    offset = may_offset and bool(init.offset_bias)
+    if offset:
+        _prefer_offsets(attention, init.offset_bias)
+    if init.mimetic_qk and not offset:
+        _mimic_qk(attention, relay, generator)
+    if init.mimetic_vo:
+        _mimic_vo(attention, relay if offset else None, generator)
 
 
 def _linear_std(init: InitConfig, linear: nn.Linear) -> float:
@@ -72,35 +90,42 @@ def _prefer_offsets(attention: Attention, strength: float) -> None:
     attention.qkv.weight[: 2 * inner].zero_()
     query, key, _ = attention.qkv.bias.view(3, config.n_heads, config.d_head)
     frequencies = rope_frequencies(config)
-    for head in range(config.n_heads):
-        query[head, :half] = strength * torch.cos(head * frequencies)
-        query[head, half : 2 * half] = -strength * torch.sin(head * frequencies)
+    for head, offset in enumerate(config.head_offsets):
+        query[head, :half] = strength * torch.cos(offset * frequencies)
+        query[head, half : 2 * half] = -strength * torch.sin(offset * frequencies)
         key[head, :half] = strength
 
 
-def _mimic_qk(attention: Attention, init: InitConfig, generator: torch.Generator) -> None:
+def _mimic_qk(attention: Attention, relay: Tensor | None, generator: torch.Generator) -> None:
+    """Queries and keys agree; where only part of a head rotates, they use the part that does not."""
     config = attention.config
-    inner = config.n_heads * config.d_head
-    for head in range(config.n_heads):
-        rows = slice(head * config.d_head, (head + 1) * config.d_head)
-        shared = init.mimetic_qk * _projection(config.d_head, config.d_model, init, generator)
-        attention.qkv.weight[:inner][rows] = shared
-        attention.qkv.weight[inner : 2 * inner][rows] = shared
+    query, key, _ = attention.qkv.weight.view(3, config.n_heads, config.d_head, config.d_model)
+    first = config.rope_dims if config.positions == "rope" and config.rope_dims < config.d_head else 0
+    shared = config.init.mimetic_qk * _draw_projections(config, config.d_head - first, generator)
+    for weight, map_ in ((query, shared), (key, shared if relay is None else shared @ relay.T)):
+        weight.zero_()
+        weight[:, first:] = map_
 
 
-def _mimic_vo(attention: Attention, init: InitConfig, generator: torch.Generator) -> None:
+def _mimic_vo(attention: Attention, relay: Tensor | None, generator: torch.Generator) -> None:
     config = attention.config
-    inner = config.n_heads * config.d_head
-    for head in range(config.n_heads):
-        rows = slice(head * config.d_head, (head + 1) * config.d_head)
-        shared = _projection(config.d_head, config.d_model, init, generator)
-        attention.qkv.weight[2 * inner :][rows] = shared
-        attention.out.weight[:, rows] = init.mimetic_vo * shared.T
+    _, _, value = attention.qkv.weight.view(3, config.n_heads, config.d_head, config.d_model)
+    value.copy_(_draw_projections(config, config.d_head, generator))
+    out = config.init.mimetic_vo * value.transpose(1, 2)  # [head, d_model, d_head]
+    if relay is not None:
+        heads = [head for head, offset in enumerate(config.head_offsets) if offset == config.init.relay_offset]
+        out[heads] = relay @ out[heads]
+    attention.out.weight.copy_(out.transpose(0, 1).flatten(1))
 
 
-def _projection(d_head: int, d_model: int, init: InitConfig, generator: torch.Generator) -> Tensor:
-    """[d_head, d_model]: rows N(0, 1/d_model), or orthonormal."""
-    gaussian = torch.randn(max(d_head, d_model), d_model, generator=generator) * d_model**-0.5
-    if init.orthogonal:
-        gaussian = torch.linalg.qr(gaussian.T)[0].T if d_head <= d_model else torch.linalg.qr(gaussian)[0]
-    return gaussian[:d_head]
+def _draw_projections(config: ModelConfig, n_rows: int, generator: torch.Generator) -> Tensor:
+    """A map [n_rows, d_model] for each head: Gaussian of variance 1/d_model, or rows of one orthonormal matrix."""
+    total, d_model = config.n_heads * n_rows, config.d_model
+    if not config.init.orthogonal:
+        return (torch.randn(total, d_model, generator=generator) * d_model**-0.5).view(-1, n_rows, d_model)
+    rows = [_draw_orthonormal(d_model, generator) for _ in range(-(-total // d_model))]
+    return torch.cat(rows)[:total].view(-1, n_rows, d_model)
+
+
+def _draw_orthonormal(size: int, generator: torch.Generator) -> Tensor:
+    return torch.linalg.qr(torch.randn(size, size, generator=generator))[0]

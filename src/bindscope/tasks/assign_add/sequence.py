@@ -195,10 +195,13 @@ class SequenceFormat:
         return [variable, self._parse_number(value, column + len(variable) + 1)]
 
     def _parse_sum(self, text: str, column: int, prefix: list[str]) -> list[str]:
-        match = re.fullmatch(rf"(\s*)([^\s{re.escape(self.operator)}]+)(\s*){re.escape(self.operator)}(\s*)(\S+)\s*", text)
+        match = re.fullmatch(
+            rf"(\s*)([^\s{re.escape(self.operator)}]+)(\s*){re.escape(self.operator)}(\s*)(\S+)\s*", text
+        )
         if match is None:
             raise BindscopeError(
-                f"column {column}: '{text.strip()}' is not a sum of two operands; write for example 'b{self.operator}19'."
+                f"column {column}: '{text.strip()}' is not a sum of two operands; write for example"
+                f" 'b{self.operator}19'."
             )
         return [self._parse_operand(match[group], column + match.start(group), prefix) for group in (2, 5)]
 

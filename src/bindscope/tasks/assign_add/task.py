@@ -51,7 +51,7 @@ class AssignAddTask:
     >>> task = AssignAddTask()
     >>> batch = task.sample_batch(np.random.default_rng(0), n_examples=512)
     >>> task.render(batch.tokens[0])
-    'b=5 _ _ l=36 _ a=5 k=36 | 40+l'
+    'k=23 f=29 _ _ e=51 l=50 c=19 | e+58'
     """
 
     family: ClassVar[str] = "assign_add"
@@ -158,12 +158,12 @@ class AssignAddTask:
 
     @cached_property
     def _training_pool(self) -> _Pool:
-        kinds = [self._rows(0), self._rows(1), self._rows(2)]
-        n_first = len(self.allowed_first)
-        shares = [self.n_variables, n_first + len(self.allowed_second), n_first * self.two_variable_frequency]
-        operands = np.concatenate(kinds)
-        weights = np.concatenate([share * self._row_weights(rows) for share, rows in zip(shares, kinds)])
-        return _Pool(operands, np.cumsum(weights / weights.sum()), self.pairs.trained)
+        none, one, two = self._rows(0), self._rows(1), self._rows(2)
+        followers = np.bincount(two[:, 0])  # how many second variables each first one can have
+        weights = np.concatenate(
+            [[float(self.n_variables)], np.ones(len(one)), self.two_variable_frequency / followers[two[:, 0]]]
+        )
+        return _weighted_pool(np.concatenate([none, one, two]), weights, self.pairs.trained)
 
     @cached_property
     def _evaluation_pools(self) -> dict[str, _Pool]:
@@ -179,10 +179,7 @@ class AssignAddTask:
             "2var1": (self._rows(2, n_invalid=1), trained),
             "2var2": (self._rows(2, n_invalid=2), trained),
         }
-        return {
-            name: _Pool(rows, np.arange(1, len(rows) + 1) / len(rows), pairs)
-            for name, (rows, pairs) in definitions.items()
-        }
+        return {name: _weighted_pool(rows, np.ones(len(rows)), pairs) for name, (rows, pairs) in definitions.items()}
 
     def _rows(self, n_operand_variables: int, n_invalid: int = 0) -> np.ndarray:
         """Every operand row with this many variables, of which ``n_invalid`` stand where training never shows them."""
@@ -198,19 +195,13 @@ class AssignAddTask:
         ]
         return np.array(rows, dtype=np.int64)  # [row, 2]
 
-    def _row_weights(self, rows: np.ndarray) -> np.ndarray:
-        """Uniform over first operands (a number counts as many as it has rows), then over what can follow each."""
-        if (rows == LITERAL).any():
-            return np.full(len(rows), 1 / len(rows))
-        firsts, place, counts = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
-        return 1 / (len(firsts) * counts[place])
-
     def _sample(self, rng: np.random.Generator, n_examples: int, pool: _Pool) -> Batch:
         rows = np.searchsorted(pool.cumulative, rng.random(n_examples), side="right")
         operands = pool.operands[np.minimum(rows, len(pool.operands) - 1)]  # [batch, 2]
         values = pool.pairs[rng.integers(len(pool.pairs), size=n_examples)]  # [batch, 2]
-        n_needed = np.maximum((operands != LITERAL).sum(axis=1), 1)
-        n_assignments = rng.integers(n_needed, min(MAX_ASSIGNMENTS, self.n_variables) + 1)  # [batch]
+        n_needed = np.where((operands == LITERAL).any(axis=1), 1, 2)
+        n_most = min(MAX_ASSIGNMENTS, self.n_variables)
+        n_assignments = n_needed + _draw_below(rng, n_most + 1 - n_needed, (n_examples,))  # [batch]
         variables, numbers = self._draw_assignments(rng, operands, values, n_assignments)
         starts = _draw_block_starts(rng, n_assignments)  # [batch, block]
         tokens = np.full((n_examples, N_POSITIONS), self.sequences.pad_token, dtype=np.int64)
@@ -231,16 +222,15 @@ class AssignAddTask:
         """Distinct variables and their numbers [batch, block], the operands' own among the first n_assignments."""
         n_examples = len(operands)
         rows = np.arange(n_examples)
-        order = rng.random((n_examples, self.n_variables), dtype=np.float32).argsort(axis=1)  # [batch, variable]
-        n_blocks = max(MAX_ASSIGNMENTS, self.n_variables)
-        if n_blocks > self.n_variables:
-            order = np.pad(order, ((0, 0), (0, n_blocks - self.n_variables)))
+        n_columns = max(MAX_ASSIGNMENTS, self.n_variables)
+        keys = rng.random((n_examples, n_columns), dtype=np.float32)
+        keys[:, self.n_variables :] = np.inf  # with fewer than six variables the last blocks are never used
+        order = keys.argsort(axis=1)  # [batch, variable]
         numbers = rng.integers(self.modulus, size=(n_examples, MAX_ASSIGNMENTS))
         places = _draw_two_places(rng, n_assignments)  # [batch, 2]
         for operand in (0, 1):
             has_variable = operands[:, operand] != LITERAL
-            row, place = rows[has_variable], places[has_variable, operand]
-            wanted = operands[has_variable, operand]
+            row, place, wanted = rows[has_variable], places[has_variable, operand], operands[has_variable, operand]
             current = (order[row] == wanted[:, None]).argmax(axis=1)
             order[row, current] = order[row, place]
             order[row, place] = wanted
@@ -259,7 +249,7 @@ class AssignAddTask:
             labels={
                 "n1": n1,
                 "n2": n2,
-                "n_variables": (operands != LITERAL).sum(axis=1, keepdims=True),
+                "n_variables": (operands[:, 0:1] != LITERAL).astype(np.int64) + (operands[:, 1:2] != LITERAL),
                 "n_assignments": n_assignments[:, None],
                 "first_variable": operands[:, 0:1],
                 "second_variable": operands[:, 1:2],
@@ -274,19 +264,27 @@ def split_by_swap(batch: Batch) -> dict[str, Batch]:
     return {"swap seen": batch.take(np.flatnonzero(seen)), "both held out": batch.take(np.flatnonzero(~seen))}
 
 
+def _weighted_pool(operands: np.ndarray, weights: np.ndarray, pairs: np.ndarray) -> _Pool:
+    return _Pool(operands, np.cumsum(weights / weights.sum()), pairs)
+
+
 def _draw_two_places(rng: np.random.Generator, n_assignments: np.ndarray) -> np.ndarray:
     """Two different blocks among the first n_assignments of each row (the second is unused where there is one)."""
-    first = rng.integers(n_assignments)
-    step = rng.integers(1, np.maximum(n_assignments, 2))
+    first = _draw_below(rng, n_assignments, n_assignments.shape)
+    step = 1 + _draw_below(rng, np.maximum(n_assignments - 1, 1), n_assignments.shape)
     return np.stack([first, (first + step) % n_assignments], axis=1)  # [batch, 2]
 
 
 def _draw_block_starts(rng: np.random.Generator, n_assignments: np.ndarray) -> np.ndarray:
     """First columns of the blocks [batch, block]: every PAD falls into one of the n_assignments + 1 gaps."""
-    n_gaps = n_assignments[:, None] + 1
-    draws = rng.random((len(n_assignments), N_PREFIX - 2), dtype=np.float32)
-    gaps = (draws * n_gaps).astype(np.int64)  # [batch, pad]
-    gaps[np.arange(N_PREFIX - 2) >= N_PREFIX - 2 * n_assignments[:, None]] = MAX_ASSIGNMENTS + 1
-    blocks = np.arange(MAX_ASSIGNMENTS)
-    n_pads_before = (gaps[:, None, :] <= blocks[:, None]).sum(axis=2)  # [batch, block]
-    return 2 * blocks + n_pads_before
+    n_examples, n_bins = len(n_assignments), MAX_ASSIGNMENTS + 2  # gaps 0..6, and one for the PADs a row does not have
+    gaps = _draw_below(rng, n_assignments[:, None] + 1, (n_examples, N_PREFIX - 2))  # [batch, pad]
+    gaps[np.arange(N_PREFIX - 2) >= N_PREFIX - 2 * n_assignments[:, None]] = n_bins - 1
+    gaps += n_bins * np.arange(n_examples)[:, None]
+    n_pads = np.bincount(gaps.reshape(-1), minlength=n_examples * n_bins).reshape(n_examples, n_bins)  # [batch, gap]
+    return 2 * np.arange(MAX_ASSIGNMENTS) + n_pads[:, :MAX_ASSIGNMENTS].cumsum(axis=1)
+
+
+def _draw_below(rng: np.random.Generator, bounds: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Uniform integers from 0 to each bound (exclusive); several times faster than rng.integers with array bounds."""
+    return (rng.random(shape) * bounds).astype(np.int64)

@@ -1,0 +1,245 @@
+"""The task of study 3: a fixed training set over one alphabet, tests over symbols that training never shows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bindscope.errors import BindscopeError
+from bindscope.tasks.task import Batch, Layout
+from bindscope.tasks.templates.named import NAMED_TASKS, RandomTemplates, TemplateSet
+from bindscope.tasks.templates.template import Template, Wildcard, check_templates
+from bindscope.tasks.vocabulary import Vocabulary
+
+CLS = "CLS"
+Name = Literal[
+    "same-different",
+    "aba-abb",
+    "aabb-abab",
+    "majority-2",
+    "majority-4",
+    "majority-6",
+    "majority-8",
+    "counting-5",
+    "counting-7",
+    "copy",
+    "print-real",
+    "print-symbolic",
+    "random",
+    "custom",
+]
+
+
+@dataclass(frozen=True)
+class TemplateTask:
+    """Strings made from templates by giving each wildcard a symbol of its own, labelled by their template.
+
+    The training set has ``alphabet`` strings over ``alphabet`` symbols and follows from ``seed``. Validation and test
+    strings use ``test_alphabet`` other symbols each. Every row ends with a CLS token, where the answer is read.
+
+    >>> task = TemplateTask(name="aba-abb", alphabet=8)
+    >>> batch = task.training_set()
+    >>> task.render(batch.tokens[0]), batch.targets[0]
+    ('train_7 train_4 train_4', array([-1.], dtype=float32))
+    """
+
+    family: ClassVar[str] = "templates"
+
+    name: Name = "same-different"
+    alphabet: int = 1024
+    test_alphabet: int = 256
+    seed: int = 0
+    random: RandomTemplates = field(default_factory=RandomTemplates)  # used by name = "random"
+    templates: tuple[str, ...] = ()  # used by name = "custom", as are the labels
+    labels: tuple[float | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.name != "custom" and (self.templates or self.labels):
+            raise BindscopeError(f"task.templates: '{self.name}' has its own templates; use name = 'custom' for yours.")
+        self._check_labels()
+        check_templates(self.parsed_templates)
+        for setting, size in (("alphabet", self.alphabet), ("test_alphabet", self.test_alphabet)):
+            if size < self.n_wildcards:
+                raise BindscopeError(
+                    f"task.{setting}: {size} symbols are too few for a template with {self.n_wildcards} wildcards."
+                )
+        for token in self.regular_tokens:
+            if re.fullmatch(rf"{CLS}|(train|validation|test)_[0-9]+", token):
+                raise BindscopeError(f"task.templates: '{token}' names a symbol; choose another regular token.")
+
+    @cached_property
+    def template_set(self) -> TemplateSet:
+        """The templates in their text form and their labels."""
+        if self.name == "custom":
+            return TemplateSet(self.templates, self.labels)
+        return self.random.draw() if self.name == "random" else NAMED_TASKS[self.name]
+
+    @cached_property
+    def parsed_templates(self) -> tuple[Template, ...]:
+        return tuple(map(Template.parse, self.template_set.templates))
+
+    @cached_property
+    def parsed_labels(self) -> tuple[Wildcard | str, ...]:
+        """Symbolic labels as tokens; empty for real labels."""
+        if self.target_kind == "real":
+            return ()
+        return tuple(Template.parse(str(label)).tokens[0] for label in self.template_set.labels)
+
+    @cached_property
+    def n_wildcards(self) -> int:
+        """The most wildcards that one template has."""
+        return max(len(template.wildcards) for template in self.parsed_templates)
+
+    @cached_property
+    def regular_tokens(self) -> tuple[str, ...]:
+        in_templates = [token for template in self.parsed_templates for token in template.regular_tokens]
+        return tuple(dict.fromkeys([*in_templates, *(label for label in self.parsed_labels if isinstance(label, str))]))
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Regular tokens, training symbols, validation symbols, test symbols, CLS."""
+        sizes = {"train": self.alphabet, "validation": self.test_alphabet, "test": self.test_alphabet}
+        symbols = [f"{name}_{index}" for name, size in sizes.items() for index in range(size)]
+        return Vocabulary((*self.regular_tokens, *symbols, CLS))
+
+    @cached_property
+    def alphabets(self) -> dict[str, range]:
+        """Token ids of the symbols that ``train``, ``validation`` and ``test`` strings use."""
+        train = range(len(self.regular_tokens), len(self.regular_tokens) + self.alphabet)
+        validation = range(train.stop, train.stop + self.test_alphabet)
+        return {"train": train, "validation": validation, "test": range(validation.stop, len(self.vocabulary) - 1)}
+
+    @property
+    def n_positions(self) -> int:
+        return len(self.parsed_templates[0]) + 1
+
+    @property
+    def d_out(self) -> int:
+        return 1 if self.target_kind == "real" else len(self.vocabulary)
+
+    @property
+    def target_kind(self) -> Literal["token", "real"]:
+        return "token" if any(isinstance(label, str) for label in self.template_set.labels) else "real"
+
+    def training_set(self) -> Batch:
+        """All ``alphabet`` training strings, the same for the same task."""
+        return self._training_set
+
+    def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
+        """Rows of the training set, drawn with replacement."""
+        return self._training_set.take(rng.integers(self.alphabet, size=n_examples))
+
+    def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
+        """``train``: rows of the training set. ``validation`` and ``test``: new strings of unseen symbols."""
+        return {
+            "train": self.sample_batch(rng, n_examples),
+            "validation": self._draw(rng, n_examples, self.alphabets["validation"]),
+            "test": self._draw(rng, n_examples, self.alphabets["test"]),
+        }
+
+    def parse(self, text: str) -> np.ndarray:
+        """Symbols separated by spaces (``train_6 train_3 train_6``) to tokens with CLS at the end."""
+        symbols = text.split()
+        if len(symbols) != self.n_positions - 1:
+            raise BindscopeError(f"A string of this task has {self.n_positions - 1} symbols, got {len(symbols)}.")
+        for place, symbol in enumerate(symbols, start=1):
+            if symbol not in self.vocabulary.ids:
+                raise BindscopeError(f"symbol {place}: '{symbol}' is not a token of this task.")
+        return np.array(self.vocabulary.encode([*symbols, CLS]), dtype=np.int64)
+
+    def render(self, tokens: Sequence[int] | np.ndarray) -> str:
+        """Tokens to text; ``parse`` is its inverse."""
+        return " ".join(self.vocabulary.decode(list(tokens)[:-1]))
+
+    def find_template(self, tokens: Sequence[int] | np.ndarray) -> tuple[int, dict[str, str]]:
+        """Which template a row comes from, and the symbol of each of its wildcards."""
+        symbols = self.vocabulary.decode(list(tokens)[:-1])
+        for index, template in enumerate(self.parsed_templates):
+            substitution = template.match(symbols)
+            if substitution is not None and not set(substitution.values()) & set(self.regular_tokens):
+                return index, substitution
+        raise BindscopeError(f"'{' '.join(symbols)}' matches none of the templates of this task.")
+
+    def solve(self, tokens: Sequence[int] | np.ndarray) -> float | int:
+        """The reference interpreter for one row: its real label, or the token id of its symbolic one."""
+        index, substitution = self.find_template(tokens)
+        if self.target_kind == "real":
+            return float(self.template_set.labels[index])
+        label = self.parsed_labels[index]
+        return self.vocabulary.ids[substitution[label.name] if isinstance(label, Wildcard) else label]
+
+    @cached_property
+    def _training_set(self) -> Batch:
+        return self._draw(np.random.default_rng(self.seed), self.alphabet, self.alphabets["train"])
+
+    @cached_property
+    def _codes(self) -> np.ndarray:
+        """[template, place]: a regular token's id, or -1 - w for the wildcard that appears as number w. The last place
+        is CLS, and with symbolic labels one more place holds the answer."""
+        rows = []
+        for index, template in enumerate(self.parsed_templates):
+            tokens = [*template.tokens, CLS, *self.parsed_labels[index : index + 1]]
+            rows.append(
+                [
+                    -1 - template.wildcards.index(token.name)
+                    if isinstance(token, Wildcard)
+                    else self.vocabulary.ids[token]
+                    for token in tokens
+                ]
+            )
+        return np.array(rows, dtype=np.int64)
+
+    def _draw(self, rng: np.random.Generator, n_examples: int, alphabet: range) -> Batch:
+        chosen = rng.integers(len(self.parsed_templates), size=n_examples)  # [batch] template
+        symbols = alphabet.start + _draw_distinct(rng, n_examples, self.n_wildcards, len(alphabet))  # [batch, wildcard]
+        codes = self._codes[chosen]  # [batch, place]
+        rows = codes
+        if self.n_wildcards:
+            rows = np.where(codes < 0, np.take_along_axis(symbols, np.maximum(-1 - codes, 0), axis=1), codes)
+        if self.target_kind == "real":
+            targets = np.array(self.template_set.labels, dtype=np.float32)[chosen, None]  # [batch, target]
+        else:
+            targets = rows[:, self.n_positions :]
+        return Batch(
+            tokens=rows[:, : self.n_positions],
+            layout=Layout(position_ids=np.arange(self.n_positions)),
+            target_positions=np.array([self.n_positions - 1]),
+            targets=targets,
+            labels={"template": chosen[:, None]},
+        )
+
+    def _check_labels(self) -> None:
+        templates, labels = self.template_set.templates, self.template_set.labels
+        if not templates or len(templates) != len(labels):
+            raise BindscopeError(
+                f"task.labels: {len(templates)} templates and {len(labels)} labels; give one label for each template."
+            )
+        if self.target_kind == "real":
+            if not all(math.isfinite(label) for label in labels if not isinstance(label, str)):
+                raise BindscopeError("task.labels: real labels have to be finite numbers.")
+            return
+        for template, label in zip(self.parsed_templates, labels):
+            tokens = Template.parse(label).tokens if isinstance(label, str) else ()
+            if len(tokens) != 1:
+                raise BindscopeError(f"task.labels: {label!r} is not one token; labels are all numbers or all tokens.")
+            if isinstance(tokens[0], Wildcard) and tokens[0].name not in template.wildcards:
+                raise BindscopeError(f"task.labels: wildcard {label} does not occur in its template {template}.")
+
+
+def _draw_distinct(rng: np.random.Generator, n_rows: int, n_columns: int, n_choices: int) -> np.ndarray:
+    """[row, column]: integers below n_choices, uniform among rows without repetition."""
+    if n_choices <= 4 * n_columns:
+        return rng.random((n_rows, n_choices)).argsort(axis=1)[:, :n_columns]
+    draws = rng.integers(n_choices, size=(n_rows, n_columns))
+    pending = np.arange(n_rows)
+    while len(pending):
+        ordered = np.sort(draws[pending], axis=1)
+        pending = pending[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
+        draws[pending] = rng.integers(n_choices, size=(len(pending), n_columns))
+    return draws
