@@ -58,7 +58,17 @@ def test_biases_are_zero_where_the_model_has_none(positions, tmp_path):
         assert not any(file.get_tensor(name).any() for name in biases)
 
 
-def test_an_existing_directory_is_never_touched(tmp_path):
+def test_an_empty_directory_is_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    export_hugging_face(make_model(n_heads=3), tmp_path / "out", CHARACTERS)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+
+
+def test_what_exists_is_never_touched(tmp_path):
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(BindscopeError, match="exists already"):
+        export_hugging_face(make_model(n_heads=3), tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "kept"
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("kept")
     with pytest.raises(BindscopeError, match="exists already"):

@@ -43,7 +43,7 @@ class HuggingFaceExport:
 def export_hugging_face(
     model: Transformer, directory: str | Path, vocabulary: Vocabulary | None = None, context: int | None = None
 ) -> HuggingFaceExport:
-    """Write ``model`` to a new directory that ``transformers`` can load; all of it or nothing.
+    """Write ``model`` to a new or empty directory that ``transformers`` can load; all of it or nothing.
 
     ``context`` is the longest sequence that the directory promises to take (default: what the model was made for). A
     model that neither GPT-NeoX nor GPT-2 can express is refused.
@@ -223,8 +223,8 @@ def _to_safetensors(weights: dict[str, Tensor]) -> bytes:
 
 def _write_directory(directory: Path, files: dict[str, bytes]) -> None:
     """Fill a hidden directory beside the wanted one, then give it its name."""
-    if directory.exists():
-        raise BindscopeError(f"{directory}: exists already; name a directory that does not.")
+    if directory.is_file() or (directory.is_dir() and any(directory.iterdir())):
+        raise BindscopeError(f"{directory}: exists already; name a directory that does not, or is empty.")
     partial = None
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
