@@ -31,5 +31,5 @@ def export_hf(run: str, directory: Path, /, *, step: str = "last") -> None:
 
     opened = Run.open(find_run(run))
     found = opened.find_step(step)
-    export_hugging_face(opened.checkpoint(found), opened.config.task.vocabulary, directory)
+    export_hugging_face(opened.checkpoint(found), directory, opened.config.task.vocabulary)
     print(f"{opened.name} at step {found:,} is now in {directory}.")

@@ -9,9 +9,9 @@ from bindscope.model.config import ModelConfig
 
 
 def rope_frequencies(config: ModelConfig) -> Tensor:
-    """θ_i = base^(−2i/rope_dims), [rope_dims/2]."""
+    """θ_i = base^(−2i/rope_dims), [rope_dims/2], rounded as GPT-NeoX does: a last bit here grows with the position."""
     dims = config.rope_dims
-    return config.rope_base ** -(torch.arange(0, dims, 2, dtype=torch.float32) / dims)
+    return 1.0 / config.rope_base ** (torch.arange(0, dims, 2, dtype=torch.float32) / dims)
 
 
 def rope_angles(config: ModelConfig, position_ids: Tensor) -> tuple[Tensor | None, Tensor | None]:

@@ -47,8 +47,3 @@ class PairSplit:
     def held_out(self) -> np.ndarray:
         """[pair, 2] int64: the pairs that training never shows."""
         return np.argwhere(~self.is_trained)
-
-    @cached_property
-    def swap_is_trained(self) -> np.ndarray:
-        """[n1, n2] bool: whether (n2, n1) is trained."""
-        return np.ascontiguousarray(self.is_trained.T)
