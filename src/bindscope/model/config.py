@@ -14,7 +14,7 @@ class InitConfig:
 
     ``gpt2``: N(0, std²) everywhere, residual outputs scaled by 1/√(2·n_layers) when ``scale_residual``.
     ``fan_in``: linear weights N(0, gain²/fan_in), embeddings N(0, embedding_std²).
-    The three other parts are added on top of either and are off at 0.
+    The other parts are added on top of either, and are off by default; ``initialise`` says what each is for.
     """
 
     scheme: Literal["gpt2", "fan_in"] = "gpt2"
@@ -23,10 +23,13 @@ class InitConfig:
     gain: float = 1.0
     embedding_std: float = 1.0
     mimetic_vo: float = 0.0  # W_O = mimetic_vo · W_Vᵀ per head
-    mimetic_qk: float = 0.0  # W_Q = W_K = N(0, mimetic_qk²/d_model), in the layers without offset-biased attention
-    offset_bias: float = 0.0  # c: head h of an offset layer starts by preferring the token h places back
+    mimetic_qk: float = 0.0  # W_Q = W_K, spread mimetic_qk/√d_model, in the layers without offset-biased attention
+    orthogonal: bool = False  # the mimetic matrices are orthonormal over all heads instead of Gaussian
+    offset_bias: float = 0.0  # c: each head of an offset layer starts by preferring the token some places back
     offset_layers: int = 1
-    orthogonal: bool = False  # the mimetic matrices are drawn orthonormal instead of Gaussian
+    offsets: tuple[int, ...] | None = None  # how many places, head by head; None: head h looks h back
+    relay_offset: int | None = None  # the offset head that copies through a rotation which later keys look through
+    tied_start: float = 0.0  # the unembedding starts as tied_start · embedding/√d_model
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,10 @@ class ModelConfig:
             )
         if self.mlp_layers is not None and any(not 0 <= layer < self.n_layers for layer in self.mlp_layers):
             raise BindscopeError(f"model.mlp_layers: {self.mlp_layers} names a layer outside 0..{self.n_layers - 1}.")
+        if self.init.offsets is not None and len(self.init.offsets) != self.n_heads:
+            raise BindscopeError(f"model.init.offsets: name one for each of the {self.n_heads} heads.")
+        if self.init.relay_offset is not None and self.init.relay_offset not in self.head_offsets:
+            raise BindscopeError(f"model.init.relay_offset: no head looks {self.init.relay_offset} places back.")
         if self.init.offset_bias and not (self.bias and self.positions == "rope"):
             raise BindscopeError(
                 "model.init.offset_bias: offset-biased attention needs bias = true and rope positions."
@@ -83,6 +90,11 @@ class ModelConfig:
     @property
     def rope_dims(self) -> int:
         return int(self.d_head * self.rope_fraction)
+
+    @property
+    def head_offsets(self) -> tuple[int, ...]:
+        """How many places back each head of an offset layer looks at the start."""
+        return tuple(range(self.n_heads)) if self.init.offsets is None else self.init.offsets
 
     @property
     def layers_with_mlp(self) -> tuple[int, ...]:

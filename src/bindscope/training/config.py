@@ -19,6 +19,17 @@ class OptimizerConfig:
     muon_lr: float = 0.02
     muon_momentum: float = 0.95
 
+    def __post_init__(self) -> None:
+        for name in ("lr", "muon_lr"):
+            _require(getattr(self, name) > 0, f"optimizer.{name}", "must be above 0", getattr(self, name))
+        for name, value in (
+            ("betas", min(self.betas)),
+            ("betas", max(self.betas)),
+            ("muon_momentum", self.muon_momentum),
+        ):
+            _require(0 <= value < 1, f"optimizer.{name}", "must lie in [0, 1)", value)
+        _require(self.weight_decay >= 0, "optimizer.weight_decay", "must not be negative", self.weight_decay)
+
 
 @dataclass(frozen=True)
 class ScheduleConfig:
@@ -28,6 +39,10 @@ class ScheduleConfig:
     warmup_steps: int = 0
     final: float = 0.0
 
+    def __post_init__(self) -> None:
+        _require(self.warmup_steps >= 0, "schedule.warmup_steps", "must not be negative", self.warmup_steps)
+        _require(0 <= self.final <= 1, "schedule.final", "must lie in [0, 1]", self.final)
+
 
 @dataclass(frozen=True)
 class CheckpointPlan:
@@ -36,6 +51,12 @@ class CheckpointPlan:
     every: int = 200
     per_octave: int = 2
     keep: tuple[int, ...] = ()  # further steps by name
+
+    def __post_init__(self) -> None:
+        _require(self.every >= 1, "checkpoints.every", "must be at least 1", self.every)
+        _require(self.per_octave >= 0, "checkpoints.per_octave", "must not be negative", self.per_octave)
+        for step in self.keep:
+            _require(step >= 0, "checkpoints.keep", "a step must not be negative", step)
 
 
 @dataclass(frozen=True)
@@ -55,13 +76,21 @@ class TrainingConfig:
     evaluate_every: int = 100
     evaluation_size: int = 2000
     save_every: int = 200  # steps between savings of the state a killed run resumes from
-    stop_at: float | None = (
-        None  # stop when every accuracy the task watches has reached this at two evaluations running
-    )
+    stop_at: float | None = None  # stop once every watched accuracy has reached this at two evaluations running
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "evaluate_every", "evaluation_size", "save_every"):
-            if getattr(self, name) < 1:
-                raise BindscopeError(f"training.{name}: must be at least 1, got {getattr(self, name)}.")
+            _require(getattr(self, name) >= 1, name, "must be at least 1", getattr(self, name))
         if (self.epochs is not None) != (self.data == "fixed"):
             raise BindscopeError("training.epochs: give it with data = 'fixed', and only then.")
+        if self.epochs is not None:
+            _require(self.epochs >= 1, "epochs", "must be at least 1", self.epochs)
+        if self.clip is not None:
+            _require(self.clip > 0, "clip", "must be above 0, or none", self.clip)
+        if self.stop_at is not None:
+            _require(0 < self.stop_at <= 1, "stop_at", "must lie in (0, 1]", self.stop_at)
+
+
+def _require(holds: bool, key: str, rule: str, value: object) -> None:
+    if not holds:
+        raise BindscopeError(f"training.{key}: {rule}, got {value}.")

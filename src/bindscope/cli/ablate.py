@@ -1,0 +1,93 @@
+"""``bindscope ablate``: what each part of the recipe is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.table import format_table
+
+
+def ablate(
+    preset: str = "binding-tiny",
+    /,
+    *,
+    only: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    seeds: int = 3,
+    steps: int | None = None,
+    jobs: int = 1,
+    out: Path | None = None,
+) -> None:
+    """Train a binding preset without each part of its recipe, and compare.
+
+    Every ablation and seed is a run of its own, so the command can be stopped and given again: runs that have ended are
+    kept, interrupted ones go on.
+
+    Examples:
+        bindscope ablate binding-tiny --seeds 3 --steps 2500 --jobs 2
+        bindscope ablate binding-tiny --only no-offsets --only no-identity --seeds 1
+
+    Parameters
+    ----------
+    preset
+        The binding preset to take apart.
+    only
+        Train only this ablation; give it once per ablation. All of them when left out.
+    seeds
+        How many seeds to train each with, counted from 0.
+    steps
+        How many steps to train at most; the preset's own when left out.
+    jobs
+        How many runs to train at once, one CPU thread each.
+    out
+        The directory that holds the runs; runs/ablate-PRESET when left out.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from bindscope.errors import BindscopeError
+    from bindscope.runs.files import write_atomically
+    from bindscope.runs.sweep import train_sweep
+    from bindscope.studies.presets import find_preset
+    from bindscope.studies.recipe import ablation_configs, ablation_dataset
+
+    if seeds < 1 or jobs < 1:
+        raise BindscopeError("--seeds and --jobs: give at least 1.")
+    configs = ablation_configs(find_preset(preset).config, range(seeds), only or None, steps)
+    directory = out or RUNS_DIRECTORY / f"ablate-{preset}"
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    runs = []
+    with Progress(*columns) as progress:
+        bar = progress.add_task("training", total=len(configs))
+        for run in train_sweep(configs, directory, jobs):
+            runs.append(run)
+            progress.update(bar, advance=1, description=run.name)
+    dataset = ablation_dataset(runs)
+    table = format_ablations(dataset)
+    write_atomically(directory / "ablations.txt", f"{table}\n".encode())
+    print(table)
+    print(f"Kept in {directory}, the table in {directory / 'ablations.txt'}.")
+
+
+def format_ablations(dataset) -> str:  # type: ignore[no-untyped-def]
+    """One row for each ablation: per seed when it left the plateau, when it had learned, and its last accuracy."""
+    import numpy as np
+
+    from bindscope.studies.recipe import find_ablation
+
+    def steps(values: np.ndarray, last: np.ndarray) -> str:
+        texts = [f"> {end:,.0f}" if np.isnan(step) else f"{step:,.0f}" for step, end in zip(values, last) if end == end]
+        return ", ".join(texts)
+
+    rows = []
+    for name in dataset.ablation.values:
+        row = dataset.sel(ablation=name)
+        last = row.last_step.values
+        accuracies = ", ".join(f"{value:.3f}" for value in row.accuracy.values if value == value)
+        rows.append(
+            [str(name), steps(row.left_plateau.values, last), steps(row.learned.values, last), accuracies,
+             find_ablation(str(name)).meaning]
+        )  # fmt: skip
+    return format_table(["ablation", "left the plateau", "every depth ≥ 90 %", "last accuracy", "what it is"], rows)

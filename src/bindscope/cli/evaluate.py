@@ -1,0 +1,113 @@
+"""``bindscope evaluate``: how good one checkpoint is, with intervals."""
+
+from __future__ import annotations
+
+import json as json_format
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from bindscope.cli.locate import find_run
+from bindscope.cli.table import format_table
+
+
+def evaluate(
+    run: str,
+    /,
+    *,
+    step: str = "last",
+    n: int = 2000,
+    seed: int = 1,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Measure a checkpoint's accuracy, by depth and more.
+
+    Every share comes with its 95 % Wilson interval. The examples are drawn anew with --seed, never from training.
+
+    Examples:
+        bindscope evaluate binding-laptop
+        bindscope evaluate binding-laptop --step 1000 --n 10000
+        bindscope evaluate runs/fast --json
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    step
+        Which checkpoint: a step, or 'last'.
+    n
+        How many examples each pool has.
+    seed
+        The seed that draws them.
+    json
+        Print the measurements as JSON instead of tables.
+    """
+    from bindscope.measures.evaluation import build_evaluator
+    from bindscope.runs.directory import Run
+
+    opened = Run.open(find_run(run))
+    found = opened.find_step(step)
+    evaluation = build_evaluator(opened.config.task, n, seed)(opened.checkpoint(found))
+    if json:
+        print(json_format.dumps({"run": opened.name, "step": found, "n": n, "seed": seed, **evaluation}))
+    else:
+        print(f"{opened.name} at step {found:,}; shares with 95 % Wilson intervals\n")
+        print(format_evaluation(evaluation))
+
+
+def format_evaluation(evaluation: Mapping[str, Any]) -> str:
+    """All pools of an evaluation as tables."""
+    pools = {name: pool for name, pool in evaluation.items() if name != "watched"}
+    rows = [[name, *_share_cells(pool["accuracy"], pool["n"]), f"{pool['loss']:.4f}"] for name, pool in pools.items()]
+    tables = [format_table(["pool", "accuracy", "interval", "n", "loss"], rows, numbers=[1, 3, 4])]
+    for name, pool in pools.items():
+        title = f"{name}: " if len(pools) > 1 else ""
+        tables += [f"{title}{heading}\n{table}" for heading, table in _detail_tables(pool)]
+    return "\n\n".join(tables)
+
+
+def _detail_tables(pool: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """What a pool says beyond its accuracy: programs by depth, root line and rule, sums by what training showed."""
+    for group in ("depth", "root_line"):
+        if f"accuracy_by_{group}" in pool:
+            pairs = zip(pool[f"accuracy_by_{group}"], pool[f"n_by_{group}"])
+            rows = [[str(place), *_share_cells(share, n)] for place, (share, n) in enumerate(pairs, start=1)]
+            words = group.replace("_", " ")
+            yield f"accuracy by {words}", format_table([words, "accuracy", "interval", "n"], rows, numbers=[0, 1, 3])
+    if "agreement" in pool:
+        yield "how often predictions follow a rule, and how often the rule is right", _rule_table(pool)
+    if "misleading" in pool:
+        scores = pool["misleading"]
+        sources = {"the chain": scores["follows_chain"], "line 1 or 2": scores["follows_early_lines"]}
+        rows = [[source, *_share_cells(share, scores["n"])] for source, share in sources.items()]
+        yield "where lines 1 and 2 mislead, predictions follow", format_table(_HEADINGS, rows, numbers=[1, 3])
+    if "swap_seen" in pool:
+        halves = {"seen swapped": pool["swap_seen"], "never seen": pool["both_held"]}
+        rows = [[name, *_share_cells(half["accuracy"], half["n"])] for name, half in halves.items()]
+        yield "held-out pairs by what training showed", format_table(_HEADINGS, rows, numbers=[1, 3])
+
+
+_HEADINGS = ["", "share", "interval", "n"]
+
+
+def _rule_table(pool: Mapping[str, Any]) -> str:
+    rows = [
+        [rule.replace("_", " "), *_share_cells(share, pool["rule_n"][rule]), _format_share(pool["rule_accuracy"][rule])]
+        for rule, share in pool["agreement"].items()
+    ]
+    return format_table(["rule", "followed", "interval", "n", "right"], rows, numbers=[1, 3, 4])
+
+
+def _share_cells(share: float | None, n: int) -> list[str]:
+    """A share, its interval and the count behind it, as three cells."""
+    from bindscope.measures.statistics import wilson_interval
+
+    if share is None or not n:
+        return ["–", "–", str(n)]
+    low, high = wilson_interval(round(share * n), n)
+    return [_format_share(share), f"{float(low):.3f}–{float(high):.3f}", str(n)]
+
+
+def _format_share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.3f}"

@@ -1,0 +1,35 @@
+"""``bindscope export-hf``: a checkpoint for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bindscope.cli.locate import find_run
+
+
+def export_hf(run: str, directory: Path, /, *, step: str = "last") -> None:
+    """Write a checkpoint as a Hugging Face model directory.
+
+    Models with rotary positions become GPT-NeoX, those with learned positions GPT-2. What these cannot express, such as
+    identity scaling, is refused.
+
+    Examples:
+        bindscope export-hf binding-plain exported/
+        bindscope export-hf runs/assign-add exported/ --step 20000
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    directory
+        The directory to write, which must not exist yet or be empty.
+    step
+        Which checkpoint: a step, or 'last'.
+    """
+    from bindscope.model.convert import export_hugging_face
+    from bindscope.runs.directory import Run
+
+    opened = Run.open(find_run(run))
+    found = opened.find_step(step)
+    export_hugging_face(opened.checkpoint(found), opened.config.task.vocabulary, directory)
+    print(f"{opened.name} at step {found:,} is now in {directory}.")

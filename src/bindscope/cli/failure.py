@@ -1,0 +1,88 @@
+"""How a command fails: one sentence on standard error and an exit code, never a traceback for what a person can fix."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from cyclopts.exceptions import CycloptsError, UnknownCommandError, UnusedCliTokensError
+
+from bindscope.errors import BindscopeError, suggest_nearest
+
+OK, REFUSED, INTERRUPTED = 0, 2, 130
+
+
+class Interrupted(Exception):
+    """A person stopped a command; the message says what was kept and how to go on."""
+
+
+def guard(action: Callable[[], Any], arguments: Sequence[str] = ()) -> int:
+    """Run ``action`` and turn every expected failure into a sentence and an exit code.
+
+    >>> guard(lambda: find_preset("binding-tny"))
+    bindscope: there is no preset 'binding-tny'. Did you mean 'binding-tiny'?
+    2
+    """
+    try:
+        result = action()
+        sys.stdout.flush()
+        return result if isinstance(result, int) else OK
+    except Interrupted as stop:
+        return _say(str(stop), INTERRUPTED)
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing further was written.", INTERRUPTED)
+    except BindscopeError as problem:
+        return _say(str(problem), REFUSED)
+    except CycloptsError as problem:
+        return _say(describe_usage_error(problem, arguments), REFUSED)
+    except BrokenPipeError:
+        return _close_output_quietly()
+    except OSError as problem:
+        return _say(describe_system_error(problem), REFUSED)
+
+
+def describe_usage_error(problem: CycloptsError, arguments: Sequence[str] = ()) -> str:
+    """What was wrong with the words typed, and where to look."""
+    problem.verbose = False
+    if isinstance(problem, UnknownCommandError) and problem.unused_tokens and problem.app is not None:
+        word = problem.unused_tokens[0]
+        flags = {*problem.app.help_flags, *problem.app.version_flags}
+        known = [name for name in problem.app if word.startswith("-") or name not in flags]
+        kind = "option" if word.startswith("-") else "command"
+        return f"there is no {kind} '{word}'.{suggest_nearest(word, known)}"
+    if isinstance(problem, UnusedCliTokensError) and problem.unused_tokens:
+        extra = shlex.join(problem.unused_tokens)
+        return f"unexpected argument: {extra}.{_point_to_help(arguments)}"
+    sentence = " ".join(str(problem).split())
+    return f"{sentence[:1].lower()}{sentence[1:]}{_point_to_help(arguments)}"
+
+
+def describe_system_error(problem: OSError) -> str:
+    """What the operating system refused, and on which file."""
+    where = f"{problem.filename}: " if problem.filename else ""
+    if problem.errno == errno.ENOSPC:
+        return f"{where}no space left on the disk; free some and run the command again."
+    reason = problem.strerror or str(problem) or type(problem).__name__
+    return f"{where}{reason[:1].lower()}{reason[1:]}."
+
+
+def _point_to_help(arguments: Sequence[str]) -> str:
+    command = f" {arguments[0]}" if arguments and not arguments[0].startswith("-") else ""
+    return f" See 'bindscope{command} --help'."
+
+
+def _say(sentence: str, code: int) -> int:
+    with suppress(OSError):  # where nobody is listening the exit code still speaks
+        print(f"bindscope: {sentence}", file=sys.stderr)
+    return code
+
+
+def _close_output_quietly() -> int:
+    # The reader of a pipe left (as ``head`` does): point stdout elsewhere so that closing it cannot complain again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OK

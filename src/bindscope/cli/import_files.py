@@ -1,0 +1,76 @@
+"""``bindscope import``: checkpoints from elsewhere become a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from bindscope.cli.display import accuracy_of
+from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.errors import BindscopeError
+
+
+def import_files(
+    *files: Path,
+    family: Literal["assign-add", "binding", "templates"],
+    as_: Annotated[str, Parameter(name="--as")],
+    out: Path = RUNS_DIRECTORY,
+    n: int = 2000,
+) -> None:
+    """Make a run of checkpoint files from elsewhere.
+
+    Reads TransformerLens state dicts (.pth, tensors only: no code in them is run) and safetensors files. The step of
+    each is the last number in its file name.
+
+    Examples:
+        bindscope import checkpoints/*.pth --family assign-add --as released
+
+    Parameters
+    ----------
+    files
+        The checkpoint files, all of one model.
+    family
+        The task that the model was trained on.
+    as_
+        The name of the new run.
+    out
+        The directory that holds runs.
+    n
+        How many examples each pool has on which every checkpoint is measured.
+    """
+    from dataclasses import replace
+
+    from bindscope.measures.evaluation import build_evaluator
+    from bindscope.runs.adopt import adopt_checkpoints
+    from bindscope.studies.presets import find_family_preset
+
+    by_step = order_by_step(files)
+    config = replace(find_family_preset(family).config, name=as_)
+    run = adopt_checkpoints(
+        config,
+        by_step,
+        out / as_,
+        build_evaluator(config.task, n, config.seeds["evaluation"]),
+        report=lambda step, evaluation: print(f"step {step:,}  accuracy {accuracy_of(evaluation):.3f}", flush=True),
+    )
+    print(f"{len(by_step)} checkpoints are now the run {run.path}. Next: bindscope trajectory {run.path}")
+
+
+def order_by_step(files: Iterable[Path]) -> dict[int, Path]:
+    """Each file by its step, the last number in its name."""
+    found: dict[int, Path] = {}
+    for file in files:
+        numbers = re.findall(r"\d+", file.stem)
+        if not numbers:
+            raise BindscopeError(f"{file}: its name holds no step; rename it, as in 'step_1000{file.suffix}'.")
+        step = int(numbers[-1])
+        if step in found:
+            raise BindscopeError(f"{file}: step {step} is also the step of {found[step]}; rename one of them.")
+        found[step] = file
+    if not found:
+        raise BindscopeError("name at least one checkpoint file.")
+    return found

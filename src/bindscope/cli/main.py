@@ -1,0 +1,75 @@
+"""The ``bindscope`` command: a table of subcommands, each in a module of its own that is imported when it is asked for.
+
+Nothing heavy is imported here or at the top of a command's module, so that ``bindscope --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App
+
+from bindscope import __version__
+from bindscope.cli.failure import guard
+
+DESCRIPTION = """\
+A laboratory for how a transformer learns to bind variables to values.
+
+Start here:
+    bindscope demo                  a finished run's report, then a live one
+    bindscope sample binding-tiny   see what the model is asked
+    bindscope train binding-tiny    train it yourself
+    bindscope COMMAND --help        every option of a command, with examples
+"""
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    # name: (where it lives, what it does: the first line of its docstring)
+    "demo": ("demo:show_demo", "Open the shipped run's report, then train a small model live."),
+    "train": ("train:train", "Train a preset into a run directory."),
+    "resume": ("resume:resume", "Continue an interrupted run exactly where it was."),
+    "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),
+    "evaluate": ("evaluate:evaluate", "Measure a checkpoint's accuracy, by depth and more."),
+    "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),
+    "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
+    "sample": ("sample:sample", "Print examples of a task with their true answers."),
+    "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
+    "ablate": ("ablate:ablate", "Train a binding preset without each part of its recipe, and compare."),
+    "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
+    "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),
+    "completion": ("completion:completion", "Print or install tab completion for your shell."),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave the process with its exit code.
+
+    >>> main(["presets", "binding-tiny"])
+    """
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code: 0, 2 for anything a person can put right, 130 when interrupted."""
+    names_command = any(argument in COMMANDS for argument in arguments)
+    return guard(lambda: build_app(overview=not names_command)(arguments), arguments)
+
+
+def build_app(overview: bool = False) -> App:
+    """The command-line application with all its subcommands, none of them imported yet.
+
+    In an ``overview`` each command shows its summary from the table; otherwise its own docstring speaks.
+    """
+    app = App(
+        name="bindscope",
+        help=DESCRIPTION,
+        help_format="plaintext",
+        version=__version__,
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
+        result_action="return_value",
+    )
+    for place, (name, (target, summary)) in enumerate(COMMANDS.items()):
+        app.command(f"bindscope.cli.{target}", name=name, help=summary if overview else None, sort_key=place)
+    return app

@@ -1,0 +1,112 @@
+"""``bindscope presets``: what can be trained."""
+
+from __future__ import annotations
+
+import json as json_format
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from bindscope.cli.table import format_count, format_duration, format_table
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    from bindscope.studies.preset import Preset
+
+HEADINGS = ("preset", "parameters", "layers", "steps", "expected time", "memory", "what it is")
+
+
+def show_presets(
+    name: str | None = None,
+    /,
+    *,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    measure: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """List the presets, or print all settings of one.
+
+    Examples:
+        bindscope presets
+        bindscope presets binding-tiny
+        bindscope presets binding-paper --json
+        bindscope presets binding-tiny --measure
+
+    Parameters
+    ----------
+    name
+        Print every setting of this preset, as TOML.
+    json
+        Print JSON instead.
+    measure
+        Train the named preset for a few steps, keep nothing, and say what it takes on this machine.
+    """
+    from bindscope.runs.config import config_to_mapping
+    from bindscope.studies.presets import PRESETS, find_preset
+
+    if measure:
+        print_cost(name)
+        return
+    chosen = PRESETS if name is None else {name: find_preset(name)}
+    if json:
+        settings = {each: config_to_mapping(preset.config) for each, preset in chosen.items()}
+        print(json_format.dumps(settings if name is None else settings[name], indent=2))
+    elif name is None:
+        print(format_presets(chosen))
+    else:
+        print(f"# {chosen[name].summary}\n{format_toml(config_to_mapping(chosen[name].config))}", end="")
+
+
+def print_cost(name: str | None) -> None:
+    """Measure one preset here."""
+    from bindscope.cli.measure import measure_cost
+    from bindscope.studies.presets import find_preset
+
+    if name is None:
+        raise BindscopeError("--measure: name the preset to measure, as in 'bindscope presets binding-tiny --measure'.")
+    cost = measure_cost(find_preset(name).config)
+    print(
+        f"{name} here: {cost.seconds_per_step:.4f} s a step, {cost.megabytes:,} MB, "
+        f"{format_duration(cost.seconds)} for all {cost.steps:,} steps"
+    )
+
+
+def format_presets(presets: dict[str, Preset]) -> str:
+    """The list of presets."""
+    rows = [describe_preset(preset) for preset in presets.values()]
+    return format_table(HEADINGS, rows, numbers=[1, 2, 3])
+
+
+def describe_preset(preset: Preset) -> list[str]:
+    """Its name, size, expected time and memory, and what it is."""
+    model, cost = preset.config.model, preset.cost
+    return [
+        preset.name,
+        format_count(model.n_parameters),
+        str(model.n_layers),
+        f"{preset.config.total_steps:,}",
+        format_duration(cost.seconds) if cost else "–",
+        f"{cost.megabytes:,} MB" if cost else "–",
+        preset.summary,
+    ]
+
+
+def format_toml(settings: dict[str, Any], prefix: str = "") -> str:
+    """Nested settings as TOML: plain values first, then tables. What is not set (none) becomes a comment.
+
+    >>> print(format_toml({"seed": 0, "training": {"clip": None}}))
+    seed = 0
+    <BLANKLINE>
+    [training]
+    # clip = none
+    """
+    lines = []
+    for key, value in settings.items():
+        if value is None:
+            lines.append(f"# {key} = none")
+        elif not isinstance(value, dict):
+            lines.append(f"{key} = {json_format.dumps(value, ensure_ascii=False)}")
+    text = "".join(f"{line}\n" for line in lines)
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            text += f"\n[{prefix}{key}]\n{format_toml(value, f'{prefix}{key}.')}"
+    return text

@@ -1,0 +1,78 @@
+"""``bindscope runs``: what there is to look at."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from bindscope.cli.display import accuracy_of
+from bindscope.cli.locate import RUNS_DIRECTORY, SHIPPED_DIRECTORY
+from bindscope.cli.table import format_table
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    from bindscope.runs.directory import Run
+
+
+def list_runs(
+    directory: Path = RUNS_DIRECTORY,
+    /,
+    *,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """List runs with their status, steps and accuracy.
+
+    Shipped runs are listed too: use them by name wherever a command takes RUN.
+
+    Examples:
+        bindscope runs
+        bindscope runs experiments --json
+
+    Parameters
+    ----------
+    directory
+        The directory that holds runs.
+    json
+        One JSON object per run.
+    """
+    from bindscope.runs.directory import list_runs as find_runs
+
+    if directory != RUNS_DIRECTORY and not directory.is_dir():
+        raise BindscopeError(f"{directory}: no such directory.")
+    own, problems = find_runs(directory)
+    shipped, _ = find_runs(SHIPPED_DIRECTORY)
+    rows = [describe_run(run, shipped=False) for run in own] + [describe_run(run, shipped=True) for run in shipped]
+    for problem in problems:
+        print(f"bindscope: {problem}", file=sys.stderr)
+    if json:
+        print("\n".join(map(json_format.dumps, rows)))
+    elif rows:
+        cells = [[_format_cell(value) for value in row.values()] for row in rows]
+        print(format_table(list(rows[0]), cells, numbers=[2, 3, 4, 5, 6]))
+    else:
+        print(f"No runs in {directory}. Train one with 'bindscope train binding-tiny'.")
+
+
+def describe_run(run: Run, shipped: bool) -> dict[str, Any]:
+    """One row of the list."""
+    metrics = run.metrics
+    return {
+        "run": run.name if shipped else str(run.path),
+        "status": "shipped" if shipped else run.status,
+        "step": metrics[-1]["step"] if metrics else (run.steps[-1] if run.steps else 0),
+        "of": run.manifest.total_steps,
+        "checkpoints": len(run.steps),
+        "accuracy": round(accuracy_of(metrics[-1]), 4) if metrics else None,
+        "parameters": run.config.model.n_parameters,
+        "family": run.config.task.family,
+    }
+
+
+def _format_cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

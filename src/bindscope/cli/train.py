@@ -1,0 +1,133 @@
+"""``bindscope train``: a preset becomes a run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from bindscope.cli.display import accuracy_of, watch_training
+from bindscope.cli.failure import Interrupted
+from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.settings import parse_settings
+from bindscope.cli.table import format_count
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    from bindscope.runs.config import RunConfig
+    from bindscope.runs.directory import Run
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="")]
+
+
+def train(
+    preset: str | None = None,
+    /,
+    *,
+    name: str | None = None,
+    out: Path = RUNS_DIRECTORY,
+    settings: Setting = (),
+    steps: int | None = None,
+    seed: int | None = None,
+    device: Device = "auto",
+    threads: int | None = None,
+    resume: str | None = None,
+) -> None:
+    """Train a preset into a run directory.
+
+    The run can be stopped at any moment, even by pulling the plug, and continued with 'bindscope resume'. To train with
+    several processes, start the command with torchrun.
+
+    Examples:
+        bindscope train binding-tiny
+        bindscope train binding-tiny --name fast --seed 3 --set training.optimizer.lr=1e-3
+        bindscope train binding-laptop --set model.n_layers=6 --set task.lines=20
+        bindscope train --resume runs/fast
+
+    Parameters
+    ----------
+    preset
+        What to train; 'bindscope presets' lists them.
+    name
+        The run's name; the preset's own when left out.
+    out
+        The directory that holds runs.
+    settings
+        Change one setting by its dotted name, as KEY=VALUE; give it once per setting. 'bindscope presets PRESET' shows
+        all names.
+    steps
+        How many steps to train; short for --set training.steps=N.
+    seed
+        The seed of weights, data and dropout; short for --set seed=N.
+    device
+        Where to train; auto takes a GPU when there is one.
+    threads
+        How many CPU threads to use; all cores when left out.
+    resume
+        Continue this run instead of starting one.
+    """
+    if (preset is None) == (resume is None):
+        raise BindscopeError("name a preset to train, or a run with --resume; 'bindscope presets' lists the presets.")
+    if resume is not None:
+        if name is not None or settings or steps is not None or seed is not None:
+            raise BindscopeError("--resume continues a run as it is; leave out --name, --set, --steps and --seed.")
+        from bindscope.cli.resume import continue_run
+
+        continue_run(resume, None if device == "auto" else device, threads)
+        return
+    assert preset is not None
+    shorthands = {"training.steps": steps, "seed": seed, "name": name}
+    config = configure(preset, settings, shorthands)
+    start_run(config, out / config.name, device, threads)
+
+
+def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str, Any] | None = None) -> RunConfig:
+    """A preset's configuration with some settings changed; shorthands are options of their own, None when not given."""
+    from bindscope.runs.config import override
+    from bindscope.studies.presets import find_preset
+
+    changes: dict[str, Any] = dict(parse_settings(settings))
+    for key, value in (shorthands or {}).items():
+        if value is not None and key in changes:
+            raise BindscopeError(f"--set {key}: also given as --{key.rpartition('.')[2]}; keep one.")
+        if value is not None:
+            changes[key] = value
+    return override(find_preset(preset).config, changes)
+
+
+def start_run(config: RunConfig, directory: Path, device: Device = "auto", threads: int | None = None) -> None:
+    """Train a configuration into a new directory, on show."""
+    from bindscope.runs.execute import train_run
+
+    with resumable(directory), watch_training(describe_run(config, directory)) as observer:
+        run = train_run(config, directory, device=device, threads=threads, observer=observer)
+    report_end(run)
+
+
+@contextmanager
+def resumable(directory: Path) -> Iterator[None]:
+    """Say how to go on when a person interrupts training."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped; go on with 'bindscope resume {shlex.quote(str(directory))}'.") from None
+
+
+def describe_run(config: RunConfig, directory: Path) -> str:
+    """One line about what is being trained and where it is kept."""
+    return f"{config.name}: {format_count(config.model.n_parameters)} parameters, kept in {directory}"
+
+
+def report_end(run: Run) -> None:
+    """Say how training ended and what can be done with the run now; of several processes the first one speaks."""
+    if os.environ.get("RANK", "0") != "0":
+        return
+    last = run.metrics[-1]
+    print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.3f}, kept in {run.path}.")
+    print(f"Next: bindscope trajectory {shlex.quote(str(run.path))}")

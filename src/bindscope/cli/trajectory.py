@@ -1,0 +1,84 @@
+"""``bindscope trajectory``: the life of a run in one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from bindscope.cli.locate import find_run, is_shipped
+from bindscope.cli.table import format_table
+
+if TYPE_CHECKING:
+    from bindscope.measures.phases import Phase
+
+
+def trajectory(
+    run: str,
+    /,
+    *,
+    out: Path | None = None,
+    html: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Find a run's phases and draw its trajectory.
+
+    Prints each phase with its steps and the criterion that found it, and saves the figure (accuracy, by depth, by root
+    line, where predictions come from) and the numbers behind it as netCDF.
+
+    Examples:
+        bindscope trajectory binding-laptop
+        bindscope trajectory runs/fast --out fast.pdf
+        bindscope trajectory binding-laptop --html
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    out
+        The figure's file; its ending chooses the format (svg, png, pdf). By default results/trajectory.svg inside the
+        run, or NAME-trajectory.svg here for a shipped run.
+    html
+        Also write a self-contained HTML report beside the figure.
+    """
+    from bindscope.cli.report import write_report
+    from bindscope.measures.phases import PhaseCriterion
+    from bindscope.runs.directory import Run
+    from bindscope.studies.style import save_figure
+    from bindscope.studies.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
+
+    opened = Run.open(find_run(run))
+    shipped = is_shipped(opened.path)
+    dataset = trajectory_dataset(opened.metrics, opened.manifest.config)
+    phases = phases_of(dataset)
+    print(format_trajectory(opened.name, phases, transitions_of(dataset), PhaseCriterion().describe()))
+    figure = Path(f"{opened.name}-trajectory.svg") if shipped else opened.path / "results" / "trajectory.svg"
+    print(f"figure   {save_figure(figure_trajectory(dataset, phases), out or figure)}")
+    if not shipped:
+        print(f"numbers  {opened.save_result('trajectory', dataset)}")
+    if html:
+        print(f"report   {write_report(opened, (out or figure).with_suffix('.html'))}")
+
+
+def format_trajectory(
+    name: str, phases: Sequence[Phase], transitions: Mapping[str, int | None], criterion: Mapping[str, str]
+) -> str:
+    """The phases with the criterion that found each, and when each kind of question was first answered."""
+    parts = [name]
+    if phases:
+        rows = [
+            [
+                phase.name,
+                f"{phase.first_step:,}",
+                f"{phase.last_step:,}",
+                f"{phase.accuracy:.3f}",
+                str(phase.n_evaluations),
+            ]
+            for phase in phases
+        ]
+        parts.append(format_table(["phase", "from step", "to step", "accuracy", "evaluations"], rows, [1, 2, 3, 4]))
+        parts.append("\n".join(f"{phase}: {words}" for phase, words in criterion.items()))
+    rows = [[kind, "not yet" if step is None else f"{step:,}"] for kind, step in transitions.items()]
+    parts.append(format_table(["", "0.9 from step"], rows, numbers=[1]))
+    return "\n\n".join(parts) + "\n"

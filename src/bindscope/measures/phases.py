@@ -1,0 +1,237 @@
+"""Find the phases of a binding run in its recorded curves: random → heuristic → systematic.
+
+Each evaluation is read by itself first, with a stated criterion (:class:`PhaseCriterion`). A phase is then a stretch of
+the run: of all ways to cut it into random, heuristic, systematic *in that order*, the one that contradicts the fewest
+readings. A phase is reported only if it held for several evaluations running and most readings in it agree, so a lucky
+evaluation, a loss spike or a shuffled curve makes no phase. What lies between two phases is a transition.
+
+>>> curves = curves_from_evaluations(steps, evaluations)
+>>> [(phase.name, phase.first_step, phase.last_step) for phase in detect_phases(curves)]
+[('random', 0, 50), ('heuristic', 200, 1100), ('systematic', 1500, 1800)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bindscope.errors import BindscopeError
+from bindscope.measures.statistics import wilson_interval
+
+PHASES = ("random", "heuristic", "systematic")
+TRANSITION = "transition"
+
+
+@dataclass(frozen=True)
+class PhaseCriterion:
+    """When an evaluation reads as random, heuristic or systematic, and how long a reading must last.
+
+    "Misleading programs" are those whose answer is not the constant of line 1 or 2: there the early-line rule and the
+    chain predict different digits.
+    """
+
+    above_chance: float = 0.05  # random: accuracy (lower end of its 95 % interval) is at most chance + this
+    rule_share: float = 0.5  # heuristic: at least this share of misleading programs is answered from line 1 or 2
+    chain_share: float = 0.9  # systematic: at least this share of misleading programs is answered by the chain …
+    depth_share: float = 0.9  # … and at every depth at least this share of all programs is answered rightly
+    persist: int = 2  # a phase the run enters holds at this many evaluations running (the one it starts in need not)
+    consistency: float = 0.8  # … and at this share of the evaluations from its first to its last
+
+    def __post_init__(self) -> None:
+        for name in ("above_chance", "rule_share", "chain_share", "depth_share", "consistency"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BindscopeError(f"phase criterion: {name} must lie in [0, 1], got {getattr(self, name)}.")
+        if self.persist < 1:
+            raise BindscopeError(f"phase criterion: persist must be at least 1, got {self.persist}.")
+
+    def describe(self) -> dict[str, str]:
+        """The criterion in words for a table or a caption: what makes each phase, and what ``any`` of them needs."""
+        return {
+            "random": f"Accuracy is not clearly (95 % interval) above chance + {self.above_chance:.0%}.",
+            "heuristic": (
+                f"Accuracy is clearly above that; where lines 1 and 2 mislead, at least {self.rule_share:.0%} of the "
+                "predictions are a constant of line 1 or 2, and more than follow the chain."
+            ),
+            "systematic": (
+                f"Where lines 1 and 2 mislead, at least {self.chain_share:.0%} of the predictions follow the chain; "
+                f"accuracy is at least {self.depth_share:.0%} at every depth."
+            ),
+            "any": (
+                f"A phase once entered holds at {self.persist} evaluations running, and at {self.consistency:.0%} of "
+                "those from its first to its last."
+            ),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseCurves:
+    """The curves the criterion reads, each ``[step]``; shares may be NaN where nothing was measured."""
+
+    steps: np.ndarray
+    accuracy: np.ndarray
+    follows_chain: np.ndarray  # share of misleading programs answered by the chain
+    follows_early_lines: np.ndarray  # share of misleading programs answered with a constant of line 1 or 2
+    worst_depth: np.ndarray  # accuracy at the depth where it is lowest
+    chance: float  # accuracy of always giving the most frequent answer
+    n_examples: int
+
+    def __post_init__(self) -> None:
+        curves = (self.accuracy, self.follows_chain, self.follows_early_lines, self.worst_depth)
+        if any(np.shape(curve) != np.shape(self.steps) for curve in curves):
+            raise BindscopeError("phase curves: every curve needs one value per step.")
+        if np.any(np.diff(self.steps) <= 0):
+            raise BindscopeError("phase curves: steps must increase.")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One stretch of a run, from the first to the last evaluation that reads as its name."""
+
+    name: str
+    first_step: int
+    last_step: int
+    accuracy: float  # the plateau: median over its evaluations
+    n_evaluations: int
+    consistency: float  # the share of those evaluations that read as its name
+
+
+def detect_phases(curves: PhaseCurves, criterion: PhaseCriterion | None = None) -> list[Phase]:
+    """The phases of a run in order; those it never had, or not for long enough, are left out."""
+    criterion = PhaseCriterion() if criterion is None else criterion
+    readings = read_evaluations(curves, criterion)
+    found = []
+    for index, (start, stop) in enumerate(_cut_in_order(readings)):
+        phase = _phase_within(curves, readings, PHASES[index], start, stop, criterion)
+        if phase is not None:
+            found.append(phase)
+    return found
+
+
+def read_evaluations(curves: PhaseCurves, criterion: PhaseCriterion | None = None) -> np.ndarray:
+    """What each evaluation reads as by itself: a phase's name, or ``transition``. ``[step]`` of text."""
+    criterion = PhaseCriterion() if criterion is None else criterion
+    known = np.isfinite(curves.accuracy)
+    hits = np.where(known, curves.accuracy, 0) * curves.n_examples
+    lowest, _ = wilson_interval(np.clip(hits, 0, curves.n_examples), curves.n_examples)
+    chain = np.nan_to_num(curves.follows_chain, nan=0.0)
+    rule = np.nan_to_num(curves.follows_early_lines, nan=0.0)
+    is_random = lowest <= curves.chance + criterion.above_chance
+    every_depth = np.nan_to_num(curves.worst_depth, nan=0.0) >= criterion.depth_share
+    is_systematic = ~is_random & (chain >= criterion.chain_share) & every_depth
+    is_heuristic = ~is_random & ~is_systematic & (rule >= criterion.rule_share) & (rule > chain)
+    readings = np.select([~known, is_random, is_systematic, is_heuristic], [TRANSITION, *_READING_ORDER], TRANSITION)
+    return readings
+
+
+def curves_from_evaluations(steps: Sequence[int], evaluations: Sequence[Mapping[str, Any]]) -> PhaseCurves:
+    """Gather the curves from evaluations of a binding task, as the evaluator makes them."""
+    pools = [evaluation["test"] for evaluation in evaluations]
+    if not pools:
+        raise BindscopeError("phase curves: the run holds no evaluation yet.")
+    if "misleading" not in pools[0]:
+        raise BindscopeError("phase curves: phases are defined for binding runs only.")
+    return PhaseCurves(
+        steps=np.asarray(steps, dtype=np.int64),
+        accuracy=np.array([pool["accuracy"] for pool in pools], dtype=float),
+        follows_chain=np.array([pool["misleading"]["follows_chain"] for pool in pools], dtype=float),
+        follows_early_lines=np.array([pool["misleading"]["follows_early_lines"] for pool in pools], dtype=float),
+        worst_depth=lowest_accuracy([pool["accuracy_by_depth"] for pool in pools]),
+        chance=float(pools[0]["chance"]),
+        n_examples=int(pools[0]["n"]),
+    )
+
+
+def lowest_accuracy(accuracy_by_depth: Sequence[Sequence[float | None]] | np.ndarray) -> np.ndarray:
+    """The lowest accuracy over depths, ``[step, depth]`` to ``[step]``; depths without examples are left out."""
+    values = np.asarray(accuracy_by_depth, dtype=float)
+    lowest = np.where(np.isnan(values), np.inf, values).min(axis=1)
+    return np.where(np.isfinite(lowest), lowest, np.nan)
+
+
+def find_transition(
+    steps: Sequence[int] | np.ndarray,
+    accuracy: Sequence[float] | np.ndarray,
+    threshold: float = 0.9,
+    criterion: PhaseCriterion | None = None,
+) -> int | None:
+    """The step at which a curve first reaches ``threshold`` and stays, or None.
+
+    Staying means: at ``persist`` evaluations running, and at ``consistency`` of all later ones.
+    """
+    criterion = PhaseCriterion() if criterion is None else criterion
+    reached = np.nan_to_num(np.asarray(accuracy, dtype=float), nan=-np.inf) >= threshold
+    n_running = min(criterion.persist, len(reached))
+    for start in np.flatnonzero(reached):
+        running = reached[start : start + n_running]
+        if len(running) == n_running and running.all() and reached[start:].mean() >= criterion.consistency:
+            return int(np.asarray(steps)[start])
+    return None
+
+
+def find_hop_transitions(
+    steps: Sequence[int] | np.ndarray,
+    accuracy_by_depth: np.ndarray,
+    threshold: float = 0.9,
+    criterion: PhaseCriterion | None = None,
+) -> list[int | None]:
+    """For each depth 1, 2, … the step at which its accuracy ``[step, depth]`` reaches ``threshold`` and stays."""
+    return [find_transition(steps, column, threshold, criterion) for column in np.asarray(accuracy_by_depth, float).T]
+
+
+_READING_ORDER = ("random", "systematic", "heuristic")
+
+
+def _cut_in_order(readings: np.ndarray) -> list[tuple[int, int]]:
+    """The cut into PHASES, in order, that contradicts the fewest readings; (start, stop) for each, possibly empty.
+
+    A transition reading contradicts nothing. Of equally good cuts the one with the earliest boundaries is taken.
+    """
+    n = len(readings)
+    agrees = np.stack([readings == name for name in PHASES])  # [phase, step]
+    score = np.zeros((len(PHASES) + 1, n + 1), dtype=np.int64)  # [phase, stop]: most readings agreed with so far
+    start_of = np.zeros((len(PHASES) + 1, n + 1), dtype=np.int64)
+    for index in range(len(PHASES)):
+        total = np.concatenate([[0], np.cumsum(agrees[index])])  # [stop]
+        before = score[index] - total  # [start]: what starting the phase there is worth
+        best_start = np.zeros(n + 1, dtype=np.int64)
+        for stop in range(1, n + 1):
+            best_start[stop] = stop if before[stop] > before[best_start[stop - 1]] else best_start[stop - 1]
+        score[index + 1], start_of[index + 1] = total + before[best_start], best_start
+    cuts, stop = [], n
+    for index in reversed(range(len(PHASES))):
+        start = int(start_of[index + 1][stop])
+        cuts.append((start, stop))
+        stop = start
+    return cuts[::-1]
+
+
+def _phase_within(
+    curves: PhaseCurves, readings: np.ndarray, name: str, start: int, stop: int, criterion: PhaseCriterion
+) -> Phase | None:
+    """The phase inside one piece of the cut, trimmed to its own readings, if it lasts."""
+    own = np.flatnonzero(readings[start:stop] == name) + start
+    if len(own) == 0:
+        return None
+    first, last = int(own[0]), int(own[-1])
+    consistency = len(own) / (last - first + 1)
+    lasts = first == 0 or _longest_run(own) >= criterion.persist
+    if not lasts or consistency < criterion.consistency:
+        return None
+    return Phase(
+        name=name,
+        first_step=int(curves.steps[first]),
+        last_step=int(curves.steps[last]),
+        accuracy=round(float(np.median(curves.accuracy[own])), 6),
+        n_evaluations=last - first + 1,
+        consistency=round(consistency, 6),
+    )
+
+
+def _longest_run(indices: np.ndarray) -> int:
+    """How many of the sorted indices follow one another without a gap, at most."""
+    breaks = np.flatnonzero(np.diff(indices) != 1)
+    edges = np.concatenate([[-1], breaks, [len(indices) - 1]])
+    return int(np.diff(edges).max())

@@ -1,0 +1,140 @@
+"""Weights from a file, whoever wrote it. A file is data: nothing in it is ever executed.
+
+Two containers are read, told apart by their first bytes: safetensors, and PyTorch's own (``.pth``, ``.pt``), the latter
+only as far as it holds plain tensors. Two ways of naming are understood: Bindscope's and TransformerLens's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import torch
+from torch import Tensor, nn
+
+from bindscope.errors import BindscopeError
+from bindscope.model.config import ModelConfig
+from bindscope.model.convert.transformer_lens import (
+    Activation,
+    Norm,
+    is_transformer_lens,
+    transformer_lens_to_config,
+    transformer_lens_to_state,
+)
+from bindscope.model.transformer import Transformer
+from bindscope.schema import from_mapping
+
+_PICKLED = (b"PK\x03\x04", b"\x80")  # PyTorch's zip container, and its older bare pickle
+
+
+def load_checkpoint(
+    path: str | Path, config: ModelConfig | None = None, *, activation: Activation = "relu", norm: Norm | None = None
+) -> Transformer:
+    """The model in a checkpoint, ready to be evaluated.
+
+    Without ``config`` the shape is taken from the file: written in it by Bindscope, or inferred from the names and
+    shapes of a TransformerLens state dict, which tells neither its ``activation`` nor whether its LayerNorms were
+    folded away (``norm="layer"``).
+
+    >>> load_checkpoint("checkpoint_step_20001.pth").config.d_out
+    59
+    """
+    path = Path(path)
+    state, metadata = read_state(path)
+    where = str(path)
+    if is_transformer_lens(state):
+        config = config or transformer_lens_to_config(state, activation=activation, norm=norm, where=where)
+        state = transformer_lens_to_state(state, config, where=where)
+    model = Transformer(config or _config_from_metadata(metadata, where))
+    load_into(model, state, where)
+    return model.eval()
+
+
+def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The named tensors of a file, on the CPU, and the text that a safetensors file carries beside them."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            start = file.read(9)
+    except OSError as problem:
+        raise BindscopeError(f"{path}: cannot be read: {problem.strerror}.") from None
+    if start.startswith(_PICKLED) and start[8:] != b"{":  # a safetensors file is a length of 8 bytes, then JSON
+        return _read_torch(path), {}
+    return _read_safetensors(path)
+
+
+def load_into(model: nn.Module, state: Mapping[str, Tensor], where: str) -> None:
+    """Copy tensors into a model of exactly these names and shapes, in the model's own precision."""
+    own = model.state_dict()
+    wrong = f"{where}: a checkpoint of another model:"
+    missing, extra = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+    if missing:
+        raise BindscopeError(f"{wrong} it has no '{missing[0]}'.")
+    if extra:
+        raise BindscopeError(f"{wrong} this model has no '{extra[0]}'.")
+    for name, tensor in own.items():
+        if tensor.shape != state[name].shape:
+            raise BindscopeError(
+                f"{wrong} its '{name}' has shape {list(state[name].shape)}, this model's {list(tensor.shape)}."
+            )
+    with torch.no_grad():
+        for name, tensor in own.items():
+            tensor.copy_(state[name])
+
+
+def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    try:
+        with safetensors.safe_open(path, framework="pt", device="cpu") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (safetensors.SafetensorError, OSError, ValueError) as problem:
+        raise BindscopeError(
+            f"{path}: neither a whole safetensors file nor a PyTorch one ({_one_line(problem)}); copy it again."
+        ) from None
+
+
+def _read_torch(path: Path) -> dict[str, Tensor]:
+    """Only tensors: PyTorch's restricted unpickler refuses everything that could run code."""
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as problem:  # a damaged or hostile pickle can raise anything; none of it is ours
+        raise BindscopeError(
+            f"{path}: not a plain PyTorch state dict, or damaged ({_one_line(problem)}); "
+            "save it again with torch.save(model.state_dict(), path)."
+        ) from None
+    if not isinstance(content, Mapping) or not content:
+        raise BindscopeError(f"{path}: holds {_kind(content)} where a state dict of named tensors is needed.")
+    for name, value in content.items():
+        if not isinstance(name, str) or not _is_plain_tensor(value):
+            raise BindscopeError(f"{path}: entry {name!r} holds {_kind(value)} where a state dict has a plain tensor.")
+    return dict(content)
+
+
+def _is_plain_tensor(value: Any) -> bool:
+    """Dense, in memory and no larger than the bytes behind it (a stride of 0 would claim any size)."""
+    if not isinstance(value, Tensor) or value.layout != torch.strided or value.device.type != "cpu":
+        return False
+    return value.numel() * value.element_size() <= value.untyped_storage().nbytes()
+
+
+def _config_from_metadata(metadata: Mapping[str, str], where: str) -> ModelConfig:
+    if "model" not in metadata:
+        raise BindscopeError(f"{where}: does not say which model it holds; give its configuration as well.")
+    try:
+        mapping = json.loads(metadata["model"])
+    except ValueError as problem:
+        raise BindscopeError(f"{where}: its model configuration is not JSON ({problem}).") from None
+    return from_mapping(ModelConfig, mapping, where=f"{where}: model")
+
+
+def _kind(value: Any) -> str:
+    return f"an empty {type(value).__name__}" if value == {} else f"a value of type {type(value).__name__}"
+
+
+def _one_line(problem: Exception) -> str:
+    """The first line of another library's message, short enough for a sentence."""
+    lines = str(problem).strip().splitlines() or [type(problem).__name__]
+    first = lines[0].split(". ")[0].rstrip(".")
+    return first if len(first) <= 120 else first[:117] + "..."

@@ -1,0 +1,294 @@
+"""One transformer for all three studies.
+
+Read it top-down: a token row becomes vectors, each block lets positions exchange them (attention) and works on each
+alone (MLP), and the last vectors become logits. Every intermediate passes through ``tap(name, layer, value)``, which
+returns the value to go on with; ``run`` uses that to read and write, training passes ``SILENT``, which does nothing.
+
+Identity scaling (study 3) adds to each head h a multiple of the identity to both of its bilinear forms, with x after
+LayerNorm and a, b trained scalars that start at 0:
+
+    scores_h = q kᵀ/√d_head + gain·a_h·x xᵀ/√d_model        (W_K W_Qᵀ + a I)
+    output_h = pattern_h v W_O + gain·b_h·pattern_h x       (W_V W_Oᵀ + b I)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils import skip_init
+
+from bindscope.model.config import ModelConfig
+from bindscope.model.initialise import initialise
+from bindscope.model.rope import rope_angles, rotate
+from bindscope.tasks.task import Layout
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+    "cos": torch.cos,
+}
+
+
+class Tap(Protocol):
+    """What sees every intermediate. ``wants`` says whether any of these names is of interest in this layer."""
+
+    def wants(self, layer: int, *names: str) -> bool: ...
+
+    def __call__(self, name: str, layer: int | None, value: Tensor) -> Tensor: ...
+
+
+class _Silent:
+    def wants(self, layer: int, *names: str) -> bool:
+        return False
+
+    def __call__(self, name: str, layer: int | None, value: Tensor) -> Tensor:
+        return value
+
+
+SILENT: Tap = _Silent()
+
+
+@dataclass(frozen=True)
+class View:
+    """How positions see each other in one forward pass."""
+
+    visible: Tensor | None  # [query, key] bool; None: everything, or everything before when ``causal``
+    causal: bool
+    cos: Tensor | None  # [position, rope_dims/2]
+    sin: Tensor | None
+
+    def rows(self, at: Tensor | None, n_positions: int, device: torch.device) -> Tensor | None:
+        """The explicit mask of the queries ``at``; None when they see everything."""
+        visible = self.visible
+        if visible is None and self.causal:
+            visible = torch.ones(n_positions, n_positions, dtype=torch.bool, device=device).tril()
+        return visible if visible is None or at is None else visible[at]
+
+
+class Transformer(nn.Module):
+    """Tokens to logits. ``layout`` gives position ids and query blocks; ``at`` asks for some columns only."""
+
+    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = skip_init(nn.Embedding, config.d_vocab, config.d_model)
+        if config.positions == "learned":
+            self.pos_embed = nn.Parameter(torch.empty(config.n_positions, config.d_model))
+        elif config.positions == "normal":
+            self.register_buffer("pos_embed", torch.empty(config.n_positions, config.d_model))
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
+        self.norm = make_norm(config)
+        self.unembed = None if config.tied else skip_init(nn.Linear, config.d_model, config.outputs, bias=False)
+        self.drop = nn.Dropout(config.dropout)
+        initialise(self, generator or torch.Generator().manual_seed(0))
+
+    def forward(
+        self, tokens: Tensor, layout: Layout | None = None, at: Tensor | None = None, tap: Tap = SILENT
+    ) -> Tensor:
+        position_ids = self._position_ids(tokens, layout)  # [position]
+        view = self._view(position_ids, layout)
+        x = tap("embed", None, self.embed(tokens))  # [batch, position, d_model]
+        if self.config.positions in ("learned", "normal"):
+            x = x + tap("pos_embed", None, self.pos_embed[position_ids].expand_as(x))
+        x = self.drop(x)
+        last = len(self.blocks) - 1
+        early = at if tap is SILENT else None  # nothing inside is asked for: the last layer computes only ``at``
+        for layer, block in enumerate(self.blocks):
+            x = block(x, view, early if layer == last else None, tap)
+        if at is not None and early is None:
+            x = x[:, at]
+        return self.to_logits(x, tap)
+
+    def to_logits(self, x: Tensor, tap: Tap = SILENT) -> Tensor:
+        """The residual stream to logits: the last LayerNorm and the unembedding."""
+        x = tap("final", None, self.norm(x))
+        return F.linear(x, self.W_U.T)
+
+    @property
+    def layers(self) -> list[Block]:
+        """The blocks, typed."""
+        return list(self.blocks)  # type: ignore[arg-type]
+
+    @property
+    def W_U(self) -> Tensor:
+        """The unembedding, [d_model, outputs]."""
+        return (self.embed.weight if self.unembed is None else self.unembed.weight).T
+
+    @property
+    def W_E(self) -> Tensor:
+        """The embedding, [d_vocab, d_model]."""
+        return self.embed.weight
+
+    def _position_ids(self, tokens: Tensor, layout: Layout | None) -> Tensor:
+        if layout is None:
+            return torch.arange(tokens.shape[1], device=tokens.device)
+        return torch.from_numpy(layout.position_ids).to(tokens.device)
+
+    def _view(self, position_ids: Tensor, layout: Layout | None) -> View:
+        visible = None
+        if layout is not None and layout.blocks is not None:
+            blocks = torch.from_numpy(layout.blocks).to(position_ids.device)
+            visible = (blocks[None, :] == 0) | (blocks[None, :] == blocks[:, None])
+            if self.config.causal:
+                visible = visible.tril()
+        cos, sin = rope_angles(self.config, position_ids)
+        return View(visible, self.config.causal, cos, sin)
+
+
+class Block(nn.Module):
+    """One layer: attention, then an MLP where the configuration has one, each added to the residual stream."""
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.norm1 = make_norm(config)
+        self.attention = Attention(config, layer)
+        has_mlp = layer in config.layers_with_mlp
+        self.norm2 = make_norm(config) if has_mlp else None
+        self.mlp = MLP(config, layer) if has_mlp else None
+        self.drop = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, view: View, at: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        x = tap("resid_pre", self.layer, x)
+        attended = self.attention(self.norm1(x), view, at, tap)
+        x = (x if at is None else x[:, at]) + self.drop(attended)
+        if self.mlp is not None and self.norm2 is not None:
+            x = tap("resid_mid", self.layer, x)
+            x = x + self.drop(self.mlp(self.norm2(x), tap))
+        return tap("resid_post", self.layer, x)
+
+
+class Attention(nn.Module):
+    """Multi-head attention with optional rotation and identity scaling."""
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__()
+        self.config, self.layer = config, layer
+        inner = config.n_heads * config.d_head
+        self.qkv = skip_init(nn.Linear, config.d_model, 3 * inner, bias=config.bias)
+        self.out = skip_init(nn.Linear, inner, config.d_model, bias=config.bias)
+        self.identity_a = nn.Parameter(torch.zeros(config.n_heads)) if config.identity_qk else None
+        self.identity_b = nn.Parameter(torch.zeros(config.n_heads)) if config.identity_vo else None
+
+    def forward(self, x: Tensor, view: View, at: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+        layer, queries = self.layer, x if at is None else x[:, at]
+        q, k, v = (tap(name, layer, value) for name, value in zip("qkv", self.project(x, queries, at)))
+        if view.cos is not None and view.sin is not None:
+            q = tap("rot_q", layer, rotate(q, view.cos, view.sin, at))
+            k = tap("rot_k", layer, rotate(k, view.cos, view.sin))
+        identity = self.identity_a is not None or self.identity_b is not None
+        if identity or tap.wants(layer, "scores", "pattern", "result"):
+            z, pattern = self.attend_explicitly(q, k, v, x, queries, view.rows(at, x.shape[1], x.device), tap)
+        else:
+            z, pattern = self.attend_fused(q, k, v, view, at), None
+        z = tap("z", layer, z)  # [batch, query, head, d_head]
+        return tap("attn_out", layer, self.mix_heads(z, pattern, x, tap))  # [batch, query, d_model]
+
+    def project(self, x: Tensor, queries: Tensor, at: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, each [batch, position, head, d_head]."""
+        shape = (self.config.n_heads, self.config.d_head)
+        if at is None:
+            q, k, v = self.qkv(x).unflatten(-1, (3, *shape)).unbind(2)
+            return q, k, v
+        inner = self.config.n_heads * self.config.d_head
+        weight, bias = self.qkv.weight, self.qkv.bias
+        q = F.linear(queries, weight[:inner], None if bias is None else bias[:inner])
+        kv = F.linear(x, weight[inner:], None if bias is None else bias[inner:])
+        k, v = kv.unflatten(-1, (2, *shape)).unbind(2)
+        return q.unflatten(-1, shape), k, v
+
+    def attend_fused(self, q: Tensor, k: Tensor, v: Tensor, view: View, at: Tensor | None) -> Tensor:
+        """Attention without materialising the pattern."""
+        ordinary = view.visible is None and at is None
+        mask = None if ordinary else view.rows(at, k.shape[1], k.device)
+        z = F.scaled_dot_product_attention(
+            q.transpose(1, 2),
+            k.transpose(1, 2),
+            v.transpose(1, 2),
+            attn_mask=mask,
+            dropout_p=self.config.dropout if self.training else 0.0,
+            is_causal=ordinary and view.causal,
+        )
+        return z.transpose(1, 2)
+
+    def attend_explicitly(
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, queries: Tensor, visible: Tensor | None, tap: Tap
+    ) -> tuple[Tensor, Tensor]:
+        """Attention with its scores and pattern, [batch, head, query, key], and the identity path's scores."""
+        scores = q.transpose(1, 2) @ (k * self.config.d_head**-0.5).permute(0, 2, 3, 1)
+        if self.identity_a is not None:
+            match = (queries * (self.config.identity_gain * self.config.d_model**-0.5)) @ x.transpose(1, 2)
+            scores = scores + self.identity_a[:, None, None] * match[:, None]
+        if visible is not None:
+            scores = scores.masked_fill(~visible, float("-inf"))
+        scores = tap("scores", self.layer, scores)
+        pattern = tap("pattern", self.layer, scores.softmax(-1))
+        pattern = F.dropout(pattern, self.config.dropout, self.training)
+        return (pattern @ v.transpose(1, 2)).transpose(1, 2), pattern
+
+    def mix_heads(self, z: Tensor, pattern: Tensor | None, x: Tensor, tap: Tap) -> Tensor:
+        """The heads' outputs summed into the residual stream, identity path included."""
+        if tap.wants(self.layer, "result"):
+            result = torch.einsum("bqhe,hem->bqhm", z, self.W_O)
+            if self.identity_b is not None and pattern is not None:
+                result = result + torch.einsum("h,bhqk,bkm->bqhm", self._gained_b(), pattern, x)
+            total = tap("result", self.layer, result).sum(2)
+            return total if self.out.bias is None else total + self.out.bias
+        mixed = self.out(z.flatten(-2))
+        if self.identity_b is not None and pattern is not None:
+            mixed = mixed + torch.einsum("h,bhqk->bqk", self._gained_b(), pattern) @ x
+        return mixed
+
+    def _gained_b(self) -> Tensor:
+        assert self.identity_b is not None
+        return self.config.identity_gain * self.identity_b
+
+    def _split(self, part: int) -> Tensor:
+        weight = self.qkv.weight.view(3, self.config.n_heads, self.config.d_head, self.config.d_model)
+        return weight[part].transpose(1, 2)
+
+    @property
+    def W_Q(self) -> Tensor:
+        """[head, d_model, d_head]"""
+        return self._split(0)
+
+    @property
+    def W_K(self) -> Tensor:
+        """[head, d_model, d_head]"""
+        return self._split(1)
+
+    @property
+    def W_V(self) -> Tensor:
+        """[head, d_model, d_head]"""
+        return self._split(2)
+
+    @property
+    def W_O(self) -> Tensor:
+        """[head, d_head, d_model]"""
+        return self.out.weight.T.view(self.config.n_heads, self.config.d_head, self.config.d_model)
+
+
+class MLP(nn.Module):
+    """Two linear maps around a pointwise activation."""
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.activation = ACTIVATIONS[config.activation]
+        self.up = skip_init(nn.Linear, config.d_model, config.d_mlp, bias=config.bias)
+        self.down = skip_init(nn.Linear, config.d_mlp, config.d_model, bias=config.bias)
+
+    def forward(self, x: Tensor, tap: Tap = SILENT) -> Tensor:
+        pre = tap("pre", self.layer, self.up(x))  # [batch, position, d_mlp]
+        post = tap("post", self.layer, self.activation(pre))
+        return tap("mlp_out", self.layer, self.down(post))
+
+
+def make_norm(config: ModelConfig) -> nn.Module:
+    return nn.LayerNorm(config.d_model) if config.norm == "layer" else nn.Identity()

@@ -1,0 +1,54 @@
+"""Checkpoints that were trained elsewhere, made into a run like any other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bindscope.model.convert import load_checkpoint
+from bindscope.model.transformer import Transformer
+from bindscope.runs.config import RunConfig, config_to_mapping
+from bindscope.runs.directory import Run, write_empty_run
+from bindscope.runs.files import new_directory
+from bindscope.runs.manifest import Manifest, describe_origin
+
+Evaluate = Callable[[Transformer], Mapping[str, Any]]
+
+
+def adopt_checkpoints(
+    config: RunConfig,
+    files: Mapping[int, Path],
+    destination: Path,
+    evaluate: Evaluate,
+    report: Callable[[int, Mapping[str, Any]], None] = lambda step, evaluation: None,
+) -> Run:
+    """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
+
+    The model's shape is that of the first file; ``config`` says the rest.
+
+    >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), evaluate)
+    """
+    steps = sorted(files)
+    model = load_checkpoint(files[steps[0]])
+    config = dataclasses.replace(config, model=model.config)
+    manifest = Manifest(
+        name=config.name,
+        config=config_to_mapping(config),
+        seeds={},
+        total_steps=steps[-1],
+        status="finished",
+        thinned=True,
+        **describe_origin("cpu", n_threads=0, n_processes=0),
+    )
+    with new_directory(destination) as unfinished:
+        write_empty_run(unfinished, manifest)
+        run = Run(unfinished, manifest)
+        for step in steps:
+            model = load_checkpoint(files[step], config.model)
+            evaluation = evaluate(model)
+            run.write_checkpoint(step, model.state_dict())
+            run.keep_evaluation({"step": step, **evaluation})
+            report(step, evaluation)
+    return Run.open(destination)

@@ -1,0 +1,276 @@
+"""A run on disk, the only code that touches one.
+
+    manifest.json                           what it is: config, seeds, versions, hashes, the index of checkpoints
+    metrics.jsonl                           one JSON object per evaluation
+    checkpoints/step_00001000.safetensors   weights
+    optimizer/latest.json                   points to the state a killed run goes on from, with its hash
+    results/*.nc                            labelled arrays that studies made
+
+Files are replaced whole, and an index is written after what it names: a kill between the two leaves a file nobody
+points to, never a pointer to half a file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.runs.files import (
+    new_directory,
+    read_json,
+    read_verified,
+    remove_unfinished,
+    sync_directory,
+    write_atomically,
+)
+from bindscope.runs.lock import is_locked
+from bindscope.runs.manifest import KeptCheckpoint, Manifest, Status, read_manifest
+from bindscope.runs.metrics import append_metrics, read_metrics, truncate_metrics
+
+if TYPE_CHECKING:
+    import xarray
+    from torch import Tensor, nn
+
+    from bindscope.model.transformer import Transformer
+    from bindscope.runs.config import RunConfig
+    from bindscope.training.state import Tally, TrainingState
+
+MANIFEST = "manifest.json"
+FOLDERS = ("checkpoints", "optimizer", "results")
+
+
+class Run:
+    """One run. Reading never changes it; the ``keep_…`` methods are what training hands its results to.
+
+    >>> run = Run.open("runs/binding-tiny")
+    >>> model = run.checkpoint("last")
+    >>> [record["test"]["accuracy"] for record in run.metrics]
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+
+    @classmethod
+    def open(cls, path: Path | str) -> Run:
+        path = Path(path)
+        if not path.exists():
+            raise BindscopeError(f"{path}: no such run.{_suggest_sibling(path)}")
+        if not (path / MANIFEST).is_file():
+            raise BindscopeError(f"{path}: not a run: it has no {MANIFEST}.")
+        return cls(path, read_manifest(path / MANIFEST))
+
+    @classmethod
+    def create(cls, path: Path | str, manifest: Manifest) -> Run:
+        """A new, empty run; a directory that holds anything is refused."""
+        path = Path(path)
+        with new_directory(path) as unfinished:
+            write_empty_run(unfinished, manifest)
+        return cls(path, manifest)
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+    @cached_property
+    def config(self) -> RunConfig:
+        from bindscope.runs.config import config_from_mapping
+
+        return config_from_mapping(self.manifest.config, f"{self.path / MANIFEST}: config")
+
+    @property
+    def status(self) -> Status | Literal["interrupted"]:
+        """As the manifest says, except that a run nobody is training any more was interrupted."""
+        if self.manifest.status == "training" and not is_locked(self.path):
+            return "interrupted"
+        return self.manifest.status
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """Every evaluation, in the order of the steps."""
+        return read_metrics(self.path / "metrics.jsonl")
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps whose weights are kept."""
+        return tuple(sorted(self.manifest.checkpoints))
+
+    def nearest_step(self, step: int) -> int:
+        """The kept step closest to ``step``, the earlier one of two."""
+        self._require_checkpoints()
+        return min(self.steps, key=lambda kept: (abs(kept - step), kept))
+
+    def find_step(self, step: int | str) -> int:
+        """A kept step from a number, ``first`` or ``last``; anything else is refused with the nearest one."""
+        self._require_checkpoints()
+        if step in ("first", "last"):
+            return self.steps[0 if step == "first" else -1]
+        if isinstance(step, str) and not step.isdigit():
+            raise BindscopeError(f"{self.path}: step {step!r}: give a number, 'first' or 'last'.")
+        number = int(step)
+        if number not in self.manifest.checkpoints:
+            raise BindscopeError(
+                f"{self.path}: step {number} was not kept; the nearest is {self.nearest_step(number)}."
+            )
+        return number
+
+    def weights(self, step: int | str = "last") -> dict[str, Tensor]:
+        """The tensors of a checkpoint as they are stored, after their hash was checked."""
+        from bindscope.runs.weights import unpack_tensors
+
+        kept = self.manifest.checkpoints[self.find_step(step)]
+        path = self.path / "checkpoints" / kept.file
+        return unpack_tensors(read_verified(path, kept.sha256, "this checkpoint"), path, "this checkpoint")
+
+    def checkpoint(self, step: int | str = "last") -> Transformer:
+        """The model as it was at ``step``, in evaluation mode on the CPU."""
+        from bindscope.model.transformer import Transformer
+        from bindscope.runs.weights import load_weights
+
+        step = self.find_step(step)
+        tensors = self.weights(step)
+        model = Transformer(self.config.model)
+        load_weights(model, tensors, self.path / "checkpoints" / self.manifest.checkpoints[step].file)
+        return model.eval()
+
+    def keep_weights(self, step: int, model: nn.Module) -> None:
+        """Training hands over the weights of a step."""
+        self.write_checkpoint(step, model.state_dict())
+
+    def keep_evaluation(self, record: Mapping[str, Any]) -> None:
+        """Training hands over an evaluation."""
+        append_metrics(self.path / "metrics.jsonl", record)
+
+    def keep_state(self, state: TrainingState) -> None:
+        """Training hands over the state to resume from; the one before is deleted once this one is safe."""
+        from bindscope.runs.weights import pack_weights
+
+        step = state.tally.step
+        tensors = {f"weights/{name}": value for name, value in state.weights.items()}
+        tensors |= {f"optimizer/{name}": value for name, value in state.optimizer.items()}
+        file = _step_file(step)
+        folder = self.path / "optimizer"
+        sha256 = write_atomically(folder / file, pack_weights(tensors, step))
+        pointer = {"file": file, "sha256": sha256, "tally": dataclasses.asdict(state.tally)}
+        write_atomically(folder / "latest.json", json.dumps(pointer, indent=1).encode())
+        _delete_others(folder, {file, "latest.json"})
+        self.settle_status(state.tally)
+
+    def load_state(self) -> TrainingState | None:
+        """The state to go on from; None for a run that was killed before its first one was saved."""
+        from bindscope.runs.weights import unpack_tensors
+        from bindscope.training.state import Tally, TrainingState
+
+        if self.manifest.thinned:
+            raise BindscopeError(f"{self.path}: a compact copy of a run holds no state to resume from; train it anew.")
+        latest = self.path / "optimizer" / "latest.json"
+        if not latest.exists() and max(self.steps, default=0) == 0:
+            return None
+        pointer = read_json(latest, "the state to resume from")
+        try:
+            file, sha256, tally = str(pointer["file"]), str(pointer["sha256"]), Tally(**pointer["tally"])
+        except (TypeError, KeyError):
+            raise BindscopeError(f"{latest}: the state to resume from is damaged.") from None
+        path = latest.parent / Path(file).name
+        tensors = unpack_tensors(read_verified(path, sha256, "the state to resume from"), path, "the state")
+        weights = {name.removeprefix("weights/"): t for name, t in tensors.items() if name.startswith("weights/")}
+        optimizer = {name.removeprefix("optimizer/"): t for name, t in tensors.items() if name.startswith("optimizer/")}
+        return TrainingState(tally, weights, optimizer)
+
+    def settle_status(self, tally: Tally) -> None:
+        """Say in the manifest that training has ended, once it has."""
+        if tally.finished:
+            status = "finished" if tally.step == self.manifest.total_steps else "stopped early"
+            if self.manifest.status != status:
+                self._update(status=status)
+
+    def rewind(self, step: int) -> None:
+        """Forget what lies after ``step``, which a resumed run makes again, and what a kill left unfinished."""
+        for folder in (self.path, *(self.path / name for name in FOLDERS)):
+            remove_unfinished(folder)
+        truncate_metrics(self.path / "metrics.jsonl", step)
+        kept = {kept_step: entry for kept_step, entry in self.manifest.checkpoints.items() if kept_step <= step}
+        if len(kept) < len(self.manifest.checkpoints):
+            self._update(checkpoints=kept)
+
+    def write_checkpoint(
+        self, step: int, tensors: Mapping[str, Tensor], dtype: Literal["float32", "float16"] = "float32"
+    ) -> None:
+        from bindscope.runs.weights import pack_weights
+
+        content = pack_weights(tensors, step, self.config.model, dtype)
+        sha256 = write_atomically(self.path / "checkpoints" / _step_file(step), content)
+        entry = KeptCheckpoint(_step_file(step), sha256, len(content), dtype)
+        self._update(checkpoints={**self.manifest.checkpoints, step: entry})
+
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        return tuple(sorted(path.stem for path in (self.path / "results").glob("*.nc")))
+
+    def save_result(self, name: str, result: xarray.Dataset) -> Path:
+        """Keep a labelled array under ``results/NAME.nc``, replacing one of that name."""
+        if not name or Path(name).name != name or name.startswith("."):
+            raise BindscopeError(f"result {name!r}: a name without slashes is needed.")
+        path = self.path / "results" / f"{name}.nc"
+        write_atomically(path, bytes(result.to_netcdf(engine="h5netcdf")))
+        return path
+
+    def result(self, name: str) -> xarray.Dataset:
+        import xarray
+
+        path = self.path / "results" / f"{name}.nc"
+        if not path.exists():
+            raise BindscopeError(f"{self.path}: no result {name!r}.{suggest_nearest(name, self.result_names)}")
+        try:
+            return xarray.load_dataset(path, engine="h5netcdf")
+        except (OSError, ValueError) as problem:
+            raise BindscopeError(f"{path}: this result is damaged: {problem}.") from None
+
+    def _update(self, **changes: Any) -> None:
+        self.manifest = dataclasses.replace(self.manifest, **changes)
+        write_atomically(self.path / MANIFEST, self.manifest.to_json())
+
+    def _require_checkpoints(self) -> None:
+        if not self.steps:
+            raise BindscopeError(f"{self.path}: no checkpoint was kept yet.")
+
+
+def list_runs(folder: Path | str) -> tuple[list[Run], list[str]]:
+    """The runs directly under ``folder`` by name, and a sentence for each that cannot be read."""
+    runs, problems = [], []
+    for manifest in sorted(Path(folder).glob(f"*/{MANIFEST}")):
+        if manifest.parent.name.startswith("."):
+            continue
+        try:
+            runs.append(Run.open(manifest.parent))
+        except BindscopeError as problem:
+            problems.append(str(problem))
+    return runs, problems
+
+
+def write_empty_run(directory: Path, manifest: Manifest) -> None:
+    """The files of a run with nothing in it, in a directory that exists."""
+    for folder in FOLDERS:
+        (directory / folder).mkdir()
+    sync_directory(directory)
+    write_atomically(directory / MANIFEST, manifest.to_json())
+
+
+def _step_file(step: int) -> str:
+    return f"step_{step:08d}.safetensors"
+
+
+def _delete_others(folder: Path, wanted: Iterable[str]) -> None:
+    for path in folder.iterdir():
+        if path.name not in wanted and path.name.startswith("step_"):
+            path.unlink(missing_ok=True)
+
+
+def _suggest_sibling(path: Path) -> str:
+    names = [manifest.parent.name for manifest in path.parent.glob(f"*/{MANIFEST}")]
+    return suggest_nearest(path.name, names) if names else ""

@@ -1,0 +1,137 @@
+"""Train a run, or go on with one that was interrupted: task, model, loop, evaluation and directory put together.
+
+Started by torchrun, all processes call the same function; the first one alone writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import torch
+
+from bindscope.measures.evaluation import build_evaluator
+from bindscope.model.transformer import Transformer
+from bindscope.runs.config import RunConfig, config_to_mapping
+from bindscope.runs.data import TrainingData, prepare_data
+from bindscope.runs.directory import Run
+from bindscope.runs.lock import hold_lock
+from bindscope.runs.manifest import Manifest, describe_origin
+from bindscope.runs.weights import check_names_and_shapes
+from bindscope.training.device import select_device, use_threads
+from bindscope.training.distributed import Processes, detect_processes, join_processes
+from bindscope.training.loop import Evaluate, train
+from bindscope.training.plan import checkpoint_steps
+from bindscope.training.progress import Observer
+from bindscope.training.state import TrainingState
+
+
+def train_run(
+    config: RunConfig,
+    path: Path | str,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    observer: Observer | None = None,
+    evaluate: Evaluate | None = None,
+) -> Run:
+    """Train from the beginning into a new directory, and return the finished run.
+
+    ``evaluate`` replaces the task's own evaluation.
+
+    >>> train_run(preset("binding-tiny"), "runs/tiny", observer=print)
+    """
+    path, processes = Path(path), detect_processes()
+    chosen = select_device(device, processes.local_rank)
+    with use_threads(threads) as n_threads, join_processes(processes, chosen):
+        checkpoint_steps(config.training.checkpoints, config.total_steps)  # refuse a bad plan before anything is made
+        data = prepare_data(config)
+        manifest = Manifest(
+            name=config.name,
+            config=config_to_mapping(config),
+            seeds=config.seeds,
+            total_steps=config.total_steps,
+            data=data.fingerprint,
+            **describe_origin(chosen.type, n_threads, processes.n),
+        )
+        run = processes.share(lambda: Run.create(path, manifest))
+        with _locked(run, processes):
+            return _train(run, data, None, chosen, processes, observer, evaluate)
+
+
+def resume_run(
+    path: Path | str,
+    *,
+    device: str | None = None,
+    threads: int | None = None,
+    observer: Observer | None = None,
+    evaluate: Evaluate | None = None,
+) -> Run:
+    """Go on with an interrupted run, on the device and threads it began with unless told otherwise.
+
+    On the same CPU and threads the weights come out as if it had never been interrupted, bit for bit. A run that has
+    ended is returned as it is.
+
+    >>> resume_run("runs/tiny", observer=print)
+    """
+    processes = detect_processes()
+    run = Run.open(path)
+    machine = run.manifest.machine
+    chosen = select_device(device or machine.get("device", "auto"), processes.local_rank)
+    with use_threads(threads or machine.get("threads")), join_processes(processes, chosen), _locked(run, processes):
+        run = processes.share(lambda: Run.open(path))  # as the process that held the lock before left it
+        state = processes.share(run.load_state)
+        if state is not None and state.tally.finished:
+            return processes.share(lambda: _settle(run, state))
+        data = prepare_data(run.config)
+        data.check_unchanged(run.manifest.data)
+        return _train(run, data, state, chosen, processes, observer, evaluate)
+
+
+def _train(
+    run: Run,
+    data: TrainingData,
+    state: TrainingState | None,
+    device: torch.device,
+    processes: Processes,
+    observer: Observer | None,
+    evaluate: Evaluate | None,
+) -> Run:
+    config = run.config
+    model = Transformer(config.model, torch.Generator().manual_seed(config.seeds["model"]))
+    if state is not None:
+        check_names_and_shapes(model.state_dict(), state.weights, run.path / "optimizer")
+    processes.share(lambda: run.rewind(-1 if state is None else state.tally.step))
+    train(
+        model,
+        data.loader,
+        config.training,
+        evaluate=evaluate or _task_evaluation(config, data),
+        seed=config.seeds["dropout"],
+        total_steps=config.total_steps,
+        keeper=run,
+        observer=observer,
+        state=state,
+        device=device,
+        processes=processes,
+    )
+    return processes.share(lambda: run)
+
+
+def _task_evaluation(config: RunConfig, data: TrainingData) -> Evaluate:
+    return build_evaluator(config.task, config.training.evaluation_size, config.seeds["evaluation"], data.pools)
+
+
+@contextmanager
+def _locked(run: Run, processes: Processes) -> Iterator[None]:
+    """The first process holds the run's lock for all; when it cannot, none goes on."""
+    with ExitStack() as stack:
+        processes.share(lambda: stack.enter_context(hold_lock(run.path)))
+        yield
+
+
+def _settle(run: Run, state: TrainingState) -> Run:
+    """A kill may have come between the last state and the word that training has ended."""
+    run.settle_status(state.tally)
+    return run

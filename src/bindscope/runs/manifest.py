@@ -1,0 +1,120 @@
+"""``manifest.json``: what a run is, with everything needed to make it again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import bindscope
+from bindscope.errors import BindscopeError
+from bindscope.runs.files import read_json
+from bindscope.schema import from_mapping, to_mapping
+
+FORMAT = 1
+Status = Literal["training", "finished", "stopped early"]
+
+
+@dataclass(frozen=True)
+class KeptCheckpoint:
+    """One file of weights and what it must contain to be used."""
+
+    file: str
+    sha256: str
+    n_bytes: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The index card of a run."""
+
+    name: str
+    config: Mapping[str, Any]  # the resolved RunConfig
+    seeds: Mapping[str, int]
+    total_steps: int
+    status: Status = "training"
+    thinned: bool = False  # a compact copy: some checkpoints, no state to resume from
+    created: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    commit: str | None = None  # of Bindscope's source, when it runs from a checkout
+    machine: Mapping[str, Any] = field(default_factory=dict)  # device, threads, processes
+    data: Mapping[str, Any] = field(default_factory=dict)  # the hash of what it was trained on
+    checkpoints: Mapping[int, KeptCheckpoint] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        checkpoints = {str(step): to_mapping(self.checkpoints[step]) for step in sorted(self.checkpoints)}
+        content = {"format": FORMAT, **to_mapping(self), "checkpoints": checkpoints}
+        return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest at ``path``, refused with a sentence when it is damaged or of a later Bindscope."""
+    content = read_json(path, "the manifest")
+    if not isinstance(content, dict) or "format" not in content:
+        raise BindscopeError(f"{path}: not the manifest of a run.")
+    values = dict(content)
+    if values.pop("format") != FORMAT:
+        raise BindscopeError(
+            f"{path}: written in format {content['format']}, this Bindscope reads {FORMAT}; update it."
+        )
+    entries = values.pop("checkpoints", {})
+    if not isinstance(entries, dict) or not all(step.isdigit() for step in entries):
+        raise BindscopeError(f"{path}: the manifest is damaged: its 'checkpoints' are not an index by step.")
+    checkpoints = {int(step): from_mapping(KeptCheckpoint, entry, f"{path}: {step}") for step, entry in entries.items()}
+    for entry in checkpoints.values():
+        if Path(entry.file).name != entry.file:
+            raise BindscopeError(f"{path}: the manifest is damaged: '{entry.file}' is no name of a checkpoint.")
+    return dataclasses.replace(from_mapping(Manifest, values, str(path)), checkpoints=checkpoints)
+
+
+def describe_origin(device: str, n_threads: int, n_processes: int) -> dict[str, Any]:
+    """The fields of a manifest that say when, with what and on what kind of machine a run was started."""
+    machine = {
+        "device": device,
+        "threads": n_threads,
+        "processes": n_processes,
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(),
+    }
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": _versions(),
+        "commit": _source_commit(),
+        "machine": machine,
+    }
+
+
+def _versions() -> dict[str, str]:
+    versions = {"bindscope": bindscope.__version__, "python": platform.python_version()}
+    for package in ("torch", "numpy", "safetensors"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "unknown"
+    return versions
+
+
+def _source_commit() -> str | None:
+    """The commit of Bindscope's own source, with ``+changes`` when files differ from it; None when installed."""
+    package = Path(bindscope.__file__).parent
+
+    def ask_git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=package, capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout.strip()
+
+    try:
+        ask_git("ls-files", "--error-unmatch", "__init__.py")  # tracked: the checkout is ours, not one around us
+        changed = ask_git("status", "--porcelain", "--", ".")
+        return ask_git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,45 @@
+"""What a preset is: a complete configuration with a name, one sentence, and what it costs to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bindscope.model.config import ModelConfig
+from bindscope.runs.config import AnyTask, RunConfig, fit_model
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What training was measured to take, by ``bindscope presets NAME --measure``."""
+
+    seconds_per_step: float
+    megabytes: int  # largest resident memory of the whole process
+    steps: int  # how many steps it takes to the end: all, or where it stopped early
+    machine: str = "2-core AMD EPYC, no GPU"
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_per_step * self.steps
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One thing to train."""
+
+    config: RunConfig
+    summary: str
+    cost: Cost | None = None
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+
+def model_for(task: AnyTask, **settings: Any) -> ModelConfig:
+    """A model with the vocabulary, positions and outputs that ``task`` needs.
+
+    >>> model_for(BindingTask(lines=6), n_layers=4).n_positions
+    27
+    """
+    return fit_model(ModelConfig(d_vocab=1, n_positions=1, **settings), task)

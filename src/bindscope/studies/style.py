@@ -1,0 +1,222 @@
+"""How figures look: one quiet style, colours that survive colour blindness, and SVG that follows a page's theme.
+
+Orange stands for the early-line habit, blue for following the chain, grey for neither; ordered quantities take viridis.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+
+from bindscope.errors import BindscopeError
+from bindscope.runs.files import explain_failure, write_atomically
+
+INK, MUTED, GRID = "#1f2430", "#667085", "#e3e6eb"
+BLUE, ORANGE, GREY = "#1f6fb2", "#e07b00", "#8a919e"
+PHASE_COLOURS: Mapping[str, str] = {"random": GREY, "heuristic": ORANGE, "systematic": BLUE}
+CATEGORIES = (BLUE, ORANGE, "#8c5fbf", "#5aa9d6", "#b0893a", "#5c6470")
+DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (8, 2)))
+DARK_PAPER = "#171a21"
+FORMATS = ("svg", "pdf", "png")
+StepScale = Literal["auto", "linear", "log"]
+LOG_FROM = 150  # with "auto", steps are logarithmic when the last is this many times the first positive one
+
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "text.color": INK,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "lines.linewidth": 1.8,
+    "lines.solid_capstyle": "round",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bindscope",
+    "pdf.fonttype": 42,
+}
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Everything drawn inside looks alike, whatever the reader's own matplotlib settings are."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+def ordered_colours(n: int) -> list[str]:
+    """``n`` steps of viridis, without its palest end, which white paper swallows."""
+    return [to_hex(colour) for colour in mpl.colormaps["viridis"](np.linspace(0.05, 0.75, max(n, 2)))[:n]]
+
+
+def source_colours(n_lines: int) -> list[str]:
+    """Line 1 and 2 in orange, later lines in ever deeper blue."""
+    early = [ORANGE, "#f3b866"][:n_lines]
+    later = mpl.colormaps["Blues"](np.linspace(0.35, 0.85, max(n_lines - 2, 1)))[: max(n_lines - 2, 0)]
+    return early + [to_hex(colour) for colour in later]
+
+
+def set_step_axis(axes: Axes, steps: np.ndarray, scale: StepScale = "auto") -> None:
+    """Label steps as 0, 500, 1k, 20k, linear or logarithmic, so that both ends of a long run can be read."""
+    positive = steps[steps > 0]
+    first, last = (float(positive[0]), float(steps[-1])) if len(positive) else (1.0, 1.0)
+    logarithmic = scale == "log" or (scale == "auto" and last / first >= LOG_FROM)
+    if logarithmic and last > first:
+        axes.set_xscale("symlog", linthresh=first, linscale=0.4)
+        decades = [10.0**k for k in range(int(np.ceil(np.log10(first))), int(np.log10(last)) + 1)]
+        axes.xaxis.set_major_locator(FixedLocator([0.0, *decades] if steps[0] == 0 else decades))
+        axes.xaxis.set_minor_locator(NullLocator())
+    elif len(steps) == 1:
+        axes.xaxis.set_major_locator(FixedLocator([float(steps[0])]))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: format_step(step)))
+    axes.set_xlim(*((steps[0] - 1, steps[0] + 1) if len(steps) == 1 else (steps[0], steps[-1])))
+    axes.set_xlabel("training step", labelpad=2)
+
+
+def set_log_axis(axes: Axes) -> None:
+    """A logarithmic vertical axis with plain numbers; between the powers of ten too where there are few of those."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    few = np.log10(high / low) < 2
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)) if few else NullLocator())
+    axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def set_share_axis(axes: Axes) -> None:
+    """A vertical axis from 0 to 100 %."""
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.set_yticks(np.linspace(0, 1, 6))
+
+
+def place_legend_above(axes: Axes, title: str | None = None) -> None:
+    """One row of labels over the panel; ``title`` goes before the first: "depth 1, 2, 3"."""
+    handles, labels = axes.get_legend_handles_labels()
+    if title is not None and labels:
+        labels[0] = f"{title} {labels[0]}"
+    axes.legend(
+        handles,
+        labels,
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 0.99),
+        ncols=len(labels),
+        columnspacing=1.3,
+        handlelength=1.7,
+        handletextpad=0.5,
+        borderaxespad=0.2,
+    )
+
+
+def format_step(step: float) -> str:
+    """``1200`` → ``1.2k``, ``105400`` → ``105.4k``, ``2000000`` → ``2M``."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if abs(step) >= size:
+            return f"{step / size:.4g}{unit}"
+    return f"{step:.4g}"
+
+
+def format_share(share: float) -> str:
+    """``0.567`` → ``57 %``, ``0.9991`` → ``99.9 %``: never rounded up to a perfection that is not there."""
+    if share < 0.99 or share == 1:
+        return f"{share:.0%}".replace("%", " %")
+    return f"{np.floor(share * 1000) / 10:.1f} %"
+
+
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write the figure as the format its name ends in (svg, pdf or png), on white paper."""
+    suffix = path.suffix.removeprefix(".")
+    if suffix not in FORMATS:
+        raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+    buffer = io.BytesIO()
+    with figure_style():
+        figure.savefig(buffer, format=suffix, dpi=200, facecolor="white", metadata=metadata, bbox_inches="tight")
+    with explain_failure(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, buffer.getvalue())
+    return path
+
+
+def figure_to_svg(figure: Figure, name: str, title: str) -> str:
+    """The figure as one inline ``<svg>`` for a page: its ink and grid follow the page's theme, its ids start with
+    ``name`` so that several fit in one page, and ``title`` is what a screen reader says.
+
+    The page defines ``--ink``, ``--muted``, ``--grid``; series colours come from :func:`series_css`.
+    """
+    buffer = io.StringIO()
+    with figure_style():
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.04)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)  # inside HTML the parser knows them
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
+    svg = re.sub(r"'DejaVu Sans'(, *sans-serif)?", "system-ui, sans-serif", svg)
+    for colour, variable in {INK: "ink", MUTED: "muted", GRID: "grid", **_series_variables()}.items():
+        svg = svg.replace(colour, f"var(--{variable})")
+    svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
+    svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+
+
+def series_css() -> tuple[str, str]:
+    """CSS declarations of the series colours, for light and for dark paper."""
+    variables = _series_variables()
+    light = "".join(f"--{name}:{colour};" for colour, name in variables.items())
+    dark = "".join(f"--{name}:{_readable_on_dark(colour)};" for colour, name in variables.items())
+    return light, dark
+
+
+def _series_variables() -> dict[str, str]:
+    colours = {*CATEGORIES, GREY, *(colour for n in range(1, 14) for colour in ordered_colours(n))}
+    return {colour: f"c-{colour[1:]}" for colour in sorted(colours)}
+
+
+def _readable_on_dark(colour: str, contrast: float = 4.0) -> str:
+    """Mixed with white until it stands out from dark paper."""
+    rgb = np.array(to_rgb(colour))
+    for amount in np.linspace(0, 1, 21):
+        mixed = rgb + (1 - rgb) * amount
+        if (_luminance(mixed) + 0.05) / (_luminance(np.array(to_rgb(DARK_PAPER))) + 0.05) >= contrast:
+            return to_hex(mixed)
+    return "#ffffff"
+
+
+def _luminance(rgb: np.ndarray) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    linear = np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ np.array([0.2126, 0.7152, 0.0722]))

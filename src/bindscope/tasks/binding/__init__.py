@@ -1,0 +1,38 @@
+"""The binding family: ``a=5 / b=a / #b:`` and everything about such programs."""
+
+from bindscope.tasks.binding.dataset import PAPER_SPLITS, BindingDataset, make_splits
+from bindscope.tasks.binding.pairs import CounterfactualPairs, sample_conflict_pairs, sample_root_pairs
+from bindscope.tasks.binding.positions import Place, chain_places, chain_positions, place_at, position_of
+from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, parse_program
+from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
+from bindscope.tasks.binding.rules import RULES, constants_by_line
+from bindscope.tasks.binding.sampler import Grammar, sample_programs, sample_questions
+from bindscope.tasks.binding.task import BindingTask
+
+__all__ = [
+    "PAPER_SPLITS",
+    "RULES",
+    "VOCABULARY",
+    "Assignment",
+    "BindingDataset",
+    "BindingTask",
+    "CounterfactualPairs",
+    "Grammar",
+    "Place",
+    "Program",
+    "Programs",
+    "ask_programs",
+    "ask_questions",
+    "chain_places",
+    "chain_positions",
+    "constants_by_line",
+    "make_splits",
+    "parse_program",
+    "place_at",
+    "position_of",
+    "sample_conflict_pairs",
+    "sample_programs",
+    "sample_questions",
+    "sample_root_pairs",
+    "tokens_to_programs",
+]

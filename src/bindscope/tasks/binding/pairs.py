@@ -1,0 +1,166 @@
+"""Counterfactual pairs: two programs that differ in one constant, and so in their answer.
+
+    base             a=5  b=a  c=3  #b:  → 5
+    counterfactual   a=8  b=a  c=3  #b:  → 8
+
+Patching an activation of the second run into the first asks whether it carries the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bindscope.errors import BindscopeError
+from bindscope.tasks.binding.positions import LINE_WIDTH, Place, position_of
+from bindscope.tasks.binding.programs import Programs, ask_questions, trace_query_chains
+from bindscope.tasks.binding.rules import nearest_constants
+from bindscope.tasks.binding.sampler import sample_questions
+from bindscope.tasks.binding.task import BindingTask
+from bindscope.tasks.task import Batch
+
+
+@dataclass(frozen=True, eq=False)
+class CounterfactualPairs:
+    """Pairs of programs of one length with one query each; rows of ``base`` and ``counterfactual`` belong together."""
+
+    base: Batch
+    counterfactual: Batch
+    chain_positions: np.ndarray  # [pair, hop]: right-hand sides on the queried chain, root first, −1 beyond its end
+    query_position: int
+    colon_position: int
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    @property
+    def base_tokens(self) -> np.ndarray:
+        return self.base.tokens  # [pair, position]
+
+    @property
+    def counterfactual_tokens(self) -> np.ndarray:
+        return self.counterfactual.tokens  # [pair, position]
+
+    @property
+    def base_answers(self) -> np.ndarray:
+        return self.base.targets[:, 0]  # [pair]
+
+    @property
+    def counterfactual_answers(self) -> np.ndarray:
+        return self.counterfactual.targets[:, 0]  # [pair]
+
+    @property
+    def labels(self) -> Mapping[str, np.ndarray]:
+        """Labels [pair, 1] of the base programs."""
+        return self.base.labels
+
+
+def sample_root_pairs(
+    task: BindingTask,
+    rng: np.random.Generator,
+    n_pairs: int,
+    depths: range | None = None,
+    first_root_line: int = 1,
+    n_lines: int | None = None,
+) -> CounterfactualPairs:
+    """Pairs that differ only in the constant at the root of the queried chain, balanced over ``depths``.
+
+    ``first_root_line = 3`` leaves out the programs whose root is on line 1 or 2, where shortcut and mechanism agree.
+    """
+    n_lines = n_lines or task.lines
+    reachable = _check_depths(task, depths, least=1, most=n_lines - first_root_line + 1)
+
+    def choices(programs: Programs) -> np.ndarray:
+        return _new_constants(task, programs) & (programs.root >= first_root_line - 1)[:, :, None]
+
+    return _sample_pairs(task, rng, n_pairs, n_lines, reachable, choices)
+
+
+def sample_conflict_pairs(
+    task: BindingTask,
+    rng: np.random.Generator,
+    n_pairs: int,
+    depths: range | None = None,
+    n_lines: int | None = None,
+) -> CounterfactualPairs:
+    """Pairs on which the line-1 rule, the positional rule and the chain give three different answers.
+
+    The counterfactual constant is a fourth digit, so both programs tell the three apart and each of the four digits
+    that a patched model may answer names where it came from.
+    """
+    n_lines = n_lines or task.lines
+    reachable = _check_depths(task, depths, least=2, most=n_lines - 2)  # two lines hold the other two answers
+    if task.n_constants < 4:
+        raise BindscopeError(f"pairs: rules in conflict need 4 constants and the task has {task.n_constants}.")
+
+    def choices(programs: Programs) -> np.ndarray:
+        line_1, positional = programs.value[:, :1], nearest_constants(programs)  # [program, 1], [program, line]
+        differ = (line_1 != positional) & (programs.value != line_1) & (programs.value != positional)
+        digits = np.arange(task.n_constants)
+        fourth = (digits != line_1[:, :, None]) & (digits != positional[:, :, None])
+        return _new_constants(task, programs) & fourth & differ[:, :, None]
+
+    return _sample_pairs(task, rng, n_pairs, n_lines, reachable, choices)
+
+
+def _sample_pairs(
+    task: BindingTask,
+    rng: np.random.Generator,
+    n_pairs: int,
+    n_lines: int,
+    depths: range,
+    choices: Callable[[Programs], np.ndarray],
+) -> CounterfactualPairs:
+    """Questions whose root constant can become one of ``choices`` [program, line, digit], with that change made."""
+    programs, queries = sample_questions(
+        rng, task.grammar, n_pairs, n_lines, depths=depths, eligible=lambda drawn: choices(drawn).max(2)
+    )
+    rows, lines = np.arange(n_pairs), queries[:, 0]
+    allowed = choices(programs)[rows, lines]  # [pair, digit]
+    digits = np.where(allowed, rng.random(allowed.shape), -1.0).argmax(1)
+    chains = trace_query_chains(programs, lines, depths.stop - 1)
+    return CounterfactualPairs(
+        base=ask_questions(programs, queries),
+        counterfactual=ask_questions(change_constants(programs, programs.root[rows, lines], digits), queries),
+        chain_positions=np.where(chains < 0, -1, LINE_WIDTH * chains + position_of(Place("rhs", 1), n_lines)),
+        query_position=position_of(Place("query"), n_lines),
+        colon_position=position_of(Place("colon"), n_lines),
+    )
+
+
+def change_constants(programs: Programs, lines: np.ndarray, digits: np.ndarray) -> Programs:
+    """The same programs with another digit on one constant line of each: ``lines`` and ``digits`` are [program]."""
+    here = np.arange(programs.n_lines) == lines[:, None]  # [program, line]
+    below = programs.root == lines[:, None]
+    return replace(
+        programs,
+        source=np.where(here, digits[:, None], programs.source),
+        value=np.where(below, digits[:, None], programs.value),
+    )
+
+
+def _new_constants(task: BindingTask, programs: Programs) -> np.ndarray:
+    """Digits that a line's root could hold instead [program, line, digit], without making a held-out combination."""
+    different = np.arange(task.n_constants) != programs.value[:, :, None]
+    if not task.held_out:
+        return different
+    shown = ~task.held_out_combinations  # [variable, constant]
+    root_variables = np.take_along_axis(programs.variables, programs.root, axis=1)
+    return different & shown[root_variables] & shown[programs.variables] & task.may_be_asked(programs)[:, :, None]
+
+
+def _check_depths(task: BindingTask, depths: range | None, least: int, most: int) -> range:
+    """The queried depths asked for, or all that such pairs can have."""
+    most = min(most, task.max_depth)
+    possible = range(least, most + 1)
+    depths = possible if depths is None else depths
+    if task.n_constants < 2:
+        raise BindscopeError("pairs: a counterfactual needs 2 constants and the task has 1.")
+    if len(depths) == 0 or depths.step != 1 or depths[0] not in possible or depths[-1] not in possible:
+        raise BindscopeError(
+            f"pairs: depths {depths.start} to {depths.stop - 1} were asked for; with these lines and max_depth = "
+            f"{task.max_depth} such pairs have depths {least} to {most}."
+        )
+    return depths

@@ -1,0 +1,155 @@
+"""The binding family as a task: symbolic programs that assign variables and ask for one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bindscope.errors import BindscopeError
+from bindscope.tasks.binding.combinations import answers_in, hold_out_combinations, roots_in
+from bindscope.tasks.binding.positions import n_positions
+from bindscope.tasks.binding.program import DIGITS, LETTERS, VOCABULARY, Program, parse_program
+from bindscope.tasks.binding.programs import Programs, ask_questions
+from bindscope.tasks.binding.sampler import Balance, Grammar, sample_questions
+from bindscope.tasks.task import Batch
+from bindscope.tasks.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class BindingTask:
+    """Programs such as ``a=5 / b=a / #b:``; the answer is the digit that the queried variable holds.
+
+    >>> batch = BindingTask(lines=6, max_depth=3, queries=6).sample_batch(np.random.default_rng(0), 64)
+    >>> batch.tokens.shape, batch.targets.shape
+    ((64, 42), (64, 6))
+    """
+
+    family: ClassVar[str] = "binding"
+    lines: int = 16  # assignments a program
+    max_depth: int = 4  # longest chain; programs shorter than this have shorter ones
+    n_variables: int = 26
+    n_constants: int = 10
+    p_constant: float = 0.5
+    exponent: float = 3.0  # how strongly deep chains are extended: 3 = cubic, 0 = uniform
+    queries: int = 1  # queries a program in training; more than one share the program as their prefix
+    min_lines: int | None = None  # training draws one length a batch from here to ``lines``; evaluation is at ``lines``
+    balance: Balance = "rejection"
+    held_out: float = 0.0  # share of (variable, constant) combinations that training never shows
+    held_out_seed: int = 0
+    reassign: float = 0.0  # probability that a line assigns a variable that already has a value
+
+    def __post_init__(self) -> None:
+        self._check_sizes()
+        self._check_chances()
+        if not self.reassign and self.lines > self.n_variables:
+            raise BindscopeError(
+                f"task.lines: {self.lines} lines need {self.lines} variables and there are {self.n_variables}; "
+                "use fewer lines or set reassign above 0."
+            )
+        if self.balance == "rejection" and self.max_depth > 1 and self.p_constant == 1:
+            raise BindscopeError(
+                "task.p_constant: 1 makes every line a constant and no depth above 1; set max_depth = 1."
+            )
+        if self.held_out:
+            hold_out_combinations(self.n_variables, self.n_constants, self.held_out, self.held_out_seed)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return VOCABULARY
+
+    @property
+    def n_positions(self) -> int:
+        return n_positions(self.lines)
+
+    @property
+    def d_out(self) -> int:
+        return len(VOCABULARY)
+
+    @property
+    def target_kind(self) -> Literal["token", "real"]:
+        return "token"
+
+    @cached_property
+    def held_out_combinations(self) -> np.ndarray:
+        """Mask [variable, constant] of what training never shows, neither assigned nor as an answer."""
+        return hold_out_combinations(self.n_variables, self.n_constants, self.held_out, self.held_out_seed)
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        """What training programs are drawn from."""
+        return Grammar(
+            n_variables=self.n_variables,
+            n_constants=self.n_constants,
+            max_depth=self.max_depth,
+            p_constant=self.p_constant,
+            exponent=self.exponent,
+            reassign=self.reassign,
+            assignable=~self.held_out_combinations if self.held_out else None,
+        )
+
+    def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
+        """``n_examples`` training programs of one length, each with ``queries`` queries."""
+        n_lines = self.lines if self.min_lines is None else int(rng.integers(self.min_lines, self.lines + 1))
+        return ask_questions(*self.sample_questions(rng, n_examples, n_lines, self.queries))
+
+    def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
+        """``test``: programs as in training, at ``lines`` lines with one query. With held-out combinations also
+        ``held_out``: the queried variable and its answer, or the assignment its chain starts from, is a held-out one.
+        """
+        pools = {"test": ask_questions(*self.sample_questions(rng, n_examples, self.lines))}
+        if self.held_out:
+            everything = replace(self.grammar, assignable=None)
+            drawn = sample_questions(
+                rng, everything, n_examples, self.lines, balance=self.balance, eligible=self._is_held_out
+            )
+            pools["held_out"] = ask_questions(*drawn)
+        return pools
+
+    def sample_questions(
+        self, rng: np.random.Generator, n_programs: int, n_lines: int, n_queries: int = 1
+    ) -> tuple[Programs, np.ndarray]:
+        """Programs and queried lines [program, query] that training may show."""
+        eligible = self.may_be_asked if self.held_out else None
+        return sample_questions(rng, self.grammar, n_programs, n_lines, n_queries, self.balance, eligible=eligible)
+
+    def may_be_asked(self, programs: Programs) -> np.ndarray:
+        """Lines [program, line] whose variable and value are not a held-out combination."""
+        return answers_in(programs, ~self.held_out_combinations)
+
+    def parse(self, text: str) -> Program:
+        """A program from its text, with reassignment where this task has it."""
+        return parse_program(text, reassignment=self.reassign > 0)
+
+    def _is_held_out(self, programs: Programs) -> np.ndarray:
+        return answers_in(programs, self.held_out_combinations) | roots_in(programs, self.held_out_combinations)
+
+    def _check_sizes(self) -> None:
+        limits = {
+            "lines": (2, 30),
+            "max_depth": (1, 13),
+            "n_variables": (1, len(LETTERS)),
+            "n_constants": (1, len(DIGITS)),
+        }
+        for name, (least, most) in limits.items():
+            if not least <= getattr(self, name) <= most:
+                raise BindscopeError(f"task.{name}: must lie between {least} and {most}, got {getattr(self, name)}.")
+        if self.queries < 1:
+            raise BindscopeError(f"task.queries: must be at least 1, got {self.queries}.")
+        if self.min_lines is not None and not 2 <= self.min_lines <= self.lines:
+            raise BindscopeError(f"task.min_lines: must lie between 2 and lines = {self.lines}, got {self.min_lines}.")
+        if self.held_out_seed < 0:
+            raise BindscopeError(f"task.held_out_seed: must not be negative, got {self.held_out_seed}.")
+
+    def _check_chances(self) -> None:
+        for name in ("p_constant", "reassign"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BindscopeError(f"task.{name}: must lie between 0 and 1, got {getattr(self, name)}.")
+        if not 0 <= self.held_out < 1:
+            raise BindscopeError(f"task.held_out: must be at least 0 and below 1, got {self.held_out}.")
+        if not -10 <= self.exponent <= 10:
+            raise BindscopeError(f"task.exponent: must lie between -10 and 10, got {self.exponent}.")
+        if self.balance not in ("rejection", "weights", "none"):
+            raise BindscopeError(f"task.balance: must be 'rejection', 'weights' or 'none', got {self.balance!r}.")

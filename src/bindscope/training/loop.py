@@ -1,0 +1,274 @@
+"""The training loop. It knows no disk: what must last goes to a keeper, what is worth watching to an observer.
+
+Step n is the model after n updates. Update n takes batch n of the loader and a dropout seed made from (seed, n, rank),
+so a run continued from a saved state is the run that was never interrupted, bit for bit on the same CPU and threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bindscope.errors import BindscopeError
+from bindscope.tasks.loading import Loader
+from bindscope.training.config import TrainingConfig
+from bindscope.training.distributed import Processes
+from bindscope.training.loss import batch_loss
+from bindscope.training.optimizer import Optimizer, build_optimizer
+from bindscope.training.plan import checkpoint_steps
+from bindscope.training.progress import Observer, Progress
+from bindscope.training.schedule import learning_rate_factor
+from bindscope.training.state import Keeper, MemoryKeeper, Tally, TrainingState
+
+Evaluate = Callable[[Any], Mapping[str, Any]]
+SECONDS_BETWEEN_GLANCES = 0.25
+EVALUATIONS_RUNNING = 2  # how many must reach the target before training stops early
+
+
+def train(
+    model: nn.Module,
+    loader: Loader,
+    config: TrainingConfig,
+    *,
+    evaluate: Evaluate,
+    seed: int = 0,
+    total_steps: int | None = None,
+    keeper: Keeper | None = None,
+    observer: Observer | None = None,
+    state: TrainingState | None = None,
+    device: torch.device | None = None,
+    processes: Processes | None = None,
+) -> Tally:
+    """Train ``model`` in place from its present weights, or from ``state``, to the last step or an early stop.
+
+    ``total_steps`` replaces ``config.steps`` where it is derived (epochs of a fixed dataset). ``seed`` is that of
+    dropout. With several processes only the first one evaluates, keeps and reports.
+
+    >>> train(model, StreamLoader(task, 0, 64), TrainingConfig(steps=1000), evaluate=build_evaluator(task, 500, 1))
+    """
+    training = _Training(
+        model=model,
+        loader=loader,
+        config=config,
+        evaluate=evaluate,
+        seed=seed,
+        total_steps=total_steps or config.steps,
+        keeper=keeper or MemoryKeeper(),
+        observer=observer,
+        device=device or torch.device("cpu"),
+        processes=processes or Processes(),
+    )
+    training.start(state)
+    while not training.tally.finished:
+        training.update()
+        training.settle_step()
+    return training.tally
+
+
+@dataclass(eq=False)
+class _Training:
+    model: nn.Module
+    loader: Loader
+    config: TrainingConfig
+    evaluate: Evaluate
+    seed: int
+    total_steps: int
+    keeper: Keeper
+    observer: Observer | None
+    device: torch.device
+    processes: Processes
+    tally: Tally = field(default_factory=Tally)
+
+    def start(self, state: TrainingState | None) -> None:
+        self.kept_steps = frozenset(checkpoint_steps(self.config.checkpoints, self.total_steps))
+        self.model.to(self.device)
+        self.optimizer: Optimizer = build_optimizer(self.model, self.config.optimizer)
+        if state is not None:
+            self.model.load_state_dict(state.weights)
+            self.optimizer.load_state_dict(state.optimizer)
+            self.tally = state.tally
+        self.replica = self.processes.replicate(self.model, self.device)
+        self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.unread = _UnreadLosses()
+        self.watch = _Watch(self.tally, self.config.batch_size)
+        if state is None:
+            self.settle_step()
+
+    def update(self) -> None:
+        step = self.tally.step
+        self.model.train()
+        self.optimizer.zero_grad()
+        self.optimizer.scale_rates(learning_rate_factor(self.config.schedule, step, self.total_steps))
+        batch, share = self.processes.shard(self.loader.batch(step))
+        with self._seeded(step):
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+                loss = batch_loss(self.replica, batch, self.config.loss) * share
+            loss.backward()
+        norm = self._clip_gradients()
+        self.optimizer.step()
+        self.unread.add(self.processes.mean(loss.detach()), norm)
+        self.tally = replace(self.tally, step=step + 1)
+
+    def settle_step(self) -> None:
+        """After an update, or before the first one: evaluate, keep and report what is due."""
+        step, config = self.tally.step, self.config
+        is_last = step == self.total_steps
+        evaluating = is_last or step % config.evaluate_every == 0
+        keeping = is_last or step in self.kept_steps
+        saving = is_last or step % config.save_every == 0
+        if not (evaluating or keeping or saving or self.unread.is_full or self.watch.wants_glance):
+            return
+        self.tally = self.unread.read_into(self.tally)
+        evaluation = self._evaluate() if evaluating else None
+        finished = is_last or (evaluation is not None and self.tally.streak >= EVALUATIONS_RUNNING)
+        self.tally = replace(self.tally, elapsed=self.watch.elapsed, finished=finished)
+        progress = self.watch.glance(self.tally, self.total_steps, self.optimizer.lr, evaluation)
+        if evaluation is not None:
+            self.tally = replace(self.tally, loss_sum=0.0, loss_count=0)
+        if self.processes.is_first:
+            self._hand_over(progress, keeping or finished, saving or finished)
+
+    def _hand_over(self, progress: Progress, keeping: bool, saving: bool) -> None:
+        """The order matters: a state is kept only when everything up to it has been."""
+        if keeping:
+            self.keeper.keep_weights(progress.step, self.model)
+        if progress.evaluation is not None:
+            self.keeper.keep_evaluation(_record(progress, self.config.batch_size))
+        if saving:
+            weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+            self.keeper.keep_state(TrainingState(self.tally, weights, self.optimizer.state_dict()))
+        if self.observer is not None:
+            self.observer(progress)
+
+    def _evaluate(self) -> Mapping[str, Any]:
+        """The first process evaluates, all hear of it: whether training has arrived is decided by all alike."""
+        with self.watch.paused(), torch.no_grad():
+            self.model.eval()
+            evaluation = self.processes.share(lambda: self.evaluate(self.model))
+        if self.config.stop_at is not None:
+            arrived = _all_reached(evaluation, self.config.stop_at)
+            self.tally = replace(self.tally, streak=self.tally.streak + 1 if arrived else 0)
+        return evaluation
+
+    def _clip_gradients(self) -> Tensor:
+        """The norm of the whole gradient, after scaling it down to ``clip`` if it is longer."""
+        gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        norm = nn.utils.get_total_norm(gradients)
+        if self.config.clip is not None:
+            nn.utils.clip_grads_with_norm_(self.parameters, self.config.clip, norm)
+        return norm
+
+    @contextmanager
+    def _seeded(self, step: int) -> Iterator[None]:
+        """Dropout draws from torch's global generator: seed it for this update, and leave it as it was found."""
+        devices = [self.device] if self.device.type == "cuda" else []
+        digest = hashlib.sha256(f"{self.seed}/{step}/{self.processes.rank}".encode()).digest()
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(int.from_bytes(digest[:8], "little") >> 1)
+            yield
+
+
+class _UnreadLosses:
+    """Losses of the latest updates, left on the device until somebody looks, so that a GPU is never waited for."""
+
+    def __init__(self) -> None:
+        self.losses: list[Tensor] = []
+        self.norms: list[Tensor] = []
+
+    def add(self, loss: Tensor, norm: Tensor) -> None:
+        self.losses.append(loss)
+        self.norms.append(norm)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.losses) >= 256
+
+    def read_into(self, tally: Tally) -> Tally:
+        """Add them to the tally. A loss or gradient that is no number ends training, before anything is kept of it."""
+        if not self.losses:
+            return tally
+        losses, norms = torch.stack(self.losses).tolist(), torch.stack(self.norms).tolist()
+        first = tally.step - len(losses)  # finished updates before the first unread one
+        self.losses.clear()
+        self.norms.clear()
+        total = tally.loss_sum
+        for index, (loss, norm) in enumerate(zip(losses, norms)):
+            if not (math.isfinite(loss) and math.isfinite(norm)):
+                what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
+                raise BindscopeError(
+                    f"training diverged at step {first + index + 1}: {what}. What was saved before is kept; train "
+                    "again with a lower training.optimizer.lr, or a longer training.schedule.warmup_steps."
+                )
+            total += loss
+        return replace(tally, loss_sum=total, loss_count=tally.loss_count + len(losses))
+
+
+class _Watch:
+    """Time spent, and the pace of training between two glances."""
+
+    def __init__(self, tally: Tally, batch_size: int) -> None:
+        self.batch_size = batch_size
+        self.elapsed_before, self.step_before = tally.elapsed, tally.step
+        self.start = self.last_time = time.perf_counter()
+        self.last_step = tally.step
+        self.seconds_paused = 0.0  # since the last glance
+
+    @property
+    def elapsed(self) -> float:
+        return self.elapsed_before + time.perf_counter() - self.start
+
+    @property
+    def wants_glance(self) -> bool:
+        return time.perf_counter() - self.last_time > SECONDS_BETWEEN_GLANCES
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        before = time.perf_counter()
+        yield
+        self.seconds_paused += time.perf_counter() - before
+
+    def glance(self, tally: Tally, total_steps: int, lr: float, evaluation: Mapping[str, Any] | None) -> Progress:
+        now = time.perf_counter()
+        seconds = max(now - self.last_time - self.seconds_paused, 1e-9)
+        steps_here = tally.step - self.step_before
+        progress = Progress(
+            step=tally.step,
+            total_steps=total_steps,
+            loss=tally.mean_loss,
+            lr=lr,
+            examples_per_second=(tally.step - self.last_step) * self.batch_size / seconds,
+            seconds_left=(now - self.start) / steps_here * (total_steps - tally.step) if steps_here else None,
+            elapsed=tally.elapsed,
+            evaluation=evaluation,
+        )
+        self.last_time, self.last_step, self.seconds_paused = now, tally.step, 0.0
+        return progress
+
+
+def _all_reached(evaluation: Mapping[str, Any], target: float) -> bool:
+    """``watched`` is a list of accuracies, or a mapping from names to them."""
+    watched = evaluation.get("watched")
+    watched = list(watched.values()) if isinstance(watched, Mapping) else watched
+    if not watched:
+        raise BindscopeError("training.stop_at: the evaluation of this task watches no accuracy; set stop_at to none.")
+    return all(value is not None and value >= target for value in watched)
+
+
+def _record(progress: Progress, batch_size: int) -> dict[str, Any]:
+    """One evaluation as it is kept: where training stood, then what the evaluation found."""
+    where = {
+        "step": progress.step,
+        "loss": progress.loss,
+        "lr": progress.lr,
+        "examples": progress.step * batch_size,
+        "elapsed": progress.elapsed,
+    }
+    return {**where, **(progress.evaluation or {})}

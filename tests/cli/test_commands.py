@@ -1,0 +1,217 @@
+"""Each command as a person uses it, on a run small enough to train in a moment."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bindscope.cli.main import run
+from bindscope.tasks.binding import parse_program
+from cli.small_run import small_options
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command prints, after it ended well."""
+    code = run(list(arguments))
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return captured.out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one sentence with which a command refuses."""
+    assert run(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("bindscope: ").strip()
+
+
+def test_every_sampled_program_is_printed_with_its_own_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = answer(capsys, "sample", "binding-tiny", "--n", "20", "--json").splitlines()
+    assert len(lines) == 20
+    for line in lines:
+        example = json.loads(line)
+        program = parse_program(example["text"])
+        assert example["answer"] == str(program.answer)
+        assert example["facts"]["depth"] == program.depth == len(example["facts"]["chain"])
+
+
+def test_sampling_is_decided_by_the_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    first, again, other = (answer(capsys, "sample", "binding", "--seed", seed) for seed in ("1", "1", "2"))
+    assert first == again != other
+
+
+def test_only_the_asked_depth_is_sampled(capsys: pytest.CaptureFixture[str]) -> None:
+    text = answer(capsys, "sample", "binding-laptop", "--depth", "4", "--n", "5", "--json")
+    assert [json.loads(line)["facts"]["depth"] for line in text.splitlines()] == [4] * 5
+
+
+def test_sums_are_sampled_from_any_pool(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in answer(capsys, "sample", "assign-add", "--pool", "2add", "--n", "5", "--json").splitlines():
+        example = json.loads(line)
+        assert example["facts"]["n_variables"] == 2
+        assert int(example["answer"]) == (example["facts"]["n1"] + example["facts"]["n2"]) % 59
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["bindng"], "Did you mean 'binding'?"),
+        (["binding", "--depth", "9"], "between 1 and 4"),
+        (["assign-add", "--depth", "2"], "only binding programs have a depth"),
+        (["assign-add", "--pool", "2ad"], "Did you mean '2add'?"),
+        (["binding", "--n", "0"], "at least 1"),
+        (["binding", "--set", "lins=3"], "Did you mean 'task.lines'?"),
+        (["binding", "--set", "lines=40"], "task.lines"),
+        (["binding", "--set", "n_variables=8"], "task.lines: 16 lines need 16 variables"),
+    ],
+)
+def test_impossible_samples_are_refused(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence in refusal(capsys, "sample", *arguments)
+
+
+def test_a_run_is_listed_with_its_status_and_steps(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [json.loads(line) for line in answer(capsys, "runs", "--json").splitlines()]
+    row = next(row for row in rows if row["run"] == "runs/small")
+    assert (row["status"], row["step"], row["of"], row["checkpoints"]) == ("finished", 12, 12, 4)
+    assert "runs/small" in answer(capsys, "runs")
+
+
+def test_an_evaluation_shows_intervals_around_every_share(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluation = json.loads(answer(capsys, "evaluate", "small", "--n", "200", "--json"))
+    table = answer(capsys, "evaluate", "small", "--n", "200")
+    assert evaluation["step"] == 12
+    assert f"{evaluation['test']['accuracy']:.3f}" in table
+    assert "accuracy by depth" in table
+    assert "accuracy by root line" in table
+    assert "–" in table
+
+
+def test_the_same_seed_gives_the_same_evaluation(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, again, other = (answer(capsys, "evaluate", "small", "--n", "60", "--seed", seed) for seed in "112")
+    assert first == again != other
+
+
+def test_a_step_that_was_not_kept_names_the_nearest(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "the nearest is 8" in refusal(capsys, "evaluate", "small", "--step", "7")
+
+
+def test_the_trajectory_prints_phases_and_writes_figure_numbers_and_report(
+    workplace: Path, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("h5py")
+    text = answer(capsys, "trajectory", "small", "--html")
+    assert "depth 1" in text
+    for name in ("trajectory.svg", "trajectory.nc", "trajectory.html"):
+        assert (trained / "results" / name).stat().st_size > 0
+        assert name in text
+    answer(capsys, "trajectory", "small", "--out", str(workplace / "figure.png"))
+    assert (workplace / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("text", ["a=5\nb=a\n#b:", "a=5;b=a;#b:", "a=5\\nb=a\\n#b:"])
+def test_line_breaks_may_be_typed_in_three_ways(text: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "true answer: 5" in answer(capsys, "run", "small", text)
+
+
+def test_every_checkpoint_answers_with_probabilities_that_fall(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = answer(capsys, "run", "small", "a=5;b=a;#b:", "--step", "all", "--top", "4", "--json").splitlines()
+    predictions = [json.loads(line) for line in lines]
+    assert [prediction["step"] for prediction in predictions] == [0, 4, 8, 12]
+    for prediction in predictions:
+        probabilities = [shown["probability"] for shown in prediction["top"]]
+        assert len(probabilities) == 4
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert sum(probabilities) <= 1 + 1e-6
+        assert prediction["prediction"] == prediction["top"][0]["answer"]
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        ("a=5;b=q;#b:", "line 2: 'q' is used before it is assigned"),
+        ("a=5;b=a", "no query"),
+        ("a=1;b=2;c=3;d=4;e=5;#a:", "5 lines"),
+        ("--tip", "unknown option: --tip"),
+        ("", "empty"),
+    ],
+)
+def test_a_program_that_cannot_be_run_is_refused_with_its_line(
+    program: str, sentence: str, workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence in refusal(capsys, "run", "small", program)
+
+
+def test_a_finished_run_has_nothing_to_resume(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "complete" in answer(capsys, "resume", "small")
+    assert "complete" in answer(capsys, "train", "--resume", "runs/small")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["binding-tny"], "Did you mean 'binding-tiny'?"),
+        ([], "name a preset"),
+        (["binding-tiny", "--name", "small"], "exists already"),
+        (["binding-tiny", "--set", "training.lr=3"], "unknown setting 'training.lr'"),
+        (["binding-tiny", "--seed", "3", "--set", "seed=4"], "keep one"),
+        (["binding-tiny", "--set", "model.n_layers=0"], "model.n_layers: must be at least 1"),
+        (["--resume", "small", "--seed", "3"], "leave out"),
+        (["--resume", "smal"], "Did you mean 'small'?"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_and_leaves_nothing_behind(
+    arguments: list[str], sentence: str, workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(workplace.rglob("*"))
+    assert sentence in refusal(capsys, "train", *arguments)
+    assert sorted(workplace.rglob("*")) == before
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = 100_000
+    command = [sys.executable, "-m", "bindscope", "train", "binding-tiny", "--steps", str(steps), "--threads", "1"]
+    options = small_options(training__evaluate_every=10, training__checkpoints__every=steps)
+    process = subprocess.Popen(
+        [*command, *options], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("step 20/"):
+            break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "bindscope: stopped; go on with 'bindscope resume runs/binding-tiny'.\n"
+    listed = answer(capsys, "runs", str(tmp_path / "runs"), "--json")
+    assert json.loads(listed.splitlines()[0])["status"] == "interrupted"
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-m", "bindscope", "sample", "binding", "--n", "2000", "--plain"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    writer.stdout.close()
+    assert writer.stderr is not None
+    assert writer.stderr.read() == ""
+    assert writer.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    script = answer(capsys, "completion", shell)
+    assert all(name in script for name in ("train", "export-hf", "presets", "--threads"))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from bindscope.cli.failure import Interrupted, guard
+from bindscope.cli.main import COMMANDS, run
+from bindscope.errors import BindscopeError
+
+
+def fail(problem: BaseException) -> None:
+    raise problem
+
+
+def test_a_problem_a_person_can_fix_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guard(lambda: fail(BindscopeError("line 3: 'q' is used before it is assigned."))) == 2
+    captured = capsys.readouterr()
+    assert captured.err == "bindscope: line 3: 'q' is used before it is assigned.\n"
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("problem", "sentence"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "a.safetensors"), "a.safetensors: no space left on the disk"),
+        (PermissionError(errno.EACCES, "Permission denied", "/srv/x"), "/srv/x: permission denied."),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", "out"), "out: is a directory."),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(
+    problem: OSError, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guard(lambda: fail(problem)) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_an_interruption_says_what_to_do_next_and_exits_with_130(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guard(lambda: fail(Interrupted("stopped at step 3; go on with 'bindscope resume x'."))) == 130
+    assert "bindscope resume x" in capsys.readouterr().err
+    assert guard(lambda: fail(KeyboardInterrupt())) == 130
+
+
+def test_a_mistake_in_bindscope_itself_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        guard(lambda: 1 // 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["trian"], "there is no command 'trian'. Did you mean 'train'?"),
+        (["--hlp"], "there is no option '--hlp'. Did you mean '--help'?"),
+        (["train", "binding-tiny", "--sed", "3"], "unknown option: --sed. Did you mean --seed?"),
+        (["train", "binding-tiny", "--seed", "x"], 'unable to convert "x" into int.'),
+        (["train", "binding-tiny", "--device", "gpu"], "Choose from"),
+        (["train", "binding-tiny", "--seed"], "--seed requires an argument."),
+        (["train", "binding-tiny", "extra"], "unexpected argument: extra."),
+        (["evaluate"], "requires an argument."),
+    ],
+)
+def test_a_typing_mistake_is_one_sentence_with_the_nearest_known_word(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.startswith("bindscope: ")
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_no_word_at_all_shows_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 0
+    overview = capsys.readouterr().out
+    assert all(name in overview for name in COMMANDS)

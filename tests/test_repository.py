@@ -1,0 +1,151 @@
+"""What the repository promises as a whole: documents in step with the code, imports in one direction."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bindscope import __version__
+from bindscope.cli.main import COMMANDS, build_app
+from bindscope.cli.reference import generate_pages, split_docstring
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("torch", "numpy", "matplotlib", "xarray", "safetensors")
+
+
+def tracked_text_files() -> dict[str, str]:
+    """Every text file of the repository, by its path from the root."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listing.returncode:
+        pytest.skip("not a git checkout")
+    texts = {}
+    for name in filter(None, listing.stdout.split("\0")):
+        content = (ROOT / name).read_bytes() if (ROOT / name).is_file() else b""
+        if b"\0" not in content[:4096]:
+            texts[name] = content.decode("utf-8", errors="replace")
+    return texts
+
+
+@pytest.mark.parametrize("page", sorted(generate_pages()))
+def test_generated_pages_are_current(page: str) -> None:
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == generate_pages()[page], "run 'make docs'"
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_documents_itself_its_options_and_an_example(name: str) -> None:
+    command = build_app()[name]
+    description, examples = split_docstring(command.default_command)
+    assert description.splitlines()[0] == COMMANDS[name][1]
+    assert all(line.startswith("bindscope ") or "| bindscope " in line for line in examples.splitlines() if line)
+    assert f"bindscope {name}" in examples
+    undocumented = [a.name for a in command.assemble_argument_collection(parse_docstring=True) if not a.parameter.help]
+    assert undocumented == []
+
+
+def test_asking_for_help_imports_nothing_heavy() -> None:
+    questions = [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]
+    program = (
+        "import sys; from bindscope.cli.main import run;"
+        f"codes = [run(question) for question in {questions!r}];"
+        f"print('HEAVY', [m for m in {HEAVY!r} if m in sys.modules], 'CODES', set(codes))"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "HEAVY [] CODES {0}" in answer.stdout
+
+
+def test_listing_presets_needs_no_torch() -> None:
+    program = "import sys; from bindscope.cli.main import run; run(['presets']); print('torch' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.endswith("False\n")
+
+
+def test_help_answers_in_under_0_3_seconds_of_work() -> None:
+    seconds = []
+    for _ in range(5):
+        before = os.times()
+        subprocess.run([sys.executable, "-m", "bindscope", "--help"], capture_output=True, check=True)
+        after = os.times()
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    assert min(seconds) < 0.3
+
+
+def test_the_python_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL):
+        exec(compile(block, "README.md", "exec"), {})
+    assert "torch.Size" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_readme_exist() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    used = set(re.findall(r"^bindscope ([a-z-]+)", readme, flags=re.MULTILINE))
+    assert used
+    assert used <= set(COMMANDS)
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    broken = []
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
+
+
+def test_every_page_of_the_documentation_is_in_its_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.index("make demo") < readme.index("make test") < 400
+
+
+def test_imports_point_in_one_direction() -> None:
+    contracts = pytest.importorskip("importlinter.cli")
+    assert contracts.lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
+
+
+def test_the_version_is_told_once() -> None:
+    assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_licence_is_the_one_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    licence = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert licence.startswith(f"{project['license']} License")
+    assert "Bindscope contributors" in licence
+
+
+def test_continuous_integration_uses_the_same_door_as_everyone() -> None:
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    assert "make test" in script.read_text(encoding="utf-8")
+
+
+def test_no_machine_or_address_of_its_makers_is_in_the_repository() -> None:
+    home_path = re.compile(r"(?<![\w./~-])/(?:work|home|root|Users|opt)/[\w.-]+")
+    private_address = re.compile(r"https?://(?:localhost|127\.|10\.|192\.168\.|[\w.-]*\.internal)")
+    this_file = Path(__file__).relative_to(ROOT).as_posix()
+    found = [
+        f"{name}: {match.group()}"
+        for name, text in tracked_text_files().items()
+        if name != this_file
+        for pattern in (home_path, private_address)
+        for match in pattern.finditer(text)
+    ]
+    assert found == []
+
+
+def test_no_source_file_outgrows_the_head() -> None:
+    lengths = {n: t.count("\n") for n, t in tracked_text_files().items() if n.startswith("src/") and n.endswith(".py")}
+    assert {name: length for name, length in lengths.items() if length > 400} == {}

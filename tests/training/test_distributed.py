@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bindscope.errors import BindscopeError
+from bindscope.training.distributed import Processes, detect_processes, join_processes
+from bindscope.training.loss import batch_loss
+
+WORKER = Path(__file__).with_name("train_by_torchrun.py")
+
+
+def test_torchruns_environment_is_read_and_a_process_alone_is_the_first():
+    assert detect_processes({"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4"}) == Processes(3, 1, 4)
+    assert detect_processes({}) == Processes()
+    assert Processes().is_first
+    assert not Processes(rank=1, n=2).is_first
+
+
+@pytest.mark.parametrize(("n_rows", "n_processes"), [(8, 2), (7, 2), (7, 3), (2, 3)])
+@pytest.mark.parametrize("loss", ["answer", "all"])
+def test_the_average_of_the_shards_gradients_is_the_gradient_of_the_batch(make_model, task, n_rows, n_processes, loss):
+    model = make_model().double()
+    batch = task.sample_batch(np.random.default_rng(0), n_rows)
+    whole = batch_loss(model, batch, loss)
+    expected = torch.autograd.grad(whole, list(model.parameters()))
+    losses, gradients = [], [torch.zeros_like(p) for p in model.parameters()]
+    for rank in range(n_processes):
+        part, share = Processes(rank, rank, n_processes).shard(batch)
+        shard_loss = batch_loss(model, part, loss) * share
+        losses.append(shard_loss.item())
+        for total, gradient in zip(gradients, torch.autograd.grad(shard_loss, list(model.parameters()))):
+            total += gradient / n_processes
+    assert np.mean(losses) == pytest.approx(whole.item(), abs=1e-12)
+    for total, gradient in zip(gradients, expected):
+        torch.testing.assert_close(total, gradient, rtol=0, atol=1e-12)
+
+
+def test_several_processes_cannot_share_an_apple_gpu():
+    processes = Processes(0, 0, 2)
+    with (
+        pytest.raises(BindscopeError, match="mps trains with one process"),
+        join_processes(processes, torch.device("mps")),
+    ):
+        pass
+
+
+@pytest.mark.timeout(240)
+def test_two_processes_train_the_same_weights_as_one(tmp_path):
+    """Seven rows a step, so that the two shards differ in size; with evaluation and an early stop that both obey."""
+    alone = start(tmp_path / "alone", n_processes=1)
+    together = start(tmp_path / "together", n_processes=2)
+    one, two = (read(tmp_path / name, process) for name, process in (("alone", alone), ("together", together)))
+    assert one["steps"] == two["steps"] == [0, 4, 8]
+    assert np.array(one["losses"][1:]) == pytest.approx(np.array(two["losses"][1:]), abs=1e-9)
+    first, second = (torch.load(tmp_path / name / "weights.pt", weights_only=True) for name in ("alone", "together"))
+    for name, value in first.items():
+        torch.testing.assert_close(value, second[name], rtol=0, atol=1e-9, msg=name)
+    other = torch.load(tmp_path / "together" / "weights_of_rank_1.pt", weights_only=True)
+    for name, value in second.items():
+        assert torch.equal(value, other[name]), name
+
+
+def start(directory: Path, n_processes: int) -> subprocess.Popen:
+    directory.mkdir()
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n_processes}"]
+    command = [*launcher, str(WORKER)] if n_processes > 1 else [sys.executable, str(WORKER)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [*command, str(directory)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def read(directory: Path, process: subprocess.Popen) -> dict:
+    output, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, output
+    return json.loads((directory / "record.json").read_text())

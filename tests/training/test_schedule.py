@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bindscope.errors import BindscopeError
+from bindscope.training.config import ScheduleConfig
+from bindscope.training.schedule import learning_rate_factor
+
+lengths = st.tuples(st.integers(0, 50), st.integers(1, 200)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@given(lengths, st.floats(0, 1))
+def test_the_rate_rises_through_the_warmup_and_never_after(length, final):
+    warmup, total = length
+    schedule = ScheduleConfig("linear", warmup_steps=warmup, final=final)
+    factors = [learning_rate_factor(schedule, step, total) for step in range(total + 1)]
+    assert all(0 < factor <= 1 for factor in factors[:total])
+    assert factors[:warmup] == sorted(factors[:warmup])
+    assert factors[warmup:] == sorted(factors[warmup:], reverse=True)
+    assert factors[max(0, warmup - 1)] == 1
+    assert factors[total] == pytest.approx(final)
+
+
+@given(lengths, st.floats(0.1, 0.9))
+def test_linear_decay_falls_by_equal_parts(length, final):
+    warmup, total = length
+    schedule = ScheduleConfig("linear", warmup_steps=warmup, final=final)
+    falls = {
+        round(learning_rate_factor(schedule, s, total) - learning_rate_factor(schedule, s + 1, total), 9)
+        for s in range(warmup, total)
+    }
+    assert falls == {round((1 - final) / (total - warmup), 9)}
+
+
+@given(lengths)
+def test_a_constant_rate_stays_after_the_warmup(length):
+    warmup, total = length
+    schedule = ScheduleConfig("constant", warmup_steps=warmup)
+    assert {learning_rate_factor(schedule, step, total) for step in range(warmup, total)} == {1.0}
+
+
+@pytest.mark.parametrize("setting", [{"warmup_steps": -1}, {"final": 1.5}])
+def test_an_impossible_schedule_is_refused(setting):
+    with pytest.raises(BindscopeError, match=next(iter(setting))):
+        ScheduleConfig(**setting)
