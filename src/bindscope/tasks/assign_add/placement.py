@@ -11,9 +11,14 @@ from math import factorial, prod
 import numpy as np
 
 from bindscope.tasks.assign_add.choice import WeightedChoice
-from bindscope.tasks.assign_add.sequence import MAX_ASSIGNMENTS, N_PREFIX
+from bindscope.tasks.assign_add.sequence import MAX_ASSIGNMENTS, N_POSITIONS, N_PREFIX
 
-N_SOURCES = 1 + 2 * MAX_ASSIGNMENTS  # what a column can hold: a PAD, an assignment's variable, an assignment's number
+# What a column can hold: a PAD, the variable or the number of an assignment, or one of the four tokens of the sum.
+PAD_SOURCE = 0
+VARIABLE_SOURCES = slice(1, 1 + MAX_ASSIGNMENTS)
+NUMBER_SOURCES = slice(VARIABLE_SOURCES.stop, VARIABLE_SOURCES.stop + MAX_ASSIGNMENTS)
+SUM_SOURCES = slice(NUMBER_SOURCES.stop, NUMBER_SOURCES.stop + N_POSITIONS - N_PREFIX)
+N_SOURCES = SUM_SOURCES.stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +31,7 @@ class Placements:
     """
 
     n_assignments: np.ndarray  # [placement] int64
-    sources: np.ndarray  # [placement, column] int64: 0 for PAD, 1 + i for assignment i's variable, 7 + i for its number
+    sources: np.ndarray  # [placement, position] int64: what each column holds
     at_least_one: WeightedChoice
     at_least_two: WeightedChoice
 
@@ -54,10 +59,10 @@ def list_placements(most: int) -> Placements:
 
 
 def _source_row(order: list[int], gaps: tuple[int, ...]) -> list[int]:
-    row = [0] * gaps[0]
+    row = [PAD_SOURCE] * gaps[0]
     for assignment, n_pads in zip(order, gaps[1:]):
-        row += [1 + assignment, 1 + MAX_ASSIGNMENTS + assignment, *[0] * n_pads]
-    return row
+        row += [VARIABLE_SOURCES.start + assignment, NUMBER_SOURCES.start + assignment, *[PAD_SOURCE] * n_pads]
+    return [*row, *range(SUM_SOURCES.start, SUM_SOURCES.stop)]
 
 
 def _assignment_orders(count: int) -> Iterator[list[int]]:

@@ -11,14 +11,21 @@ import numpy as np
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.tasks.assign_add.choice import WeightedChoice
 from bindscope.tasks.assign_add.pairs import PairSplit
-from bindscope.tasks.assign_add.placement import N_SOURCES, Placements, list_placements
+from bindscope.tasks.assign_add.placement import (
+    N_SOURCES,
+    NUMBER_SOURCES,
+    PAD_SOURCE,
+    SUM_SOURCES,
+    VARIABLE_SOURCES,
+    Placements,
+    list_placements,
+)
 from bindscope.tasks.assign_add.sequence import (
     ANSWER_POSITION,
     MAX_ASSIGNMENTS,
     N_POSITIONS,
     N_PREFIX,
     OPERAND_POSITIONS,
-    OPERATOR_POSITION,
     Operator,
     Sequence,
     SequenceFormat,
@@ -56,7 +63,7 @@ class AssignAddTask:
     >>> task = AssignAddTask()
     >>> batch = task.sample_batch(np.random.default_rng(0), n_examples=512)
     >>> task.render(batch.tokens[0])
-    'k=23 f=29 _ _ e=51 l=50 c=19 | e+58'
+    'i=24 h=14 l=6 f=20 e=58 b=47 | 51+e'
     """
 
     family: ClassVar[str] = "assign_add"
@@ -225,19 +232,15 @@ class AssignAddTask:
         placements = self._placements.draw(rng, needs_two=n_variables == 2)  # [batch]
         n_assignments = self._placements.n_assignments.take(placements)
         sources = self._draw_sources(rng, operands, values)  # [source, batch]
-        chosen = self._placements.sources.take(placements, axis=0) * n_examples + np.arange(n_examples)[:, None]
-        tokens = np.empty((n_examples, N_POSITIONS), dtype=np.int64)
-        tokens[:, :N_PREFIX] = sources.reshape(-1).take(chosen)
-        tokens[:, OPERATOR_POSITION] = self.sequences.operator_token
-        tokens[:, OPERATOR_POSITION + 1 : ANSWER_POSITION] = np.where(
-            operands == LITERAL, values, self.sequences.first_variable_token + operands
-        )
-        tokens[:, ANSWER_POSITION] = self.sequences.equals_token
+        chosen = self._placements.sources.take(placements, axis=0)  # [batch, position]
+        chosen *= n_examples
+        chosen += np.arange(n_examples)[:, None]
+        tokens = sources.reshape(-1).take(chosen)  # [batch, position]
         answers, swap_seen = pool.answers.take(pairs), pool.swap_seen.take(pairs)
         return _make_batch(tokens, operands, values, answers, n_variables, n_assignments, swap_seen)
 
     def _draw_sources(self, rng: np.random.Generator, operands: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """What the columns of each row choose from [source, batch]: a PAD, six distinct variables, their six numbers.
+        """What the columns choose from [source, batch]: a PAD, six distinct variables and their numbers, the sum.
 
         The first operand that is a variable is assigned by assignment 0, a second one by assignment 1.
         """
@@ -252,9 +255,13 @@ class AssignAddTask:
         numbers[0] = np.where(has_first, n1, np.where(has_second, n2, numbers[0]))
         numbers[1] = np.where(has_first & has_second, n2, numbers[1])
         sources = np.empty((N_SOURCES, n_examples), dtype=np.int64)
-        sources[0] = self.sequences.pad_token
-        np.add(variables, self.sequences.first_variable_token, out=sources[1 : 1 + MAX_ASSIGNMENTS])
-        sources[1 + MAX_ASSIGNMENTS :] = numbers
+        sources[PAD_SOURCE] = self.sequences.pad_token
+        np.add(variables, self.sequences.first_variable_token, out=sources[VARIABLE_SOURCES])
+        sources[NUMBER_SOURCES] = numbers
+        operator, first_operand, second_operand, equals = sources[SUM_SOURCES]
+        operator[:], equals[:] = self.sequences.operator_token, self.sequences.equals_token
+        first_operand[:] = np.where(has_first, sources[VARIABLE_SOURCES.start], n1)
+        second_operand[:] = np.where(has_second, second + np.int64(self.sequences.first_variable_token), n2)
         return sources
 
     @property

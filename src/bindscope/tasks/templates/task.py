@@ -198,6 +198,11 @@ class TemplateTask:
         return np.array(rows, dtype=np.int64)
 
     @cached_property
+    def _real_labels(self) -> np.ndarray:
+        """[template, target] float32."""
+        return np.array(self.template_set.labels, dtype=np.float32)[:, None]
+
+    @cached_property
     def _constants(self) -> np.ndarray:
         """[constant, 1]: token ids of the regular tokens and of CLS."""
         return np.array(self.vocabulary.encode((*self.regular_tokens, CLS)))[:, None]
@@ -210,15 +215,13 @@ class TemplateTask:
         sources[self.n_wildcards :] = self._constants
         places = self._codes.take(chosen, axis=0) * n_examples + np.arange(n_examples)[:, None]  # [batch, place]
         rows = sources.reshape(-1).take(places)
-        if self.target_kind == "real":
-            targets = np.array(self.template_set.labels, dtype=np.float32)[chosen, None]  # [batch, target]
-        else:
-            targets = rows[:, self.n_positions :]
         return Batch(
             tokens=rows[:, : self.n_positions],
             layout=Layout(position_ids=np.arange(self.n_positions)),
             target_positions=np.array([self.n_positions - 1]),
-            targets=targets,
+            targets=self._real_labels.take(chosen, axis=0)
+            if self.target_kind == "real"
+            else rows[:, self.n_positions :],
             labels={"template": chosen[:, None]},
         )
 
