@@ -19,6 +19,7 @@ from bindscope.runs.config import (
 )
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.binding import BindingTask
+from bindscope.tasks.templates import TemplateTask
 from bindscope.training.config import TrainingConfig
 
 
@@ -26,7 +27,7 @@ def config_for(task) -> RunConfig:
     return RunConfig("some-run", task, fit_model(ModelConfig(1, 1), task))
 
 
-CONFIGS = [config_for(BindingTask()), config_for(AssignAddTask())]
+CONFIGS = [config_for(BindingTask()), config_for(AssignAddTask()), config_for(TemplateTask())]
 
 
 def to_text(value) -> str:
@@ -122,6 +123,24 @@ def test_a_fixed_dataset_can_be_asked_for_by_keys_and_sets_the_number_of_steps()
         override(CONFIGS[0], {"training.data": "fixed", "training.epochs": 1})
     with pytest.raises(BindscopeError, match="do not fill one batch"):
         override(fixed, {"dataset.train": 10})
+
+
+def test_template_tasks_bring_their_own_training_set():
+    fixed = override(
+        CONFIGS[2], {"training.data": "fixed", "training.epochs": 10, "training.batch_size": 100, "task.alphabet": 256}
+    )
+    assert fixed.total_steps == 20
+    assert fixed.model.d_vocab == len(fixed.task.vocabulary)
+    with pytest.raises(BindscopeError, match=r"set task.alphabet instead"):
+        override(fixed, {"dataset.train": 100})
+    with pytest.raises(BindscopeError, match="the 50 training examples do not fill one batch of 100"):
+        override(fixed, {"task.alphabet": 50})
+
+
+def test_labels_may_be_numbers_or_symbols():
+    custom = {"task.name": "custom", "task.templates": "αα,αβ"}
+    assert override(CONFIGS[2], custom | {"task.labels": "1,-1"}).task.labels == (1.0, -1.0)
+    assert override(CONFIGS[2], custom | {"task.labels": "α,β"}).task.labels == ("α", "β")
 
 
 def test_next_token_training_is_refused_where_it_makes_no_sense():

@@ -3,19 +3,22 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
-import sys
+import shutil
 
+import numpy as np
 import pytest
 import torch
 
 from bindscope.errors import BindscopeError
+from bindscope.model.config import ModelConfig
 from bindscope.runs.config import DatasetConfig, RunConfig, config_to_mapping, fit_model, override
 from bindscope.runs.data import hash_batch, prepare_data
 from bindscope.runs.directory import Run
 from bindscope.runs.execute import resume_run, train_run
 from bindscope.tasks.assign_add import AssignAddTask
+from bindscope.tasks.templates import TemplateTask
 from bindscope.training.config import TrainingConfig
+from torchrun import run_by_torchrun
 
 
 def assert_same_weights(one: Run, other: Run) -> None:
@@ -150,6 +153,7 @@ def test_tasks_without_splits_of_their_own_are_sampled_once(config):
     assert sorted(first) == sorted(later)
 
 
+@pytest.mark.timeout(300)
 def test_two_processes_make_one_run_and_the_first_alone_writes_it(config, run, tmp_path):
     """Eight rows a step in two shards of four; a second torchrun into the same directory is refused by both."""
     program = tmp_path / "train.py"
@@ -161,17 +165,12 @@ def test_two_processes_make_one_run_and_the_first_alone_writes_it(config, run, t
         "try: train_run(config, sys.argv[2], device='cpu', threads=1)\n"
         "except BindscopeError as error: print(error, flush=True)\n"
     )
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(program)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*launcher, json.dumps(config_to_mapping(config)), str(tmp_path / "two")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=200,
+    output = run_by_torchrun(
+        program,
+        [json.dumps(config_to_mapping(config)), str(tmp_path / "two")],
+        before=lambda: shutil.rmtree(tmp_path / "two", ignore_errors=True),
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("exists already") == 2
+    assert output.count("exists already") == 2
     two = Run.open(tmp_path / "two")
     assert two.status == "finished"
     assert two.manifest.machine["processes"] == 2
@@ -179,3 +178,15 @@ def test_two_processes_make_one_run_and_the_first_alone_writes_it(config, run, t
     for here, there in zip(two.metrics, run.metrics):
         assert here["step"] == there["step"]
         assert here["loss"] == pytest.approx(there["loss"], abs=1e-4)
+
+
+def test_template_tasks_train_on_their_own_set_and_test_on_unseen_symbols(tmp_path):
+    task = TemplateTask(alphabet=16, test_alphabet=8)
+    model = fit_model(ModelConfig(1, 1, n_layers=1, n_heads=1, d_model=8, d_head=8, d_mlp=8, causal=False), task)
+    training = TrainingConfig(data="fixed", epochs=3, batch_size=8, evaluation_size=8)
+    config = RunConfig("same", task, model, training)
+    batches = [prepare_data(config).loader.batch(step).tokens for step in range(2)]
+    assert sorted(map(tuple, np.concatenate(batches))) == sorted(map(tuple, task.training_set().tokens))
+    run = train_run(config, tmp_path / "same", device="cpu", threads=1)
+    assert run.steps[-1] == 6
+    assert {"train", "validation", "test"} <= run.metrics[-1].keys()

@@ -13,6 +13,7 @@ import torch
 from bindscope.errors import BindscopeError
 from bindscope.training.distributed import Processes, detect_processes, join_processes
 from bindscope.training.loss import batch_loss
+from torchrun import run_by_torchrun
 
 WORKER = Path(__file__).with_name("train_by_torchrun.py")
 
@@ -52,33 +53,21 @@ def test_several_processes_cannot_share_an_apple_gpu():
         pass
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_two_processes_train_the_same_weights_as_one(tmp_path):
     """Seven rows a step, so that the two shards differ in size; with evaluation and an early stop that both obey."""
-    alone = start(tmp_path / "alone", n_processes=1)
-    together = start(tmp_path / "together", n_processes=2)
-    one, two = (read(tmp_path / name, process) for name, process in (("alone", alone), ("together", together)))
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    alone.mkdir()
+    together.mkdir()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, str(WORKER), str(alone)], env=environment, check=True, timeout=100)
+    run_by_torchrun(WORKER, [str(together)])
+    one, two = (json.loads((directory / "record.json").read_text()) for directory in (alone, together))
     assert one["steps"] == two["steps"] == [0, 4, 8]
     assert np.array(one["losses"][1:]) == pytest.approx(np.array(two["losses"][1:]), abs=1e-9)
-    first, second = (torch.load(tmp_path / name / "weights.pt", weights_only=True) for name in ("alone", "together"))
+    first, second = (torch.load(directory / "weights.pt", weights_only=True) for directory in (alone, together))
     for name, value in first.items():
         torch.testing.assert_close(value, second[name], rtol=0, atol=1e-9, msg=name)
-    other = torch.load(tmp_path / "together" / "weights_of_rank_1.pt", weights_only=True)
+    other = torch.load(together / "weights_of_rank_1.pt", weights_only=True)
     for name, value in second.items():
         assert torch.equal(value, other[name]), name
-
-
-def start(directory: Path, n_processes: int) -> subprocess.Popen:
-    directory.mkdir()
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n_processes}"]
-    command = [*launcher, str(WORKER)] if n_processes > 1 else [sys.executable, str(WORKER)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [*command, str(directory)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-
-
-def read(directory: Path, process: subprocess.Popen) -> dict:
-    output, _ = process.communicate(timeout=200)
-    assert process.returncode == 0, output
-    return json.loads((directory / "record.json").read_text())

@@ -35,15 +35,15 @@ def main(directory: Path) -> None:
     model = Transformer(shape, torch.Generator().manual_seed(processes.rank))  # only the first one's weights count
     model.double()  # Adam makes steps of full size out of rounding errors where a gradient is zero, as key biases' is
     accuracies = iter([0.0, 1.0, 1.0])
-    with join_processes(processes, torch.device("cpu")):
-        train(
-            model,
-            Stream(),
-            CONFIG,
-            evaluate=lambda model: {"watched": [next(accuracies)]},
-            keeper=keeper,
-            processes=processes,
-        )
+    join_processes(processes, torch.device("cpu"))
+    train(
+        model,
+        Stream(),
+        CONFIG,
+        evaluate=lambda model: {"watched": [next(accuracies)]},
+        keeper=keeper,
+        processes=processes,
+    )
     name = "weights.pt" if processes.is_first else f"weights_of_rank_{processes.rank}.pt"
     torch.save(model.state_dict(), directory / name)
     if processes.is_first:

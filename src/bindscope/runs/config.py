@@ -56,22 +56,24 @@ class RunConfig:
             raise BindscopeError(f"name: {self.name!r} cannot name a directory; use letters, digits and dashes.")
         if self.seed < 0:
             raise BindscopeError(f"seed: must not be negative, got {self.seed}.")
-        if (self.dataset is not None) != (self.training.data == "fixed"):
-            raise BindscopeError("dataset: give its sizes with training.data = 'fixed', and only then.")
-        if self.dataset is not None and self.dataset.train < self.training.batch_size:
-            raise BindscopeError(
-                f"dataset.train: {self.dataset.train} examples do not fill one batch of {self.training.batch_size}."
-            )
+        _check_dataset(self)
         _check_model_fits(self.model, self.task)
         if self.training.loss == "all":
             _check_every_token_can_be_asked(self.model, self.task)
 
     @property
+    def n_examples(self) -> int | None:
+        """How many examples a fixed training set has; None for an endless stream."""
+        if self.training.data == "stream":
+            return None
+        return self.task.alphabet if isinstance(self.task, TemplateTask) else (self.dataset or DatasetConfig()).train
+
+    @property
     def total_steps(self) -> int:
-        """``training.steps``, or what the epochs over a fixed dataset come to."""
-        if self.dataset is None or self.training.epochs is None:
+        """``training.steps``, or what the epochs over a fixed training set come to."""
+        if self.n_examples is None or self.training.epochs is None:
             return self.training.steps
-        return self.training.epochs * (self.dataset.train // self.training.batch_size)
+        return self.training.epochs * (self.n_examples // self.training.batch_size)
 
     @property
     def seeds(self) -> dict[str, int]:
@@ -183,7 +185,12 @@ def _parse_text(hint: Any, text: str, key: str) -> Any:
         if choice is bool and text.lower() in ("true", "false", "yes", "no", "on", "off"):
             return text.lower() in ("true", "yes", "on")
         if choice is int or choice is float:
-            return _parse_number(choice, text, key)
+            try:
+                return _parse_number(choice, text, key)
+            except BindscopeError:
+                if str in choices:
+                    return text
+                raise
         if get_origin(choice) is tuple:
             items = [item for item in text.strip("()[] ").split(",") if item.strip()]
             inner = get_args(choice)[0]
@@ -210,6 +217,19 @@ def _parse_table(text: str, key: str) -> Any:
         return json.loads(text)
     except ValueError:
         raise BindscopeError(f"{key}: {text!r} is not valid JSON.") from None
+
+
+def _check_dataset(config: RunConfig) -> None:
+    if isinstance(config.task, TemplateTask):
+        if config.dataset is not None:
+            raise BindscopeError("dataset: template tasks have a training set of their own; set task.alphabet instead.")
+    elif (config.dataset is not None) != (config.training.data == "fixed"):
+        raise BindscopeError("dataset: give its sizes with training.data = 'fixed', and only then.")
+    if config.n_examples is not None and config.n_examples < config.training.batch_size:
+        raise BindscopeError(
+            f"training.batch_size: the {config.n_examples} training examples do not fill one batch of "
+            f"{config.training.batch_size}."
+        )
 
 
 def _check_model_fits(model: ModelConfig, task: AnyTask) -> None:

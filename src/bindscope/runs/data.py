@@ -14,6 +14,7 @@ from bindscope.runs.config import RunConfig
 from bindscope.tasks.binding import BindingDataset, BindingTask, make_splits
 from bindscope.tasks.loading import EpochLoader, Loader, StreamLoader
 from bindscope.tasks.task import Batch
+from bindscope.tasks.templates import TemplateTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +40,18 @@ def prepare_data(config: RunConfig) -> TrainingData:
     >>> prepare_data(config).loader.batch(0)
     """
     seed, batch_size = config.seeds["data"], config.training.batch_size
-    if config.dataset is None:
+    if config.n_examples is None:
         loader = StreamLoader(config.task, seed, batch_size)
         return TrainingData(loader, {"kind": "stream", "sha256": hash_batch(loader.batch(0))})
-    if isinstance(config.task, BindingTask):
+    if isinstance(config.task, BindingTask) and config.dataset is not None:
         splits = make_splits(config.task, seed, asdict(config.dataset), config.task.queries)
         fingerprint = {"kind": "fixed", "sha256": splits["train"].content_hash}
         pools = _test_pool(config.task, splits["test"], config.training.evaluation_size)
         return TrainingData(EpochLoader(splits["train"], seed, batch_size), fingerprint, pools)
-    examples = config.task.sample_batch(np.random.default_rng(seed), config.dataset.train)
+    if isinstance(config.task, TemplateTask):
+        examples = config.task.training_set()
+    else:
+        examples = config.task.sample_batch(np.random.default_rng(seed), config.n_examples)
     fingerprint = {"kind": "fixed", "sha256": hash_batch(examples)}
     return TrainingData(EpochLoader(SampledDataset(examples), seed, batch_size), fingerprint)
 

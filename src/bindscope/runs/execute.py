@@ -44,7 +44,8 @@ def train_run(
     """
     path, processes = Path(path), detect_processes()
     chosen = select_device(device, processes.local_rank)
-    with use_threads(threads) as n_threads, join_processes(processes, chosen):
+    with use_threads(threads) as n_threads:
+        join_processes(processes, chosen)
         checkpoint_steps(config.training.checkpoints, config.total_steps)  # refuse a bad plan before anything is made
         data = prepare_data(config)
         manifest = Manifest(
@@ -79,7 +80,8 @@ def resume_run(
     run = Run.open(path)
     machine = run.manifest.machine
     chosen = select_device(device or machine.get("device", "auto"), processes.local_rank)
-    with use_threads(threads or machine.get("threads")), join_processes(processes, chosen), _locked(run, processes):
+    join_processes(processes, chosen)
+    with use_threads(threads or machine.get("threads")), _locked(run, processes):
         run = processes.share(lambda: Run.open(path))  # as the process that held the lock before left it
         state = processes.share(run.load_state)
         if state is not None and state.tally.finished:

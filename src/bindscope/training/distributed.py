@@ -10,9 +10,9 @@ holds for uneven shards too.
 
 from __future__ import annotations
 
+import atexit
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -94,18 +94,13 @@ def detect_processes(environment: Mapping[str, str] = os.environ) -> Processes:
     )
 
 
-@contextmanager
-def join_processes(processes: Processes, device: torch.device) -> Iterator[None]:
-    """Connect to the other processes for as long as the block lasts (gloo on CPU, nccl on CUDA)."""
-    if processes.n == 1:
-        yield
+def join_processes(processes: Processes, device: torch.device) -> None:
+    """Connect to the other processes (gloo on CPU, nccl on CUDA), once and until this process ends."""
+    if processes.n == 1 or dist.is_initialized():
         return
     if device.type == "mps":
         raise BindscopeError("device: mps trains with one process; start it without torchrun, or with --device cpu.")
     if device.type == "cuda":
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    try:
-        yield
-    finally:
-        dist.destroy_process_group()
+    atexit.register(dist.destroy_process_group)
