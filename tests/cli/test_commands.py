@@ -107,7 +107,6 @@ def test_a_step_that_was_not_kept_names_the_nearest(workplace: Path, capsys: pyt
 def test_the_trajectory_prints_phases_and_writes_figure_numbers_and_report(
     workplace: Path, trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("h5py")
     text = answer(capsys, "trajectory", "small", "--html")
     assert "depth 1" in text
     for name in ("trajectory.svg", "trajectory.nc", "trajectory.html"):

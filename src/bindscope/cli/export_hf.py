@@ -10,8 +10,9 @@ from bindscope.cli.locate import find_run
 def export_hf(run: str, directory: Path, /, *, step: str = "last", context: int | None = None) -> None:
     """Write a checkpoint as a Hugging Face model directory.
 
-    Models with rotary positions become GPT-NeoX, those with learned positions GPT-2. What these cannot express, such as
-    identity scaling or a model without LayerNorm, is refused.
+    Models with rotary positions become GPT-NeoX, those with learned positions
+    GPT-2. What these cannot express, such as identity scaling or a model
+    without LayerNorm, is refused.
 
     Examples:
         bindscope export-hf binding-plain exported/

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 from bindscope.cli.display import accuracy_of
 from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.options import Setting
 from bindscope.cli.settings import parse_settings
-from bindscope.cli.train import Setting
 from bindscope.errors import BindscopeError
 
 
@@ -26,12 +26,13 @@ def import_files(
 ) -> None:
     """Make a run of checkpoint files from elsewhere.
 
-    Reads TransformerLens state dicts (.pth, tensors only: no code in them is run) and safetensors files. The step of
-    each is the last number in its file name.
+    Reads TransformerLens state dicts (.pth, tensors only: no code in them is
+    run) and safetensors files. The step of each is the last number in its file
+    name.
 
     Examples:
         bindscope import checkpoints/*.pth --family assign-add --as released
-        bindscope import step_*.safetensors --family binding --as shorter --set lines=8
+        bindscope import step_*.pth --family binding --as short --set lines=8
 
     Parameters
     ----------

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json as json_format
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from bindscope.cli import locate
 from bindscope.cli.display import accuracy_of
 from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 
@@ -23,7 +22,7 @@ def list_runs(
     directory: Path = RUNS_DIRECTORY,
     /,
     *,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """List runs with their status, steps and accuracy.
 
