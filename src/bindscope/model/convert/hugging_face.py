@@ -54,7 +54,9 @@ def export_hugging_face(
         raise BindscopeError(f"this model cannot be written for Hugging Face: {reason}.")
     context = _checked_context(model.config, context)
     if vocabulary is not None and len(vocabulary) != model.config.d_vocab:
-        raise BindscopeError(f"a vocabulary of {len(vocabulary)} tokens does not fit {model.config.d_vocab} embeddings.")
+        raise BindscopeError(
+            f"a vocabulary of {len(vocabulary)} tokens does not fit {model.config.d_vocab} embeddings."
+        )
     rotary = model.config.positions == "rope"
     description = _neox_config(model.config, context) if rotary else _gpt2_config(model.config, context)
     weights = _neox_weights(model) if rotary else _gpt2_weights(model, context)
@@ -73,7 +75,8 @@ def why_not_hugging_face(config: ModelConfig) -> str | None:
         "its attention is bidirectional, and both formats are causal": not config.causal,
         "it uses identity scaling, which neither format has": config.identity_qk or config.identity_vo,
         "it has no LayerNorm, and both formats need it": config.norm == "none",
-        "it has layers without an MLP, and both formats have one in each": len(config.layers_with_mlp) < config.n_layers,
+        "it has layers without an MLP, and both formats have one in each": len(config.layers_with_mlp)
+        < config.n_layers,
         f"its activation is {config.activation}, which neither format has": config.activation not in _ACTIVATIONS,
         f"its heads span {inner} dimensions (n_heads · d_head) and not d_model = {config.d_model}": (
             inner != config.d_model
@@ -92,7 +95,9 @@ def _checked_context(config: ModelConfig, context: int | None) -> int:
     if context < 1:
         raise BindscopeError(f"context: must be at least 1, got {context}.")
     if config.positions == "learned" and context > config.n_positions:
-        raise BindscopeError(f"context: {context} is more than the {config.n_positions} positions the model has learned.")
+        raise BindscopeError(
+            f"context: {context} is more than the {config.n_positions} positions the model has learned."
+        )
     return context
 
 
