@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -106,7 +107,6 @@ def test_a_step_that_was_not_kept_names_the_nearest(workplace: Path, capsys: pyt
 def test_the_trajectory_prints_phases_and_writes_figure_numbers_and_report(
     workplace: Path, trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("h5py")
     text = answer(capsys, "trajectory", "small", "--html")
     assert "depth 1" in text
     for name in ("trajectory.svg", "trajectory.nc", "trajectory.html"):
@@ -181,9 +181,8 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.Cap
     steps = 100_000
     command = [sys.executable, "-m", "bindscope", "train", "binding-tiny", "--steps", str(steps), "--threads", "1"]
     options = small_options(training__evaluate_every=10, training__checkpoints__every=steps)
-    process = subprocess.Popen(
-        [*command, *options], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    options += ["--out", str(tmp_path)]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith("step 20/"):
@@ -191,8 +190,8 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.Cap
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert errors == "bindscope: stopped; go on with 'bindscope resume runs/binding-tiny'.\n"
-    listed = answer(capsys, "runs", str(tmp_path / "runs"), "--json")
+    assert errors == f"bindscope: stopped; go on with 'bindscope resume {tmp_path / 'binding-tiny'}'.\n"
+    listed = answer(capsys, "runs", str(tmp_path), "--json")
     assert json.loads(listed.splitlines()[0])["status"] == "interrupted"
 
 
@@ -215,3 +214,57 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 def test_completion_knows_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     script = answer(capsys, "completion", shell)
     assert all(name in script for name in ("train", "export-hf", "presets", "--threads"))
+
+
+def test_the_checkpoints_of_a_run_can_be_imported_as_another(
+    workplace: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = sorted(map(str, (trained / "checkpoints").glob("*.safetensors")))
+    options = ["--family", "binding", "--as", "copy", "--set", "lines=4", "--set", "max_depth=2", "--n", "50"]
+    answer(capsys, "import", *files, *options, "--out", str(tmp_path))
+    question = ["a=5;b=a;#b:", "--step", "all", "--json"]
+    first, second = (answer(capsys, "run", place, *question) for place in (str(trained), str(tmp_path / "copy")))
+    assert first == second
+
+
+def test_files_that_cannot_be_imported_leave_nothing_behind(
+    workplace: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = str(trained / "checkpoints" / "step_00000004.safetensors")
+    (tmp_path / "step_9.safetensors").write_bytes(b"not a checkpoint")
+    (tmp_path / "final.pth").write_bytes(b"not a checkpoint")
+    place = tmp_path / "runs"
+    options = ["--family", "binding", "--as", "copy", "--out", str(place), "--n", "10", "--set", "min_lines=2"]
+    options += ["--set", "lines=4", "--set", "max_depth=2"]
+    assert "holds no step" in refusal(capsys, "import", str(tmp_path / "final.pth"), *options)
+    assert "also the step of" in refusal(capsys, "import", good, good, *options)
+    assert run(["import", good, str(tmp_path / "step_9.safetensors"), *options]) == 2
+    assert "step_9.safetensors" in capsys.readouterr().err
+    assert "assign_add task needs" in refusal(capsys, "import", good, "--family", "assign-add", *options[2:8])
+    assert not (place / "copy").exists()
+
+
+def test_the_released_checkpoints_of_study_2_become_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(__file__).parents[2]
+    data = Path(os.environ.get("BINDSCOPE_SHARED", root.parent / "shared")) / "data" / "assign_and_add"
+    if not data.is_dir():
+        pytest.skip("the released checkpoints are not here")
+    files = [str(data / f"checkpoint_step_{step}.pth") for step in (401, 20001)]
+    options = ["--family", "assign-add", "--as", "released", "--out", str(tmp_path), "--n", "400"]
+    answer(capsys, "import", *files, *options)
+    table = json.loads(answer(capsys, "evaluate", str(tmp_path / "released"), "--n", "400", "--json"))
+    assert table["step"] == 20001
+    assert min(table["watched"].values()) > 0.95
+
+
+def test_a_plain_model_is_exported_and_a_modified_one_is_refused(
+    workplace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "identity scaling" in refusal(capsys, "export-hf", "small", str(tmp_path / "modified"))
+    assert not (tmp_path / "modified").exists()
+    plain = small_options(model__identity_qk="false", model__identity_vo="false")
+    arguments = ["binding-tiny", "--name", "plain", "--out", str(tmp_path), "--steps", "2", "--threads", "1"]
+    answer(capsys, "train", *arguments, *plain)
+    assert "GPTNeoX" in answer(capsys, "export-hf", str(tmp_path / "plain"), str(tmp_path / "exported"))
+    assert (tmp_path / "exported" / "config.json").is_file()
+    assert "exists already" in refusal(capsys, "export-hf", str(tmp_path / "plain"), str(tmp_path / "exported"))

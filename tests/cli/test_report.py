@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bindscope.cli import locate
 from bindscope.cli.demo import find_free
 from bindscope.cli.main import run
 from bindscope.cli.report import choose_steps
 from bindscope.measures.phases import Phase
+from bindscope.runs.directory import Run
+from bindscope.runs.thin import thin_run
 
 
 @given(
@@ -37,3 +40,37 @@ def test_the_demo_trains_under_a_name_that_is_free(tmp_path: Path) -> None:
 def test_the_demo_works_without_a_browser(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--no-open", "--no-train", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out
+
+
+@pytest.fixture
+def shipped(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run that belongs to the package, seen from an empty directory."""
+    monkeypatch.setattr(locate, "SHIPPED_DIRECTORY", tmp_path / "package")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return thin_run(Run.open(trained), tmp_path / "package" / "small", steps=(0, 8, "last")).path
+
+
+def test_a_shipped_run_is_used_by_name_and_never_written_to(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {place: place.stat().st_mtime_ns for place in shipped.rglob("*")}
+    for arguments in (
+        ["runs"],
+        ["evaluate", "small", "--n", "50"],
+        ["run", "small", "a=5;b=a;#b:", "--step", "all"],
+        ["trajectory", "small", "--html"],
+    ):
+        assert run(arguments) == 0, capsys.readouterr().err
+    assert run(["resume", "small"]) == 2
+    assert "comes with Bindscope" in capsys.readouterr().err
+    assert {place: place.stat().st_mtime_ns for place in shipped.rglob("*")} == before
+    assert {place.name for place in Path().iterdir()} == {"small-trajectory.svg", "small-trajectory.html"}
+
+
+def test_the_demo_reports_the_shipped_run_then_a_live_one(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", "--no-open", "--steps", "2"]) == 0
+    shown = capsys.readouterr().out
+    for page in ("runs/reports/small.html", "runs/reports/binding-tiny.html"):
+        assert page in shown
+        text = Path(page).read_text(encoding="utf-8")
+        assert "http://" not in text.replace("http://www.w3.org", "")
+        assert "<script" not in text

@@ -215,7 +215,7 @@ class Bomb:
 def test_a_pickle_is_never_executed(tmp_path):
     target = tmp_path / "executed"
     torch.save({"embed.W_E": Bomb(target)}, tmp_path / "zip.pth")
-    (tmp_path / "bare.pth").write_bytes(pickle.dumps({"embed.W_E": Bomb(target)}))
+    (tmp_path / "bare.pth").write_bytes(pickle.dumps({"embed.W_E": Bomb(target)}, protocol=2))
     for name in ("zip.pth", "bare.pth"):
         with pytest.raises(BindscopeError, match="not a plain PyTorch state dict"):
             load_checkpoint(tmp_path / name)

@@ -130,7 +130,7 @@ def test_the_same_generator_state_gives_the_same_batch() -> None:
 def test_the_published_split_has_723_held_out_pairs_with_their_swap_in_training_and_322_without() -> None:
     pairs = TASK.pairs
     assert (len(pairs.trained), len(pairs.held_out)) == (2436, 1045)
-    assert pairs.swap_is_trained[tuple(pairs.held_out.T)].sum() == 723
+    assert pairs.is_trained.T[tuple(pairs.held_out.T)].sum() == 723
     listed = [(n1, n2) for n1 in range(59) for n2 in range(59)]
     assert set(map(tuple, pairs.trained.tolist())) == set(random.Random(42).sample(listed, 2436))
 
@@ -140,7 +140,7 @@ def test_the_published_split_has_723_held_out_pairs_with_their_swap_in_training_
 def test_a_split_by_both_orders_never_separates_a_pair_from_its_swap(modulus: int, fraction: float, seed: int) -> None:
     trained = PairSplit(modulus, fraction, "both_orders", seed).is_trained
     assert (trained == trained.T).all()
-    assert np.triu(trained).sum() == int(fraction * modulus * (modulus + 1) / 2)
+    assert np.triu(trained).sum() == int(fraction * (modulus * (modulus + 1) // 2))
 
 
 def test_a_held_out_pool_divides_by_whether_the_swap_was_trained() -> None:

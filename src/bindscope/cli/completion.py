@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
+from bindscope.cli.options import Flag
 from bindscope.errors import BindscopeError
 
 
@@ -13,7 +12,7 @@ def completion(
     shell: Literal["bash", "zsh", "fish", "powershell"] | None = None,
     /,
     *,
-    install: Annotated[bool, Parameter(negative="")] = False,
+    install: Flag = False,
 ) -> None:
     """Print or install tab completion for your shell.
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json as json_format
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from bindscope.cli.locate import find_run
+from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
 
 
@@ -19,11 +18,12 @@ def evaluate(
     step: str = "last",
     n: int = 2000,
     seed: int = 1,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """Measure a checkpoint's accuracy, by depth and more.
 
-    Every share comes with its 95 % Wilson interval. The examples are drawn anew with --seed, never from training.
+    Every share comes with its 95 % Wilson interval. The examples are drawn anew
+    with --seed, never from training.
 
     Examples:
         bindscope evaluate binding-laptop

@@ -87,9 +87,23 @@ def parse_example(task: Any, text: str) -> Batch:
                 f"the program has {program.n_lines} lines and this model knows positions for {task.lines} only."
             )
         return ask_programs([program])
-    if not hasattr(task, "parse"):
-        raise BindscopeError(f"programs of the {task.family} family cannot be typed.")
-    return task.to_batch(task.parse(text.strip()))
+    tokens = task.parse(text.strip())
+    return task.to_batch(tokens) if hasattr(task, "to_batch") else _ask_row(task, tokens)
+
+
+def _ask_row(task: Any, tokens: np.ndarray) -> Batch:
+    """A batch of one row whose answer is read at its last position."""
+    import numpy as np
+
+    from bindscope.tasks.task import Batch, Layout
+
+    answer_type = np.float32 if task.target_kind == "real" else np.int64
+    return Batch(
+        tokens=tokens[None],
+        layout=Layout(position_ids=np.arange(len(tokens))),
+        target_positions=np.array([len(tokens) - 1]),
+        targets=np.array([[task.solve(tokens)]], dtype=answer_type),
+    )
 
 
 def _draw(task: Any, rng: np.random.Generator, n: int, pool: str | None) -> Batch:

@@ -11,6 +11,8 @@ from cyclopts import Parameter
 
 from bindscope.cli.display import accuracy_of
 from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.options import Setting
+from bindscope.cli.settings import parse_settings
 from bindscope.errors import BindscopeError
 
 
@@ -20,14 +22,17 @@ def import_files(
     as_: Annotated[str, Parameter(name="--as")],
     out: Path = RUNS_DIRECTORY,
     n: int = 2000,
+    settings: Setting = (),
 ) -> None:
     """Make a run of checkpoint files from elsewhere.
 
-    Reads TransformerLens state dicts (.pth, tensors only: no code in them is run) and safetensors files. The step of
-    each is the last number in its file name.
+    Reads TransformerLens state dicts (.pth, tensors only: no code in them is
+    run) and safetensors files. The step of each is the last number in its file
+    name.
 
     Examples:
         bindscope import checkpoints/*.pth --family assign-add --as released
+        bindscope import step_*.pth --family binding --as short --set lines=8
 
     Parameters
     ----------
@@ -41,15 +46,17 @@ def import_files(
         The directory that holds runs.
     n
         How many examples each pool has on which every checkpoint is measured.
+    settings
+        Change one of the task's settings, as KEY=VALUE; give it once per setting.
     """
-    from dataclasses import replace
-
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.adopt import adopt_checkpoints
+    from bindscope.runs.config import override
     from bindscope.studies.presets import find_family_preset
 
     by_step = order_by_step(files)
-    config = replace(find_family_preset(family).config, name=as_)
+    changes = {f"task.{key.removeprefix('task.')}": value for key, value in parse_settings(settings).items()}
+    config = override(find_family_preset(family).config, {**changes, "name": as_})
     run = adopt_checkpoints(
         config,
         by_step,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json as json_format
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
+from bindscope.cli.options import Flag
 from bindscope.cli.table import format_count, format_duration, format_table
 from bindscope.errors import BindscopeError
 
@@ -20,8 +19,8 @@ def show_presets(
     name: str | None = None,
     /,
     *,
-    json: Annotated[bool, Parameter(negative="")] = False,
-    measure: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
+    measure: Flag = False,
 ) -> None:
     """List the presets, or print all settings of one.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from bindscope.cli.display import watch_training
 from bindscope.cli.locate import find_run, is_shipped
-from bindscope.cli.train import Device, describe_run, report_end, resumable
+from bindscope.cli.options import Device
+from bindscope.cli.train import describe_run, report_end, resumable
 from bindscope.errors import BindscopeError
 
 
 def resume(run: str, /, *, device: Device | None = None, threads: int | None = None) -> None:
     """Continue an interrupted run exactly where it was.
 
-    On a CPU with the same number of threads the finished run is the same, bit for bit, as one that was never stopped.
+    On a CPU with the same number of threads the finished run is the same, bit
+    for bit, as one that was never stopped.
 
     Examples:
         bindscope resume binding-tiny

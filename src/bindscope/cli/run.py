@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from bindscope.cli.locate import find_run
+from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 
@@ -23,14 +24,14 @@ def run_program(
     *,
     step: str = "last",
     top: int = 5,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """Give a trained model a program, see what it predicts.
 
     Examples:
         bindscope run binding-laptop "a=5;b=a;c=3;#b:"
         bindscope run binding-laptop "a=5;b=a;c=3;#b:" --step all
-        bindscope sample binding-tiny --n 1 --plain | bindscope run runs/binding-tiny
+        bindscope sample binding --n 1 --plain | bindscope run binding-laptop
         bindscope run runs/assign-add "c=1 b=17 | b+19" --top 3
 
     Parameters
@@ -38,7 +39,7 @@ def run_program(
     run
         A path, a name under ./runs, or a shipped run's name.
     program
-        The program, or '-' to read it from standard input. Lines end with a line break, the characters \\\\n, or ';'.
+        The program, or '-' to read it from standard input. Lines end with a line break, the characters \\n, or ';'.
     step
         Which checkpoint: a step, 'last', or 'all' to see the prediction change over training.
     top
@@ -75,7 +76,8 @@ def predict(task: Task, model: Any, batch: Batch, top: int) -> dict[str, Any]:
 
     outputs = read_answers(model, batch)[0].astype(float)  # [output]
     if task.target_kind == "real":
-        return {"prediction": format_answer(task, outputs[0]), "top": []}
+        error = abs(float(outputs[0]) - float(batch.targets[0, 0]))
+        return {"prediction": format_answer(task, outputs[0]), "error": error, "top": []}
     weights = np.exp(outputs - outputs.max())
     probabilities = weights / weights.sum()
     best = np.argsort(-probabilities, kind="stable")[:top]
@@ -98,4 +100,6 @@ def _read_program(program: str) -> str:
 def _format_row(prediction: dict[str, Any], answer: str) -> list[str]:
     likeliest = "  ".join(f"{shown['answer']!s} {shown['probability']:.3f}" for shown in prediction["top"])
     verdict = "right" if prediction["prediction"] == answer else "wrong"
+    if "error" in prediction:
+        verdict = f"off by {prediction['error']:.3f}"
     return [f"{prediction['step']:,}", prediction["prediction"], verdict, likeliest]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json as json_format
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
+from bindscope.cli import locate
 from bindscope.cli.display import accuracy_of
-from bindscope.cli.locate import RUNS_DIRECTORY, SHIPPED_DIRECTORY
+from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 
@@ -22,7 +22,7 @@ def list_runs(
     directory: Path = RUNS_DIRECTORY,
     /,
     *,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
 ) -> None:
     """List runs with their status, steps and accuracy.
 
@@ -44,7 +44,7 @@ def list_runs(
     if directory != RUNS_DIRECTORY and not directory.is_dir():
         raise BindscopeError(f"{directory}: no such directory.")
     own, problems = find_runs(directory)
-    shipped, _ = find_runs(SHIPPED_DIRECTORY)
+    shipped, _ = find_runs(locate.SHIPPED_DIRECTORY)
     rows = [describe_run(run, shipped=False) for run in own] + [describe_run(run, shipped=True) for run in shipped]
     for problem in problems:
         print(f"bindscope: {problem}", file=sys.stderr)

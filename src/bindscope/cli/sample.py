@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json as json_format
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
+from bindscope.cli.options import Flag, Setting
 from bindscope.cli.settings import parse_settings
-from bindscope.cli.train import Setting
 
 if TYPE_CHECKING:
     from bindscope.cli.examples import Example
@@ -24,8 +22,8 @@ def sample(
     depth: int | None = None,
     pool: str | None = None,
     settings: Setting = (),
-    json: Annotated[bool, Parameter(negative="")] = False,
-    plain: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
+    plain: Flag = False,
 ) -> None:
     """Print examples of a task with their true answers.
 

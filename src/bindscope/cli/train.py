@@ -7,13 +7,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.display import accuracy_of, watch_training
 from bindscope.cli.failure import Interrupted
 from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.options import Device, Setting
 from bindscope.cli.settings import parse_settings
 from bindscope.cli.table import format_count
 from bindscope.errors import BindscopeError
@@ -21,9 +20,6 @@ from bindscope.errors import BindscopeError
 if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig
     from bindscope.runs.directory import Run
-
-Device = Literal["auto", "cpu", "cuda", "mps"]
-Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="")]
 
 
 def train(
@@ -41,12 +37,14 @@ def train(
 ) -> None:
     """Train a preset into a run directory.
 
-    The run can be stopped at any moment, even by pulling the plug, and continued with 'bindscope resume'. To train with
-    several processes, start the command with torchrun.
+    The run can be stopped at any moment, even by pulling the plug, and
+    continued with 'bindscope resume'. To train with several processes, start
+    the command with torchrun.
 
     Examples:
         bindscope train binding-tiny
-        bindscope train binding-tiny --name fast --seed 3 --set training.optimizer.lr=1e-3
+        bindscope train binding-tiny --name fast --set training.optimizer.lr=1e-3
+        bindscope train binding-tiny --seed 3 --name third
         bindscope train binding-laptop --set model.n_layers=6 --set task.lines=20
         bindscope train --resume runs/fast
 

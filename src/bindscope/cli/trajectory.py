@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from bindscope.cli.locate import find_run, is_shipped
+from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
 
 if TYPE_CHECKING:
@@ -20,12 +19,13 @@ def trajectory(
     /,
     *,
     out: Path | None = None,
-    html: Annotated[bool, Parameter(negative="")] = False,
+    html: Flag = False,
 ) -> None:
     """Find a run's phases and draw its trajectory.
 
-    Prints each phase with its steps and the criterion that found it, and saves the figure (accuracy, by depth, by root
-    line, where predictions come from) and the numbers behind it as netCDF.
+    Prints each phase with its steps and the criterion that found it, and saves
+    the figure (accuracy, by depth, by root line, where predictions come from)
+    and the numbers behind it as netCDF.
 
     Examples:
         bindscope trajectory binding-laptop

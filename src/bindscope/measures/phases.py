@@ -48,19 +48,20 @@ class PhaseCriterion:
             raise BindscopeError(f"phase criterion: persist must be at least 1, got {self.persist}.")
 
     def describe(self) -> dict[str, str]:
-        """The criterion in words, phase by phase, for a table or a caption."""
-        lasting = (
-            f"Once entered it holds at {self.persist} evaluations running and at {self.consistency:.0%} of those in it."
-        )
+        """The criterion in words for a table or a caption: what makes each phase, and what ``any`` of them needs."""
         return {
-            "random": f"Accuracy is not clearly above chance + {self.above_chance:.0%} (95 % interval). {lasting}",
+            "random": f"Accuracy is not clearly (95 % interval) above chance + {self.above_chance:.0%}.",
             "heuristic": (
-                f"Accuracy is clearly above that, and where lines 1 and 2 mislead, at least {self.rule_share:.0%} of "
-                f"the predictions are a constant of line 1 or 2, and more than follow the chain. {lasting}"
+                f"Accuracy is clearly above that; where lines 1 and 2 mislead, at least {self.rule_share:.0%} of the "
+                "predictions are a constant of line 1 or 2, and more than follow the chain."
             ),
             "systematic": (
-                f"Where lines 1 and 2 mislead, at least {self.chain_share:.0%} of the predictions follow the chain, "
-                f"and accuracy is at least {self.depth_share:.0%} at every depth. {lasting}"
+                f"Where lines 1 and 2 mislead, at least {self.chain_share:.0%} of the predictions follow the chain; "
+                f"accuracy is at least {self.depth_share:.0%} at every depth."
+            ),
+            "any": (
+                f"A phase once entered holds at {self.persist} evaluations running, and at {self.consistency:.0%} of "
+                "those from its first to its last."
             ),
         }
 

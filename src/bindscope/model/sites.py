@@ -63,7 +63,7 @@ KINDS: dict[str, SiteKind] = {
     "post": SiteKind(_MLP, "blocks.{}.mlp.hook_post", "MLP neurons after the activation"),
     "mlp_out": SiteKind(_RESIDUAL, "blocks.{}.hook_mlp_out", "what the MLP adds to the stream"),
     "resid_post": SiteKind(_RESIDUAL, "blocks.{}.hook_resid_post", "the residual stream leaving the layer"),
-    "final": SiteKind(_RESIDUAL, "ln_final.hook_normalized", "the last stream after its LayerNorm", in_layer=False),
+    "final": SiteKind(_RESIDUAL, "ln_final.hook_out", "the last stream after its LayerNorm", in_layer=False),
 }
 
 _GRAMMAR = re.compile(r"(?:L(?P<layer>\d+)\.)?(?:H(?P<head>\d+)\.)?(?P<name>[a-z_]+)(?:@(?P<positions>\d+(?:,\d+)*))?")

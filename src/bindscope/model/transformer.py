@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
 from bindscope.model.config import ModelConfig
+from bindscope.model.identity_attention import attend_with_identity
 from bindscope.model.initialise import initialise
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.tasks.task import Layout
@@ -58,17 +59,14 @@ SILENT: Tap = _Silent()
 class View:
     """How positions see each other in one forward pass."""
 
-    visible: Tensor | None  # [query, key] bool; None: everything, or everything before when ``causal``
-    causal: bool
+    bias: Tensor | None  # [query, key]: 0 where a key is visible, −∞ where it is hidden; None: all are visible
+    all_before: bool  # the bias is the plain causal one, for which fused attention needs no mask
     cos: Tensor | None  # [position, rope_dims/2]
     sin: Tensor | None
 
-    def rows(self, at: Tensor | None, n_positions: int, device: torch.device) -> Tensor | None:
-        """The explicit mask of the queries ``at``; None when they see everything."""
-        visible = self.visible
-        if visible is None and self.causal:
-            visible = torch.ones(n_positions, n_positions, dtype=torch.bool, device=device).tril()
-        return visible if visible is None or at is None else visible[at]
+    def rows(self, at: Tensor | None) -> Tensor | None:
+        """The bias of the queries ``at``."""
+        return self.bias if self.bias is None or at is None else self.bias[at]
 
 
 class Transformer(nn.Module):
@@ -131,14 +129,16 @@ class Transformer(nn.Module):
         return torch.from_numpy(layout.position_ids).to(tokens.device)
 
     def _view(self, position_ids: Tensor, layout: Layout | None) -> View:
-        visible = None
-        if layout is not None and layout.blocks is not None:
-            blocks = torch.from_numpy(layout.blocks).to(position_ids.device)
-            visible = (blocks[None, :] == 0) | (blocks[None, :] == blocks[:, None])
-            if self.config.causal:
-                visible = visible.tril()
+        causal, n_positions, blocks = self.config.causal, len(position_ids), None if layout is None else layout.blocks
+        visible = torch.ones(n_positions, n_positions, dtype=torch.bool, device=position_ids.device)
+        if blocks is not None:
+            block = torch.from_numpy(blocks).to(position_ids.device)
+            visible = (block[None, :] == 0) | (block[None, :] == block[:, None])
+        if causal:
+            visible = visible.tril()
+        bias = torch.zeros_like(visible, dtype=self.W_E.dtype).masked_fill_(~visible, float("-inf"))
         cos, sin = rope_angles(self.config, position_ids)
-        return View(visible, self.config.causal, cos, sin)
+        return View(bias if causal or blocks is not None else None, causal and blocks is None, cos, sin)
 
 
 class Block(nn.Module):
@@ -182,13 +182,29 @@ class Attention(nn.Module):
         if view.cos is not None and view.sin is not None:
             q = tap("rot_q", layer, rotate(q, view.cos, view.sin, at))
             k = tap("rot_k", layer, rotate(k, view.cos, view.sin))
-        identity = self.identity_a is not None or self.identity_b is not None
-        if identity or tap.wants(layer, "scores", "pattern", "result"):
-            z, pattern = self.attend_explicitly(q, k, v, x, queries, view.rows(at, x.shape[1], x.device), tap)
-        else:
-            z, pattern = self.attend_fused(q, k, v, view, at), None
+        z, pattern, echo = self.attend(q, k, v, x, queries, view, at, tap)
         z = tap("z", layer, z)  # [batch, query, head, d_head]
-        return tap("attn_out", layer, self.mix_heads(z, pattern, x, tap))  # [batch, query, d_model]
+        if tap.wants(layer, "result"):
+            mixed = self.sum_results(z, pattern, x, tap)
+        else:
+            mixed = self.out(z.flatten(-2)) if echo is None else self.out(z.flatten(-2)) + echo
+        return tap("attn_out", layer, mixed)  # [batch, query, d_model]
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, queries: Tensor, view: View, at: Tensor | None, tap: Tap
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """z; the pattern if something asks for it; and what the identity path adds to the stream, if there is one."""
+        identity = self.identity_a is not None or self.identity_b is not None
+        unfusable = identity and (q.dtype != x.dtype or (self.training and self.config.dropout > 0))
+        if unfusable or tap.wants(self.layer, "scores", "pattern", "result"):
+            z, pattern = self.attend_explicitly(q, k, v, x, queries, view.rows(at), tap)
+            if self.identity_b is None:
+                return z, pattern, None
+            return z, pattern, torch.einsum("h,bhqk->bqk", self.scaled_b, pattern) @ x
+        if identity:
+            z, echo = attend_with_identity(q, k, v, queries, x, self.scaled_a, self.scaled_b, view.rows(at))
+            return z, None, echo
+        return self.attend_fused(q, k, v, view, at), None, None
 
     def project(self, x: Tensor, queries: Tensor, at: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, each [batch, position, head, d_head]."""
@@ -205,49 +221,53 @@ class Attention(nn.Module):
 
     def attend_fused(self, q: Tensor, k: Tensor, v: Tensor, view: View, at: Tensor | None) -> Tensor:
         """Attention without materialising the pattern."""
-        ordinary = view.visible is None and at is None
-        mask = None if ordinary else view.rows(at, k.shape[1], k.device)
+        plainly_causal = view.all_before and at is None
+        bias = None if plainly_causal else view.rows(at)
         z = F.scaled_dot_product_attention(
             q.transpose(1, 2),
             k.transpose(1, 2),
             v.transpose(1, 2),
-            attn_mask=mask,
+            attn_mask=None if bias is None else bias.to(q.dtype),
             dropout_p=self.config.dropout if self.training else 0.0,
-            is_causal=ordinary and view.causal,
+            is_causal=plainly_causal,
         )
         return z.transpose(1, 2)
 
     def attend_explicitly(
-        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, queries: Tensor, visible: Tensor | None, tap: Tap
+        self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, queries: Tensor, bias: Tensor | None, tap: Tap
     ) -> tuple[Tensor, Tensor]:
         """Attention with its scores and pattern, [batch, head, query, key], and the identity path's scores."""
         scores = q.transpose(1, 2) @ (k * self.config.d_head**-0.5).permute(0, 2, 3, 1)
         if self.identity_a is not None:
-            match = (queries * (self.config.identity_gain * self.config.d_model**-0.5)) @ x.transpose(1, 2)
-            scores = scores + self.identity_a[:, None, None] * match[:, None]
-        if visible is not None:
-            scores = scores.masked_fill(~visible, float("-inf"))
+            scores = scores + self.scaled_a[:, None, None] * (queries @ x.transpose(1, 2))[:, None]
+        if bias is not None:
+            scores = scores + bias
         scores = tap("scores", self.layer, scores)
         pattern = tap("pattern", self.layer, scores.softmax(-1))
         pattern = F.dropout(pattern, self.config.dropout, self.training)
         return (pattern @ v.transpose(1, 2)).transpose(1, 2), pattern
 
-    def mix_heads(self, z: Tensor, pattern: Tensor | None, x: Tensor, tap: Tap) -> Tensor:
-        """The heads' outputs summed into the residual stream, identity path included."""
-        if tap.wants(self.layer, "result"):
-            result = torch.einsum("bqhe,hem->bqhm", z, self.W_O)
-            if self.identity_b is not None and pattern is not None:
-                result = result + torch.einsum("h,bhqk,bkm->bqhm", self._gained_b(), pattern, x)
-            total = tap("result", self.layer, result).sum(2)
-            return total if self.out.bias is None else total + self.out.bias
-        mixed = self.out(z.flatten(-2))
+    def sum_results(self, z: Tensor, pattern: Tensor | None, x: Tensor, tap: Tap) -> Tensor:
+        """What each head adds to the stream, identity path included, and then their sum."""
+        result = torch.einsum("bqhe,hem->bqhm", z, self.W_O)
         if self.identity_b is not None and pattern is not None:
-            mixed = mixed + torch.einsum("h,bhqk->bqk", self._gained_b(), pattern) @ x
-        return mixed
+            result = result + torch.einsum("h,bhqk,bkm->bqhm", self.scaled_b, pattern, x)
+        total = tap("result", self.layer, result).sum(2)
+        return total if self.out.bias is None else total + self.out.bias
 
-    def _gained_b(self) -> Tensor:
-        assert self.identity_b is not None
-        return self.config.identity_gain * self.identity_b
+    @property
+    def scaled_a(self) -> Tensor:
+        """What each head multiplies x xᵀ by in its scores, [head]."""
+        if self.identity_a is None:
+            return self.out.weight.new_zeros(self.config.n_heads)
+        return self.identity_a * (self.config.identity_gain * self.config.d_model**-0.5)
+
+    @property
+    def scaled_b(self) -> Tensor:
+        """What each head multiplies its pattern·x by, [head]."""
+        if self.identity_b is None:
+            return self.out.weight.new_zeros(self.config.n_heads)
+        return self.identity_b * self.config.identity_gain
 
     def _split(self, part: int) -> Tensor:
         weight = self.qkv.weight.view(3, self.config.n_heads, self.config.d_head, self.config.d_model)

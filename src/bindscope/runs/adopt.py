@@ -26,12 +26,12 @@ def adopt_checkpoints(
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
 
-    The model's shape is that of the first file; ``config`` says the rest.
+    The model's shape is that of the first file; ``config`` says the rest, its activation too.
 
     >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), evaluate)
     """
     steps = sorted(files)
-    model = load_checkpoint(files[steps[0]])
+    model = load_checkpoint(files[steps[0]], activation=config.model.activation)
     config = dataclasses.replace(config, model=model.config)
     manifest = Manifest(
         name=config.name,

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.phases import Phase, PhaseCriterion
+from bindscope.measures.phases import PHASES, Phase, PhaseCriterion
 from bindscope.measures.statistics import wilson_interval
 from bindscope.studies.page import Markup, document, element, join, table, tiles
 from bindscope.studies.panels import draw_separately
@@ -178,18 +178,18 @@ def _phase_section(run: ReportedRun) -> Markup:
     words = run.criterion.describe()
     found = {phase.name: phase for phase in run.phases}
     rows = []
-    for name, sentence in words.items():
+    for name in PHASES:
         phase = found.get(name)
         label = element("span", name, class_=name)
         where = (_steps_of(phase), format_share(phase.accuracy)) if phase else ("not reached", "–")
-        rows.append([label, *where, sentence])
+        rows.append([label, *where, words[name]])
     return element(
         "section",
         element("h2", "Phases"),
         element(
             "p",
             "Each evaluation is read by itself with the criterion below; the run is then cut, in this order, so that "
-            "the fewest readings are contradicted. What lies between two phases is a transition.",
+            "the fewest readings are contradicted. What lies between two phases is a transition. " + words["any"],
             class_="note",
         ),
         table(("phase", "steps", "accuracy", "criterion"), rows),
@@ -259,7 +259,7 @@ def _example_section(examples: Sequence[ExampleProgram]) -> Markup:
         "What each checkpoint answers: ",
         element("span", "✓ the right answer", class_="systematic"),
         ", ",
-        element("span", "1 the constant of line 1", class_="heuristic"),
+        element("span", "L1 the constant of line 1", class_="heuristic"),
         ", or something else.",
     )
     cards = [_example_card(example) for example in examples]
@@ -289,7 +289,7 @@ def _example_answer(example: ExampleProgram, prediction: Prediction) -> Markup:
     if prediction.answer == example.answer:
         kind, mark, words = ("chain", "✓", "right")
     elif prediction.answer == example.habit:
-        kind, mark, words = ("habit", "1", "line 1")
+        kind, mark, words = ("habit", "L1", "line 1")
     sure = "" if prediction.probability is None else f", probability {prediction.probability:.2f}"
     return element(
         "li",

@@ -41,14 +41,9 @@ class PairSplit:
     @cached_property
     def trained(self) -> np.ndarray:
         """[pair, 2] int64: the pairs that training draws from."""
-        return np.argwhere(self.is_trained)
+        return np.ascontiguousarray(np.argwhere(self.is_trained))
 
     @cached_property
     def held_out(self) -> np.ndarray:
         """[pair, 2] int64: the pairs that training never shows."""
-        return np.argwhere(~self.is_trained)
-
-    @cached_property
-    def swap_is_trained(self) -> np.ndarray:
-        """[n1, n2] bool: whether (n2, n1) is trained."""
-        return np.ascontiguousarray(self.is_trained.T)
+        return np.ascontiguousarray(np.argwhere(~self.is_trained))

@@ -8,15 +8,24 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bindscope.errors import BindscopeError
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.tasks.assign_add.choice import WeightedChoice
 from bindscope.tasks.assign_add.pairs import PairSplit
+from bindscope.tasks.assign_add.placement import (
+    N_SOURCES,
+    NUMBER_SOURCES,
+    PAD_SOURCE,
+    SUM_SOURCES,
+    VARIABLE_SOURCES,
+    Placements,
+    list_placements,
+)
 from bindscope.tasks.assign_add.sequence import (
     ANSWER_POSITION,
     MAX_ASSIGNMENTS,
     N_POSITIONS,
     N_PREFIX,
     OPERAND_POSITIONS,
-    OPERATOR_POSITION,
     Operator,
     Sequence,
     SequenceFormat,
@@ -34,8 +43,11 @@ class _Pool:
     """Rows to draw from: an operand row (two variable indices or LITERAL) by weight, then a pair (n1, n2) uniformly."""
 
     operands: np.ndarray  # [row, 2] int64
-    cumulative: np.ndarray  # [row] float64, ends at 1
+    n_variables: np.ndarray  # [row] int64: how many of the two are variables
+    choice: WeightedChoice  # of a row
     pairs: np.ndarray  # [pair, 2] int64
+    answers: np.ndarray  # [pair] int64
+    swap_seen: np.ndarray  # [pair] bool
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,7 @@ class AssignAddTask:
     >>> task = AssignAddTask()
     >>> batch = task.sample_batch(np.random.default_rng(0), n_examples=512)
     >>> task.render(batch.tokens[0])
-    'k=23 f=29 _ _ e=51 l=50 c=19 | e+58'
+    'i=24 h=14 l=6 f=20 e=58 b=47 | 51+e'
     """
 
     family: ClassVar[str] = "assign_add"
@@ -130,7 +142,7 @@ class AssignAddTask:
     def sample_pool(self, rng: np.random.Generator, n_examples: int, name: str) -> Batch:
         """One of the nine pools."""
         if name not in POOL_NAMES:
-            raise BindscopeError(f"'{name}' is not an evaluation pool. Known: {', '.join(POOL_NAMES)}.")
+            raise BindscopeError(f"'{name}' is not an evaluation pool.{suggest_nearest(name, POOL_NAMES)}")
         return self._sample(rng, n_examples, self._evaluation_pools[name])
 
     def parse(self, text: str) -> np.ndarray:
@@ -152,9 +164,16 @@ class AssignAddTask:
         """Any valid rows [batch, 16] as a batch with its true answers and labels."""
         tokens = np.atleast_2d(tokens).astype(np.int64)
         values = self.sequences.operand_values(tokens)  # [batch, 2]
-        operands = tokens[:, OPERAND_POSITIONS] - self.sequences.first_variable_token
-        n_assignments = (tokens[:, :N_PREFIX] >= self.sequences.first_variable_token).sum(axis=1)
-        return self._to_batch(tokens, np.maximum(operands, LITERAL), values, n_assignments)
+        operands = np.maximum(tokens[:, OPERAND_POSITIONS] - self.sequences.first_variable_token, LITERAL)
+        return _make_batch(
+            tokens,
+            operands,
+            values,
+            answers=self.sequences.combine(values[:, 0], values[:, 1]),
+            n_variables=(operands != LITERAL).sum(axis=1),
+            n_assignments=(tokens[:, :N_PREFIX] >= self.sequences.first_variable_token).sum(axis=1),
+            swap_seen=self.pairs.is_trained[values[:, 1], values[:, 0]],
+        )
 
     @cached_property
     def _training_pool(self) -> _Pool:
@@ -163,7 +182,7 @@ class AssignAddTask:
         weights = np.concatenate(
             [[float(self.n_variables)], np.ones(len(one)), self.two_variable_frequency / followers[two[:, 0]]]
         )
-        return _weighted_pool(np.concatenate([none, one, two]), weights, self.pairs.trained)
+        return self._make_pool(np.concatenate([none, one, two]), weights, self.pairs.trained)
 
     @cached_property
     def _evaluation_pools(self) -> dict[str, _Pool]:
@@ -179,7 +198,7 @@ class AssignAddTask:
             "2var1": (self._rows(2, n_invalid=1), trained),
             "2var2": (self._rows(2, n_invalid=2), trained),
         }
-        return {name: _weighted_pool(rows, np.ones(len(rows)), pairs) for name, (rows, pairs) in definitions.items()}
+        return {name: self._make_pool(rows, np.ones(len(rows)), pairs) for name, (rows, pairs) in definitions.items()}
 
     def _rows(self, n_operand_variables: int, n_invalid: int = 0) -> np.ndarray:
         """Every operand row with this many variables, of which ``n_invalid`` stand where training never shows them."""
@@ -195,67 +214,59 @@ class AssignAddTask:
         ]
         return np.array(rows, dtype=np.int64)  # [row, 2]
 
+    def _make_pool(self, operands: np.ndarray, weights: np.ndarray, pairs: np.ndarray) -> _Pool:
+        return _Pool(
+            operands=operands,
+            n_variables=(operands != LITERAL).sum(axis=1),
+            choice=WeightedChoice.of(weights),
+            pairs=pairs,
+            answers=self.sequences.combine(pairs[:, 0], pairs[:, 1]),
+            swap_seen=self.pairs.is_trained[pairs[:, 1], pairs[:, 0]],
+        )
+
     def _sample(self, rng: np.random.Generator, n_examples: int, pool: _Pool) -> Batch:
-        rows = np.searchsorted(pool.cumulative, rng.random(n_examples), side="right")
-        operands = pool.operands[np.minimum(rows, len(pool.operands) - 1)]  # [batch, 2]
-        values = pool.pairs[rng.integers(len(pool.pairs), size=n_examples)]  # [batch, 2]
-        n_needed = np.where((operands == LITERAL).any(axis=1), 1, 2)
-        n_most = min(MAX_ASSIGNMENTS, self.n_variables)
-        n_assignments = n_needed + _draw_below(rng, n_most + 1 - n_needed, (n_examples,))  # [batch]
-        variables, numbers = self._draw_assignments(rng, operands, values, n_assignments)
-        starts = _draw_block_starts(rng, n_assignments)  # [batch, block]
-        tokens = np.full((n_examples, N_POSITIONS), self.sequences.pad_token, dtype=np.int64)
-        used = np.arange(MAX_ASSIGNMENTS) < n_assignments[:, None]  # [batch, block]
-        flat_starts = (starts + N_POSITIONS * np.arange(n_examples)[:, None])[used]
-        tokens.reshape(-1)[flat_starts] = self.sequences.first_variable_token + variables[used]
-        tokens.reshape(-1)[flat_starts + 1] = numbers[used]
-        tokens[:, OPERATOR_POSITION] = self.sequences.operator_token
-        tokens[:, OPERAND_POSITIONS] = np.where(
-            operands == LITERAL, values, self.sequences.first_variable_token + operands
-        )
-        tokens[:, ANSWER_POSITION] = self.sequences.equals_token
-        return self._to_batch(tokens, operands, values, n_assignments)
+        rows = pool.choice.draw(rng, n_examples)  # [batch]
+        pairs = rng.integers(len(pool.pairs), size=n_examples)  # [batch]
+        operands, values = pool.operands.take(rows, axis=0), pool.pairs.take(pairs, axis=0)  # [batch, 2]
+        n_variables = pool.n_variables.take(rows)
+        placements = self._placements.draw(rng, needs_two=n_variables == 2)  # [batch]
+        n_assignments = self._placements.n_assignments.take(placements)
+        sources = self._draw_sources(rng, operands, values)  # [source, batch]
+        chosen = self._placements.sources.take(placements, axis=0)  # [batch, position]
+        chosen *= n_examples
+        chosen += np.arange(n_examples)[:, None]
+        tokens = sources.reshape(-1).take(chosen)  # [batch, position]
+        answers, swap_seen = pool.answers.take(pairs), pool.swap_seen.take(pairs)
+        return _make_batch(tokens, operands, values, answers, n_variables, n_assignments, swap_seen)
 
-    def _draw_assignments(
-        self, rng: np.random.Generator, operands: np.ndarray, values: np.ndarray, n_assignments: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Distinct variables and their numbers [batch, block], the operands' own among the first n_assignments."""
+    def _draw_sources(self, rng: np.random.Generator, operands: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """What the columns choose from [source, batch]: a PAD, six distinct variables and their numbers, the sum.
+
+        The first operand that is a variable is assigned by assignment 0, a second one by assignment 1.
+        """
         n_examples = len(operands)
-        rows = np.arange(n_examples)
-        n_columns = max(MAX_ASSIGNMENTS, self.n_variables)
-        keys = rng.random((n_examples, n_columns), dtype=np.float32)
-        keys[:, self.n_variables :] = np.inf  # with fewer than six variables the last blocks are never used
-        order = keys.argsort(axis=1)  # [batch, variable]
-        numbers = rng.integers(self.modulus, size=(n_examples, MAX_ASSIGNMENTS))
-        places = _draw_two_places(rng, n_assignments)  # [batch, 2]
-        for operand in (0, 1):
-            has_variable = operands[:, operand] != LITERAL
-            row, place, wanted = rows[has_variable], places[has_variable, operand], operands[has_variable, operand]
-            current = (order[row] == wanted[:, None]).argmax(axis=1)
-            order[row, current] = order[row, place]
-            order[row, place] = wanted
-            numbers[row, place] = values[has_variable, operand]
-        return order[:, :MAX_ASSIGNMENTS], numbers
+        first, second = operands.astype(np.int16).T.copy()  # [batch]; small integers compare fast
+        n1, n2 = values[:, 0], values[:, 1]
+        has_first, has_second = first != LITERAL, second != LITERAL
+        variables = _draw_variables(rng, n_examples, self.n_variables)  # [assignment, batch]
+        numbers = rng.integers(self.modulus, size=(MAX_ASSIGNMENTS, n_examples))  # [assignment, batch]
+        variables = _bring_forward(variables, 0, np.where(has_first, first, second), has_first | has_second)
+        variables = _bring_forward(variables, 1, second, has_first & has_second)
+        numbers[0] = np.where(has_first, n1, np.where(has_second, n2, numbers[0]))
+        numbers[1] = np.where(has_first & has_second, n2, numbers[1])
+        sources = np.empty((N_SOURCES, n_examples), dtype=np.int64)
+        sources[PAD_SOURCE] = self.sequences.pad_token
+        np.add(variables, self.sequences.first_variable_token, out=sources[VARIABLE_SOURCES])
+        sources[NUMBER_SOURCES] = numbers
+        operator, first_operand, second_operand, equals = sources[SUM_SOURCES]
+        operator[:], equals[:] = self.sequences.operator_token, self.sequences.equals_token
+        first_operand[:] = np.where(has_first, sources[VARIABLE_SOURCES.start], n1)
+        second_operand[:] = np.where(has_second, second + np.int64(self.sequences.first_variable_token), n2)
+        return sources
 
-    def _to_batch(
-        self, tokens: np.ndarray, operands: np.ndarray, values: np.ndarray, n_assignments: np.ndarray
-    ) -> Batch:
-        n1, n2 = values[:, 0:1], values[:, 1:2]  # [batch, target]
-        return Batch(
-            tokens=tokens,
-            layout=Layout(position_ids=np.arange(N_POSITIONS)),
-            target_positions=np.array([ANSWER_POSITION]),
-            targets=self.sequences.combine(n1, n2),
-            labels={
-                "n1": n1,
-                "n2": n2,
-                "n_variables": (operands[:, 0:1] != LITERAL).astype(np.int64) + (operands[:, 1:2] != LITERAL),
-                "n_assignments": n_assignments[:, None],
-                "first_variable": operands[:, 0:1],
-                "second_variable": operands[:, 1:2],
-                "swap_seen": self.pairs.swap_is_trained[n1, n2],
-            },
-        )
+    @property
+    def _placements(self) -> Placements:
+        return list_placements(min(MAX_ASSIGNMENTS, self.n_variables))
 
 
 def split_by_swap(batch: Batch) -> dict[str, Batch]:
@@ -264,27 +275,51 @@ def split_by_swap(batch: Batch) -> dict[str, Batch]:
     return {"swap seen": batch.take(np.flatnonzero(seen)), "both held out": batch.take(np.flatnonzero(~seen))}
 
 
-def _weighted_pool(operands: np.ndarray, weights: np.ndarray, pairs: np.ndarray) -> _Pool:
-    return _Pool(operands, np.cumsum(weights / weights.sum()), pairs)
+def _make_batch(
+    tokens: np.ndarray,
+    operands: np.ndarray,
+    values: np.ndarray,
+    answers: np.ndarray,
+    n_variables: np.ndarray,
+    n_assignments: np.ndarray,
+    swap_seen: np.ndarray,
+) -> Batch:
+    return Batch(
+        tokens=tokens,
+        layout=Layout(position_ids=np.arange(N_POSITIONS)),
+        target_positions=np.array([ANSWER_POSITION]),
+        targets=answers[:, None],
+        labels={
+            "n1": values[:, 0:1],
+            "n2": values[:, 1:2],
+            "n_variables": n_variables[:, None],
+            "n_assignments": n_assignments[:, None],
+            "first_variable": operands[:, 0:1],
+            "second_variable": operands[:, 1:2],
+            "swap_seen": swap_seen[:, None],
+        },
+    )
 
 
-def _draw_two_places(rng: np.random.Generator, n_assignments: np.ndarray) -> np.ndarray:
-    """Two different blocks among the first n_assignments of each row (the second is unused where there is one)."""
-    first = _draw_below(rng, n_assignments, n_assignments.shape)
-    step = 1 + _draw_below(rng, np.maximum(n_assignments - 1, 1), n_assignments.shape)
-    return np.stack([first, (first + step) % n_assignments], axis=1)  # [batch, 2]
+def _draw_variables(rng: np.random.Generator, n_examples: int, n_variables: int) -> np.ndarray:
+    """Six distinct variables for each example, in random order [assignment, batch].
+
+    Sorts random numbers that carry a variable's index in their lowest five bits, which is faster than argsort. With
+    fewer than six variables the last assignments hold no real ones; no placement uses them.
+    """
+    n_columns = max(n_variables, MAX_ASSIGNMENTS)
+    keys = rng.integers(1 << 32, size=(n_examples, n_columns), dtype=np.uint32)
+    keys[:, n_variables:] = (1 << 32) - 1
+    keys &= np.uint32((1 << 32) - 32)
+    keys |= np.arange(n_columns, dtype=np.uint32)
+    keys.sort(axis=1)
+    return (keys[:, :MAX_ASSIGNMENTS].T & 31).astype(np.int16, order="C")
 
 
-def _draw_block_starts(rng: np.random.Generator, n_assignments: np.ndarray) -> np.ndarray:
-    """First columns of the blocks [batch, block]: every PAD falls into one of the n_assignments + 1 gaps."""
-    n_examples, n_bins = len(n_assignments), MAX_ASSIGNMENTS + 2  # gaps 0..6, and one for the PADs a row does not have
-    gaps = _draw_below(rng, n_assignments[:, None] + 1, (n_examples, N_PREFIX - 2))  # [batch, pad]
-    gaps[np.arange(N_PREFIX - 2) >= N_PREFIX - 2 * n_assignments[:, None]] = n_bins - 1
-    gaps += n_bins * np.arange(n_examples)[:, None]
-    n_pads = np.bincount(gaps.reshape(-1), minlength=n_examples * n_bins).reshape(n_examples, n_bins)  # [batch, gap]
-    return 2 * np.arange(MAX_ASSIGNMENTS) + n_pads[:, :MAX_ASSIGNMENTS].cumsum(axis=1)
-
-
-def _draw_below(rng: np.random.Generator, bounds: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Uniform integers from 0 to each bound (exclusive); several times faster than rng.integers with array bounds."""
-    return (rng.random(shape) * bounds).astype(np.int64)
+def _bring_forward(variables: np.ndarray, place: int, wanted: np.ndarray, applies: np.ndarray) -> np.ndarray:
+    """The variables [assignment, batch] with ``wanted`` at ``place``, exchanged with what stood there."""
+    displaced = variables[place]
+    wanted = np.where(applies, wanted, displaced)
+    exchanged = np.where(variables == wanted, displaced, variables)
+    exchanged[place] = wanted
+    return exchanged

@@ -22,7 +22,7 @@ from bindscope.tasks.task import Batch
 
 PAPER_SPLITS: Mapping[str, int] = {"train": 450_000, "validation": 1_000, "test": 49_000}
 CHUNK = 2048  # programs drawn at a time
-LEAST_NEW = 0.01  # the share of new programs in a round of draws below which the language counts as exhausted
+LEAST_NEW = 0.001  # the share of new programs in a round of draws below which the language counts as exhausted
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,18 +78,24 @@ def _sample_distinct(task: BindingTask, seed: int, n_wanted: int, n_queries: int
     """``n_wanted`` token rows [example, position] no two of which have the same assignments."""
     rng = np.random.default_rng(seed)
     n_prefix = LINE_WIDTH * task.lines
-    tokens = np.empty((n_wanted, n_prefix + QUERY_WIDTH * n_queries), np.uint8)
-    n_found = 0
-    while n_found < n_wanted:
-        for start in range(n_found, n_wanted, CHUNK):
-            drawn = task.sample_questions(rng, min(CHUNK, n_wanted - start), task.lines, n_queries)
-            tokens[start : start + CHUNK] = ask_questions(*drawn).tokens
-        distinct = np.sort(np.unique(hash_rows(tokens[:, :n_prefix]), return_index=True)[1])
-        tokens[: len(distinct)] = tokens[distinct]
-        if len(distinct) - n_found < LEAST_NEW * (n_wanted - n_found):
+    tokens = np.empty((0, n_prefix + QUERY_WIDTH * n_queries), np.uint8)
+    while len(tokens) < n_wanted:
+        n_found, n_drawn = len(tokens), max(CHUNK, n_wanted - len(tokens))
+        tokens = np.concatenate([tokens, _sample_rows(task, rng, n_drawn, n_queries)])
+        distinct = np.unique(hash_rows(tokens[:, :n_prefix]), return_index=True)[1]
+        tokens = tokens[np.sort(distinct)]
+        if len(tokens) < n_wanted and len(tokens) - n_found < LEAST_NEW * n_drawn:
             raise BindscopeError(
                 f"dataset: {n_wanted:,} different programs of {task.lines} lines were asked for and only about "
-                f"{len(distinct):,} were found; ask for fewer or use more lines."
+                f"{len(tokens):,} were found; ask for fewer or use more lines."
             )
-        n_found = len(distinct)
+    return tokens[:n_wanted]
+
+
+def _sample_rows(task: BindingTask, rng: np.random.Generator, n_rows: int, n_queries: int) -> np.ndarray:
+    """Token rows [example, position] one byte a token, drawn chunk by chunk."""
+    tokens = np.empty((n_rows, LINE_WIDTH * task.lines + QUERY_WIDTH * n_queries), np.uint8)
+    for start in range(0, n_rows, CHUNK):
+        drawn = task.sample_questions(rng, min(CHUNK, n_rows - start), task.lines, n_queries)
+        tokens[start : start + CHUNK] = ask_questions(*drawn).tokens
     return tokens

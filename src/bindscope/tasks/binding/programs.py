@@ -107,8 +107,9 @@ def tokens_to_programs(tokens: np.ndarray, n_queries: int = 1) -> tuple[Programs
     depth, root = _trace_chains(reference)
     value = np.take_along_axis(source, root, axis=1)
     live = np.take_along_axis(latest, variables, axis=1) == np.arange(variables.shape[1])
-    numbers = (array.astype(np.int8) for array in (variables, reference, source, value, depth, root))
-    return Programs(*numbers, is_constant=is_constant, live=live), queries
+    numbers = {"variables": variables, "reference": reference, "source": source, "value": value, "depth": depth}
+    small = {name: array.astype(np.int8) for name, array in (numbers | {"root": root}).items()}
+    return Programs(**small, is_constant=is_constant, live=live), queries
 
 
 def _trace_references(variables: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

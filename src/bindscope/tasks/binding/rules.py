@@ -33,12 +33,12 @@ def label_questions(programs: Programs, queries: np.ndarray) -> dict[str, np.nda
     """
     rows = np.arange(len(programs))[:, None]
     latest = latest_constant_lines(programs)
-    line_1, line_2 = programs.value[:, 0], np.where(programs.is_constant[:, 1], programs.value[:, 1], -1)
+    line_1 = programs.value[:, 0]
     by_program = {
         "n_chains": programs.is_constant.sum(1),
         "lines": np.full(len(programs), programs.n_lines),
         "rule_line_1": line_1,
-        "rule_line_2": line_2,
+        "rule_line_2": _constant_on_line(programs, 1),
         "rule_first_constant": line_1,
         "rule_most_recent": programs.value[rows[:, 0], latest[:, -1]],
     }
@@ -71,3 +71,9 @@ def constants_by_line(tokens: np.ndarray, n_lines: int) -> np.ndarray:
     """
     source = tokens[:, 2 : LINE_WIDTH * n_lines : LINE_WIDTH]
     return np.where(source < FIRST_LETTER, source, -1).astype(np.int64)
+
+
+def _constant_on_line(programs: Programs, line: int) -> np.ndarray:
+    if line >= programs.n_lines:
+        return np.full(len(programs), -1)
+    return np.where(programs.is_constant[:, line], programs.value[:, line], -1)

@@ -2,8 +2,8 @@
 
 Each line takes a fresh variable (or, with reassignment, sometimes one already assigned). With probability
 ``p_constant`` it assigns a constant, else a reference to a variable in use, drawn with weight depth^exponent among
-those of depth below ``max_depth``. Line 1 is always a constant. Programs and lines are drawn line by line for the whole
-batch; the order of the draws is fixed, so a batch is a pure function of its generator.
+those of depth below ``max_depth``. Line 1 is always a constant. The loop runs over lines, each step for all programs;
+the order of the draws is fixed, so a batch is a pure function of its generator.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from bindscope.tasks.binding.programs import Programs
 Balance = Literal["rejection", "weights", "none"]
 LineFilter = Callable[[Programs], np.ndarray]
 
-CANDIDATES_A_ROUND, LARGEST_ROUND = (
-    64,
-    4096,
-)  # how many programs a round of rejection draws, doubling from round to round
+SMALLEST_ROUND, LARGEST_ROUND = 64, 4096  # programs a round of rejection draws, doubling from round to round
 MOST_CANDIDATES = 1_000_000  # a question not found among so many is refused as impossible
 BELOW_ONE = np.float32(1 - 2.0**-20)  # keeps draw · total strictly below the total
 
@@ -57,6 +54,9 @@ def sample_questions(
     ``rejection``: each queried depth is drawn uniformly from ``depths`` (default 1 to the deepest that ``n_lines`` can
     hold) and its program is drawn again until it has all its queried depths. ``weights``: one program, in which every
     depth that it has is equally likely. ``none``: every line is equally likely.
+
+    With several queries ``rejection`` keeps only programs that have nearly every depth, and of short programs little
+    else than single chains: ``weights`` suits shared prefixes better.
     """
     wanted = None
     if balance == "rejection":
@@ -80,6 +80,8 @@ def sample_questions(
 
 def sample_programs(rng: np.random.Generator, grammar: Grammar, n_programs: int, n_lines: int) -> Programs:
     """Programs of ``n_lines`` lines, as the rule draws them, without any balancing."""
+    if n_lines > grammar.n_variables and not grammar.reassign:
+        raise BindscopeError(f"binding: {n_lines} lines need {n_lines} variables and there are {grammar.n_variables}.")
     names = rng.random((n_programs, grammar.n_variables)).argsort(1).T.astype(np.int8)  # [slot, program]
     structure = _draw_structure(rng, grammar, n_programs, n_lines)  # all that follows is [line, program]
     root = structure.origin
@@ -235,5 +237,5 @@ def _replace_programs(
                 f"{programs.n_lines} lines; ask for smaller depths (max_depth), use more lines or a smaller "
                 "p_constant, or set balance = 'weights'."
             )
-        n_drawn = min(max(CANDIDATES_A_ROUND, 2 * len(candidates)), LARGEST_ROUND)
+        n_drawn = min(max(SMALLEST_ROUND, 2 * len(candidates)), LARGEST_ROUND)
         candidates = sample_programs(rng, grammar, n_drawn, programs.n_lines)

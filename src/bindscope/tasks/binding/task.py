@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -150,7 +149,7 @@ class BindingTask:
                 raise BindscopeError(f"task.{name}: must lie between 0 and 1, got {getattr(self, name)}.")
         if not 0 <= self.held_out < 1:
             raise BindscopeError(f"task.held_out: must be at least 0 and below 1, got {self.held_out}.")
-        if not math.isfinite(self.exponent):
-            raise BindscopeError(f"task.exponent: must be a finite number, got {self.exponent}.")
+        if not -10 <= self.exponent <= 10:
+            raise BindscopeError(f"task.exponent: must lie between -10 and 10, got {self.exponent}.")
         if self.balance not in ("rejection", "weights", "none"):
             raise BindscopeError(f"task.balance: must be 'rejection', 'weights' or 'none', got {self.balance!r}.")

@@ -7,11 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from bindscope.errors import BindscopeError
+from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.tasks.task import Batch, Layout
 from bindscope.tasks.templates.named import NAMED_TASKS, RandomTemplates, TemplateSet
 from bindscope.tasks.templates.template import Template, Wildcard, check_templates
@@ -139,9 +140,15 @@ class TemplateTask:
         """``train``: rows of the training set. ``validation`` and ``test``: new strings of unseen symbols."""
         return {
             "train": self.sample_batch(rng, n_examples),
-            "validation": self._draw(rng, n_examples, self.alphabets["validation"]),
-            "test": self._draw(rng, n_examples, self.alphabets["test"]),
+            "validation": self.draw_strings(rng, n_examples, "validation"),
+            "test": self.draw_strings(rng, n_examples, "test"),
         }
+
+    def draw_strings(self, rng: np.random.Generator, n_examples: int, alphabet: str) -> Batch:
+        """New strings over the symbols of ``train``, ``validation`` or ``test``, templates and symbols uniform."""
+        if alphabet not in self.alphabets:
+            raise BindscopeError(f"'{alphabet}' is not an alphabet.{suggest_nearest(alphabet, self.alphabets)}")
+        return self._draw(rng, n_examples, self.alphabets[alphabet])
 
     def parse(self, text: str) -> np.ndarray:
         """Symbols separated by spaces (``train_6 train_3 train_6``) to tokens with CLS at the end."""
@@ -176,41 +183,45 @@ class TemplateTask:
 
     @cached_property
     def _training_set(self) -> Batch:
-        return self._draw(np.random.default_rng(self.seed), self.alphabet, self.alphabets["train"])
+        return self.draw_strings(np.random.default_rng(self.seed), self.alphabet, "train")
 
     @cached_property
     def _codes(self) -> np.ndarray:
-        """[template, place]: a regular token's id, or -1 - w for the wildcard that appears as number w. The last place
-        is CLS, and with symbolic labels one more place holds the answer."""
+        """[template, place]: w for the wildcard that appears as number w, else a place after them in ``_constants``.
+        The last place of a row is CLS, and with symbolic labels one more holds the answer."""
+        constants = {token: self.n_wildcards + index for index, token in enumerate((*self.regular_tokens, CLS))}
         rows = []
         for index, template in enumerate(self.parsed_templates):
+            order = {name: number for number, name in enumerate(template.wildcards)}
             tokens = [*template.tokens, CLS, *self.parsed_labels[index : index + 1]]
-            rows.append(
-                [
-                    -1 - template.wildcards.index(token.name)
-                    if isinstance(token, Wildcard)
-                    else self.vocabulary.ids[token]
-                    for token in tokens
-                ]
-            )
+            rows.append([order[token.name] if isinstance(token, Wildcard) else constants[token] for token in tokens])
         return np.array(rows, dtype=np.int64)
+
+    @cached_property
+    def _real_labels(self) -> np.ndarray:
+        """[template, target] float32."""
+        return np.array(self.template_set.labels, dtype=np.float32)[:, None]
+
+    @cached_property
+    def _constants(self) -> np.ndarray:
+        """[constant, 1]: token ids of the regular tokens and of CLS."""
+        return np.array(self.vocabulary.encode((*self.regular_tokens, CLS)))[:, None]
 
     def _draw(self, rng: np.random.Generator, n_examples: int, alphabet: range) -> Batch:
         chosen = rng.integers(len(self.parsed_templates), size=n_examples)  # [batch] template
-        symbols = alphabet.start + _draw_distinct(rng, n_examples, self.n_wildcards, len(alphabet))  # [batch, wildcard]
-        codes = self._codes[chosen]  # [batch, place]
-        rows = codes
-        if self.n_wildcards:
-            rows = np.where(codes < 0, np.take_along_axis(symbols, np.maximum(-1 - codes, 0), axis=1), codes)
-        if self.target_kind == "real":
-            targets = np.array(self.template_set.labels, dtype=np.float32)[chosen, None]  # [batch, target]
-        else:
-            targets = rows[:, self.n_positions :]
+        sources = np.empty((self.n_wildcards + len(self._constants), n_examples), dtype=np.int64)  # [source, batch]
+        sources[: self.n_wildcards] = _draw_distinct(rng, self.n_wildcards, n_examples, len(alphabet))
+        sources[: self.n_wildcards] += alphabet.start
+        sources[self.n_wildcards :] = self._constants
+        places = self._codes.take(chosen, axis=0) * n_examples + np.arange(n_examples)[:, None]  # [batch, place]
+        rows = sources.reshape(-1).take(places)
         return Batch(
             tokens=rows[:, : self.n_positions],
             layout=Layout(position_ids=np.arange(self.n_positions)),
             target_positions=np.array([self.n_positions - 1]),
-            targets=targets,
+            targets=self._real_labels.take(chosen, axis=0)
+            if self.target_kind == "real"
+            else rows[:, self.n_positions :],
             labels={"template": chosen[:, None]},
         )
 
@@ -232,14 +243,19 @@ class TemplateTask:
                 raise BindscopeError(f"task.labels: wildcard {label} does not occur in its template {template}.")
 
 
-def _draw_distinct(rng: np.random.Generator, n_rows: int, n_columns: int, n_choices: int) -> np.ndarray:
-    """[row, column]: integers below n_choices, uniform among rows without repetition."""
-    if n_choices <= 4 * n_columns:
-        return rng.random((n_rows, n_choices)).argsort(axis=1)[:, :n_columns]
-    draws = rng.integers(n_choices, size=(n_rows, n_columns))
-    pending = np.arange(n_rows)
-    while len(pending):
-        ordered = np.sort(draws[pending], axis=1)
-        pending = pending[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
-        draws[pending] = rng.integers(n_choices, size=(len(pending), n_columns))
+def _draw_distinct(rng: np.random.Generator, n_items: int, n_examples: int, n_choices: int) -> np.ndarray:
+    """[item, batch]: integers below n_choices, no two of one example the same, every such choice equally likely."""
+    if n_choices <= 4 * n_items:
+        return rng.random((n_examples, n_choices)).argsort(axis=1)[:, :n_items].T
+    draws = rng.integers(n_choices, size=(n_items, n_examples))
+    while len(clashes := np.flatnonzero(_has_repetition(draws))):
+        draws[:, clashes] = rng.integers(n_choices, size=(n_items, len(clashes)))
     return draws
+
+
+def _has_repetition(draws: np.ndarray) -> np.ndarray:
+    """[batch] bool: whether two items of [item, batch] are the same."""
+    repeated = np.zeros(draws.shape[1], dtype=bool)
+    for first, second in combinations(draws, 2):
+        repeated |= first == second
+    return repeated

@@ -1,0 +1,11 @@
+"""Kinds of options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from bindscope.cli.main import run
+from bindscope.cli.measure import measure_cost
+from bindscope.cli.presets import format_toml
+from bindscope.runs.config import config_to_mapping, override
+from bindscope.studies.presets import PRESETS, find_preset
+from cli.small_run import SMALL
+
+
+def without_none(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: without_none(item) for key, item in value.items() if item is not None}
+    return value
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_the_toml_of_a_preset_says_all_of_its_settings(name: str) -> None:
+    settings = config_to_mapping(PRESETS[name].config)
+    assert tomllib.loads(format_toml(settings)) == without_none(settings)
+
+
+def test_every_preset_is_listed_with_its_size(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["presets"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in PRESETS)
+    assert "37.8M" in listed
+
+
+def test_a_preset_is_printed_as_toml_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["presets", "assign-add", "--json"])
+    settings = json.loads(capsys.readouterr().out)
+    assert settings == config_to_mapping(find_preset("assign-add").config)
+    run(["presets", "assign-add"])
+    assert tomllib.loads(capsys.readouterr().out) == without_none(settings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"), [(["binding-papr"], "Did you mean 'binding-paper'?"), (["--measure"], "name the preset")]
+)
+def test_what_is_no_preset_is_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["presets", *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_preset_is_measured_without_leaving_a_run_behind() -> None:
+    config = override(find_preset("binding-tiny").config, {key: str(value) for key, value in SMALL.items()})
+    cost = measure_cost(config, n_steps=6)
+    assert 0 < cost.seconds_per_step < 60
+    assert cost.megabytes > 50
+    assert cost.seconds == cost.seconds_per_step * config.total_steps
