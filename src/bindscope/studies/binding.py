@@ -1,14 +1,17 @@
 """Study 1, variable binding in symbolic programs (arXiv 2505.20896): its presets.
 
-``binding-paper`` is the paper's own model and training. The three others learn the same task on two CPU cores with
-parts that the paper does not have, each an ordinary setting:
+``binding-paper`` is the paper's own model and training. The others learn the same task on two CPU cores with parts that
+the paper does not have, each an ordinary setting; docs/recipe.md takes them apart. Common to them:
 
 1. several queries share one program (``task.queries``, balanced by weights instead of rejection);
 2. program lengths vary from batch to batch (``task.min_lines``), evaluation is at full length;
-3. attention starts near copying and looking back: embeddings N(0, 1), weights N(0, 1/fan_in), W_O = W_Vᵀ and W_Q = W_K
-   (``model.init.mimetic_*``), the first layer's heads prefer the tokens 0, 1, 2, … places back (``offset_bias``);
-4. identity scaling of attention scores and head outputs (``model.identity_*``), in ``tiny`` and ``laptop``;
-5. AdamW at 5e-4 with β₁ = 0.95 and a short warm-up.
+3. attention starts near looking back and copying: weights N(0, 1/fan_in), embeddings N(0, 1), W_O = W_Vᵀ and W_Q = W_K
+   (``model.init.mimetic_*``), the first layer's heads prefer the tokens some places back (``offset_bias``);
+4. AdamW with β₁ = 0.95 and a short warm-up.
+
+``binding-laptop`` adds identity scaling of attention scores and head outputs. ``binding-tiny`` and ``binding-plain`` do
+without, so that other tools can open them; their attention starts with a relay and a quarter of its dimensions rotating,
+and their unembedding starts tied (``model.init.relay_offset``, ``model.rope_fraction``, ``model.init.tied_start``).
 """
 
 from __future__ import annotations
@@ -22,24 +25,30 @@ from bindscope.studies.preset import Preset, model_for
 from bindscope.tasks.binding import BindingTask
 from bindscope.training.config import CheckpointPlan, OptimizerConfig, ScheduleConfig, TrainingConfig
 
-RECIPE_INIT = InitConfig(
-    scheme="fan_in", gain=1.0, embedding_std=1.0, mimetic_vo=1.0, mimetic_qk=1.0, offset_bias=4.0, offset_layers=1
+RECIPE_INIT = InitConfig(scheme="fan_in", mimetic_vo=1.0, mimetic_qk=1.0, offset_bias=4.0)
+RELAY_INIT = replace(
+    RECIPE_INIT, mimetic_qk=1.25, orthogonal=True, offset_bias=8.0, offsets=(1, 2), relay_offset=2, tied_start=0.6
 )
 RECIPE_TRAINING = TrainingConfig(
-    steps=20_000,
+    steps=5_000,
     batch_size=64,
     optimizer=OptimizerConfig(lr=5e-4, betas=(0.95, 0.999), weight_decay=0.01),
-    schedule=ScheduleConfig(kind="linear", warmup_steps=200, final=0.05),
+    schedule=ScheduleConfig(kind="linear", warmup_steps=200, final=0.02),
     clip=1.0,
     checkpoints=CheckpointPlan(every=100, per_octave=2),
+    evaluation_size=4_000,
     stop_at=0.999,
 )
+RELAY_TRAINING = replace(RECIPE_TRAINING, optimizer=replace(RECIPE_TRAINING.optimizer, lr=7e-4, betas=(0.95, 0.99)))
 
 TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
 IDENTITY: dict[str, Any] = {"identity_qk": True, "identity_vo": True, "identity_gain": 20.0}
+RELAY: dict[str, Any] = {
+    "d_model": 64, "n_heads": 2, "d_head": 32, "d_mlp": 128, "rope_fraction": 0.25, "rope_base": 10.0, "init": RELAY_INIT,
+}  # fmt: skip
 SMALL: dict[str, Any] = {"d_model": 64, "n_heads": 4, "d_head": 16, "d_mlp": 256, "positions": "rope"}
 
 PRESETS = (
@@ -47,8 +56,8 @@ PRESETS = (
         RunConfig(
             name="binding-tiny",
             task=TINY_TASK,
-            model=model_for(TINY_TASK, n_layers=4, **SMALL, **IDENTITY, init=RECIPE_INIT),
-            training=RECIPE_TRAINING,
+            model=model_for(TINY_TASK, n_layers=4, **RELAY),
+            training=replace(RELAY_TRAINING, steps=2_000, evaluate_every=50, stop_at=0.99),
         ),
         "The fastest faithful one: 6 lines, depth 3, all three phases in minutes.",
     ),
@@ -65,16 +74,8 @@ PRESETS = (
         RunConfig(
             name="binding-plain",
             task=LAPTOP_TASK,
-            model=model_for(
-                LAPTOP_TASK,
-                n_layers=5,
-                d_model=64,
-                n_heads=2,
-                d_head=32,
-                d_mlp=256,
-                init=replace(RECIPE_INIT, mimetic_qk=1.3),
-            ),
-            training=replace(RECIPE_TRAINING, batch_size=32, optimizer=replace(RECIPE_TRAINING.optimizer, lr=3e-4)),
+            model=model_for(LAPTOP_TASK, n_layers=6, **RELAY),
+            training=replace(RELAY_TRAINING, batch_size=32, steps=6_000),
         ),
         "The same task with the paper's plain architecture, which other tools can open.",
     ),

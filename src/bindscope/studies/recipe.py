@@ -34,9 +34,16 @@ ABLATIONS: tuple[Ablation, ...] = (
     Ablation("recipe", "the preset as it is", {}),
     Ablation("one-query", "one query a program, and more programs for the same number of tokens", {"task.queries": 1}),
     Ablation("fixed-length", "every program at full length", {"task.min_lines": None}),
-    Ablation("no-offsets", "no offset-biased heads in layer 0", {"model.init.offset_bias": 0.0}),
+    Ablation(
+        "no-offsets",
+        "no offset-biased heads in layer 0, and so no relay",
+        {"model.init.offset_bias": 0.0, "model.init.relay_offset": None},
+    ),
+    Ablation("no-relay", "keys look for names where they stand", {"model.init.relay_offset": None}),
     Ablation("no-mimetic-qk", "W_Q and W_K drawn apart", {"model.init.mimetic_qk": 0.0}),
     Ablation("no-mimetic-vo", "W_V and W_O drawn apart", {"model.init.mimetic_vo": 0.0}),
+    Ablation("no-tied-start", "the unembedding drawn apart from the embedding", {"model.init.tied_start": 0.0}),
+    Ablation("full-rotary", "all dimensions rotate, base 10,000", {"model.rope_fraction": 1.0, "model.rope_base": 1e4}),
     Ablation("no-identity-qk", "no identity path in the scores", {"model.identity_qk": False}),
     Ablation("no-identity-vo", "no identity path in the outputs", {"model.identity_vo": False}),
     Ablation("no-identity", "no identity path at all", {"model.identity_qk": False, "model.identity_vo": False}),
@@ -47,19 +54,22 @@ ABLATIONS: tuple[Ablation, ...] = (
 def ablation_configs(
     config: RunConfig, seeds: Sequence[int], names: Iterable[str] | None = None, steps: int | None = None
 ) -> list[RunConfig]:
-    """One configuration for each ablation and seed, named ``no-offsets-seed-1``; all ablations unless some are named.
+    """One configuration for each ablation and seed, named ``no-offsets-seed-1``.
+
+    All ablations that change this preset, unless some are named.
 
     >>> [c.name for c in ablation_configs(find_preset("binding-tiny").config, [0], ["recipe"])]
     ['recipe-seed-0']
     """
     if not isinstance(config.task, BindingTask):
         raise BindscopeError(f"{config.name}: the recipe and its ablations are for binding presets.")
-    chosen = [find_ablation(name) for name in names] if names is not None else list(ABLATIONS)
-    limit = {} if steps is None else {"training.steps": steps}
+    base = config if steps is None else override(config, {"training.steps": steps})
+    if names is None:
+        chosen = [a for a in ABLATIONS if not a.changes or override(base, _fitted_changes(base, a)) != base]
+    else:
+        chosen = [find_ablation(name) for name in names]
     return [
-        override(
-            config, {**_fitted_changes(config, ablation), **limit, "seed": seed, "name": _cell_name(ablation, seed)}
-        )
+        override(base, {**_fitted_changes(base, ablation), "seed": seed, "name": _cell_name(ablation, seed)})
         for ablation in chosen
         for seed in seeds
     ]
