@@ -17,16 +17,18 @@ SEED = 2  # draws the programs that are shown
 
 def write_report(run: Run, path: Path) -> Path:
     """Write the report of a run as one HTML file that needs nothing else."""
-    from bindscope.runs.files import write_atomically
+    from bindscope.cli.command import find_command
+    from bindscope.runs.files import explain_failure, write_atomically
     from bindscope.studies.report import render_report
     from bindscope.studies.trajectory import phases_of, trajectory_dataset
 
     dataset = trajectory_dataset(run.metrics, run.manifest.config)
     phases = phases_of(dataset)
     examples = show_examples(run, phases) if run.config.task.family == "binding" and run.steps else ()
-    command = f"bindscope train {run.name} --seed {run.config.seed}"
+    command = find_command(run)
     page = render_report(run.name, dataset, run.manifest.config, phases, command=command, examples=examples)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with explain_failure(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page.encode())
     return path
 

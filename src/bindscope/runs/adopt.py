@@ -40,6 +40,7 @@ def adopt_checkpoints(
         total_steps=steps[-1],
         status="finished",
         thinned=True,
+        data={"kind": "imported", "files": {str(step): str(files[step]) for step in steps}},
         **describe_origin("cpu", n_threads=0, n_processes=0),
     )
     with new_directory(destination) as unfinished:
