@@ -13,12 +13,12 @@ import xarray
 
 from bindscope.errors import BindscopeError
 from bindscope.model.config import ModelConfig
+from bindscope.model.convert import load_into
 from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import Run, list_runs
 from bindscope.runs.execute import resume_run
 from bindscope.runs.lock import hold_lock, is_locked
 from bindscope.runs.manifest import read_manifest
-from bindscope.runs.weights import load_weights
 
 
 def test_anyone_can_read_a_run_without_us(run):
@@ -83,20 +83,20 @@ def test_a_missing_checkpoint_is_named_and_a_foreign_one_is_not_used(run):
         reopened.checkpoint(4)
 
 
-def test_a_checkpoint_of_another_shape_says_what_differs(run, tmp_path):
-    def load_into(**changes):
+def test_a_checkpoint_of_another_shape_says_what_differs(run):
+    def load(**changes):
         shape = {"n_layers": 2, "n_heads": 2, "d_model": 16, "d_head": 8, "d_mlp": 32} | changes
-        load_weights(Transformer(ModelConfig(40, 15, **shape)), run.weights(), tmp_path / "x.safetensors")
+        load_into(Transformer(ModelConfig(40, 15, **shape)), run.weights(), "x.safetensors")
 
-    load_into()
+    load()
     with pytest.raises(
         BindscopeError, match=r"of another model: its 'blocks.0.mlp.up.weight' has shape \[32, 16\], this"
     ):
-        load_into(d_mlp=64)
+        load(d_mlp=64)
     with pytest.raises(BindscopeError, match=r"of another model: it has no 'blocks.2"):
-        load_into(n_layers=3)
+        load(n_layers=3)
     with pytest.raises(BindscopeError, match=r"of another model: this model has no 'blocks.1"):
-        load_into(n_layers=1)
+        load(n_layers=1)
 
 
 def test_what_is_not_a_run_is_said_to_be_none(run, tmp_path):

@@ -110,7 +110,7 @@ class Run:
         self._require_checkpoints()
         if step in ("first", "last"):
             return self.steps[0 if step == "first" else -1]
-        if isinstance(step, str) and not step.isdigit():
+        if isinstance(step, str) and not (step.isascii() and step.isdigit()):
             raise BindscopeError(f"{self.path}: step {step!r}: give a number, 'first' or 'last'.")
         number = int(step)
         if number not in self.manifest.checkpoints:
@@ -129,13 +129,13 @@ class Run:
 
     def checkpoint(self, step: int | str = "last") -> Transformer:
         """The model as it was at ``step``, in evaluation mode on the CPU."""
+        from bindscope.model.convert.checkpoint import load_into
         from bindscope.model.transformer import Transformer
-        from bindscope.runs.weights import load_weights
 
         step = self.find_step(step)
         tensors = self.weights(step)
         model = Transformer(self.config.model)
-        load_weights(model, tensors, self.path / "checkpoints" / self.manifest.checkpoints[step].file)
+        load_into(model, tensors, str(self.path / "checkpoints" / self.manifest.checkpoints[step].file))
         return model.eval()
 
     def keep_weights(self, step: int, model: nn.Module) -> None:

@@ -67,7 +67,7 @@ def read_manifest(path: Path) -> Manifest:
             f"{path}: written in format {content['format']}, this Bindscope reads {FORMAT}; update it."
         )
     entries = values.pop("checkpoints", {})
-    if not isinstance(entries, dict) or not all(step.isdigit() for step in entries):
+    if not isinstance(entries, dict) or not all(step.isascii() and step.isdigit() for step in entries):
         raise BindscopeError(f"{path}: the manifest is damaged: its 'checkpoints' are not an index by step.")
     checkpoints = {int(step): from_mapping(KeptCheckpoint, entry, f"{path}: {step}") for step, entry in entries.items()}
     for entry in checkpoints.values():

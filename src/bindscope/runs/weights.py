@@ -1,4 +1,4 @@
-"""Tensors as safetensors bytes and back into a model, checked name by name and shape by shape."""
+"""Tensors as safetensors bytes and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 import safetensors
 import safetensors.torch
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.model.config import ModelConfig
@@ -22,12 +22,15 @@ StorageType = Literal["float32", "float16"]
 def pack_weights(
     tensors: Mapping[str, Tensor], step: int, model: ModelConfig | None = None, dtype: StorageType = "float32"
 ) -> bytes:
-    """A safetensors file that says which step and model it holds. Half precision must not overflow."""
+    """A safetensors file that says which step and model it holds: equal tensors make equal files, byte for byte.
+
+    Half precision must not overflow.
+    """
     packed = {name: _pack_tensor(name, tensor, step, dtype) for name, tensor in tensors.items()}
     metadata = {"format": "pt", "step": str(step)}
     if model is not None:
         metadata["model"] = json.dumps(to_mapping(model))
-    return safetensors.torch.save(packed, metadata)
+    return _order_header(safetensors.torch.save(packed, metadata))
 
 
 def unpack_tensors(content: bytes, path: Path, what: str) -> dict[str, Tensor]:
@@ -38,27 +41,12 @@ def unpack_tensors(content: bytes, path: Path, what: str) -> dict[str, Tensor]:
         raise BindscopeError(f"{path}: {what} is not a readable safetensors file: {problem}.") from None
 
 
-def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Copy tensors into a model of the same names and shapes, in the model's precision."""
-    own = model.state_dict()
-    check_names_and_shapes(own, tensors, path)
-    with torch.no_grad():
-        for name, value in own.items():
-            value.copy_(tensors[name])
-
-
-def check_names_and_shapes(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor], path: Path) -> None:
-    wrong = f"{path}: a checkpoint of another model:"
-    missing, extra = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
-    if missing:
-        raise BindscopeError(f"{wrong} it has no '{missing[0]}'.")
-    if extra:
-        raise BindscopeError(f"{wrong} this model has no '{extra[0]}'.")
-    for name, value in own.items():
-        if value.shape != tensors[name].shape:
-            raise BindscopeError(
-                f"{wrong} its '{name}' has shape {list(tensors[name].shape)}, this model's {list(value.shape)}."
-            )
+def _order_header(content: bytes) -> bytes:
+    """The same file with its header in one order: safetensors writes the metadata in another one each time."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)  # the tensors begin at a multiple of eight
+    return b"".join((len(header).to_bytes(8, "little"), header, memoryview(content)[end:]))
 
 
 def _pack_tensor(name: str, tensor: Tensor, step: int, dtype: StorageType) -> Tensor:

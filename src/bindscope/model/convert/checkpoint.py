@@ -69,6 +69,14 @@ def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def load_into(model: nn.Module, state: Mapping[str, Tensor], where: str) -> None:
     """Copy tensors into a model of exactly these names and shapes, in the model's own precision."""
     own = model.state_dict()
+    check_names_and_shapes(own, state, where)
+    with torch.no_grad():
+        for name, tensor in own.items():
+            tensor.copy_(state[name])
+
+
+def check_names_and_shapes(own: Mapping[str, Tensor], state: Mapping[str, Tensor], where: str) -> None:
+    """Refuse tensors of another model than the one that ``own`` belongs to."""
     wrong = f"{where}: a checkpoint of another model:"
     missing, extra = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
     if missing:
@@ -80,9 +88,6 @@ def load_into(model: nn.Module, state: Mapping[str, Tensor], where: str) -> None
             raise BindscopeError(
                 f"{wrong} its '{name}' has shape {list(state[name].shape)}, this model's {list(tensor.shape)}."
             )
-    with torch.no_grad():
-        for name, tensor in own.items():
-            tensor.copy_(state[name])
 
 
 def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
