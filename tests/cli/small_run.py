@@ -7,7 +7,7 @@ SMALL = {
     "task.max_depth": 2,
     "model.n_layers": 2,
     "model.d_model": 16,
-    "model.d_head": 4,
+    "model.d_head": 8,
     "model.d_mlp": 16,
     "training.batch_size": 8,
     "training.evaluate_every": 4,

@@ -260,7 +260,9 @@ def test_the_released_checkpoints_of_study_2_become_a_run(tmp_path: Path, capsys
 def test_a_plain_model_is_exported_and_a_modified_one_is_refused(
     workplace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "identity scaling" in refusal(capsys, "export-hf", "small", str(tmp_path / "modified"))
+    scaled = ["train", "binding-tiny", "--name", "scaled", "--out", str(tmp_path), "--steps", "1"]
+    answer(capsys, *scaled, *small_options(model__identity_qk="true", model__identity_gain=20))
+    assert "identity scaling" in refusal(capsys, "export-hf", str(tmp_path / "scaled"), str(tmp_path / "modified"))
     assert not (tmp_path / "modified").exists()
     plain = small_options(model__identity_qk="false", model__identity_vo="false")
     arguments = ["binding-tiny", "--name", "plain", "--out", str(tmp_path), "--steps", "2", "--threads", "1"]
