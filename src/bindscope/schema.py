@@ -7,6 +7,7 @@ BindscopeError: optimizer: unknown key 'weight_decy'. Did you mean 'weight_decay
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -95,7 +96,9 @@ def _convert_scalar(hint: Any, value: Any, where: str) -> Any:
     if hint is Any:
         return value
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BindscopeError(f"{where}: expected a finite number, got {value}.")
     if isinstance(hint, type) and (not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool)):
         raise BindscopeError(f"{where}: expected {hint.__name__}, got {value!r}.")
     return value

@@ -51,7 +51,7 @@ def show_shipped_report(out: Path, browser: bool) -> None:
 
     shipped = shipped_runs()
     if not shipped:
-        print("This copy of Bindscope ships no finished run; the live one follows.")
+        print("This copy of Bindscope ships no finished run.")
         return
     run = Run.open(shipped[0])
     report = write_report(run, out / "reports" / f"{run.name}.html")

@@ -87,7 +87,7 @@ def accuracy_of(evaluation: Evaluation) -> float:
     pool = evaluation.get("test")
     if pool is not None and pool.get("accuracy") is not None:
         return float(pool["accuracy"])
-    watched = list(evaluation["watched"].values())
+    watched = list(evaluation.get("watched", {}).values())
     return sum(watched) / len(watched) if watched else float("nan")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bindscope.cli.locate import find_run
-from bindscope.cli.options import Flag
+from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_table
 
 
@@ -17,7 +17,7 @@ def evaluate(
     *,
     step: str = "last",
     n: int = 2000,
-    seed: int = 1,
+    seed: Seed = 1,
     json: Flag = False,
 ) -> None:
     """Measure a checkpoint's accuracy, by depth and more.

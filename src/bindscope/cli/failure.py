@@ -44,6 +44,10 @@ def guard(action: Callable[[], Any], arguments: Sequence[str] = ()) -> int:
         return _close_output_quietly()
     except OSError as problem:
         return _say(describe_system_error(problem), REFUSED)
+    except (MemoryError, RuntimeError) as problem:
+        if not is_want_of_memory(problem):
+            raise
+        return _say("not enough memory; use a smaller model, batch or evaluation.", REFUSED)
 
 
 def describe_usage_error(problem: CycloptsError, arguments: Sequence[str] = ()) -> str:
@@ -52,7 +56,7 @@ def describe_usage_error(problem: CycloptsError, arguments: Sequence[str] = ()) 
     if isinstance(problem, UnknownCommandError) and problem.unused_tokens and problem.app is not None:
         word = problem.unused_tokens[0]
         flags = {*problem.app.help_flags, *problem.app.version_flags}
-        known = [name for name in problem.app if word.startswith("-") or name not in flags]
+        known = flags if word.startswith("-") else [name for name in problem.app if name not in flags]
         kind = "option" if word.startswith("-") else "command"
         return f"there is no {kind} '{word}'.{suggest_nearest(word, known)}"
     if isinstance(problem, UnusedCliTokensError) and problem.unused_tokens:
@@ -69,6 +73,13 @@ def describe_system_error(problem: OSError) -> str:
         return f"{where}no space left on the disk; free some and run the command again."
     reason = problem.strerror or str(problem) or type(problem).__name__
     return f"{where}{reason[:1].lower()}{reason[1:]}."
+
+
+def is_want_of_memory(problem: Exception) -> bool:
+    """Whether an allocation failed: Python and numpy have an error of their own for it, torch only has words."""
+    return isinstance(problem, MemoryError) or any(
+        words in str(problem) for words in ("not enough memory", "out of memory", "Storage size calculation overflowed")
+    )
 
 
 def _point_to_help(arguments: Sequence[str]) -> str:

@@ -98,8 +98,10 @@ def _read_program(program: str) -> str:
 
 
 def _format_row(prediction: dict[str, Any], answer: str) -> list[str]:
-    likeliest = "  ".join(f"{shown['answer']!s} {shown['probability']:.3f}" for shown in prediction["top"])
+    from bindscope.tasks.vocabulary import show_symbol
+
+    likeliest = "  ".join(f"{show_symbol(shown['answer'])} {shown['probability']:.3f}" for shown in prediction["top"])
     verdict = "right" if prediction["prediction"] == answer else "wrong"
     if "error" in prediction:
         verdict = f"off by {prediction['error']:.3f}"
-    return [f"{prediction['step']:,}", prediction["prediction"], verdict, likeliest]
+    return [f"{prediction['step']:,}", show_symbol(prediction["prediction"]), verdict, likeliest]

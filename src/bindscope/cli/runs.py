@@ -45,15 +45,20 @@ def list_runs(
         raise BindscopeError(f"{directory}: no such directory.")
     own, problems = find_runs(directory)
     shipped, _ = find_runs(locate.SHIPPED_DIRECTORY)
-    rows = [describe_run(run, shipped=False) for run in own] + [describe_run(run, shipped=True) for run in shipped]
+    rows = []
+    for run in (*own, *shipped):
+        try:
+            rows.append(describe_run(run, shipped=run in shipped))
+        except BindscopeError as problem:
+            problems.append(str(problem))
     for problem in problems:
         print(f"bindscope: {problem}", file=sys.stderr)
-    if json:
+    if json and rows:
         print("\n".join(map(json_format.dumps, rows)))
     elif rows:
         cells = [[_format_cell(value) for value in row.values()] for row in rows]
         print(format_table(list(rows[0]), cells, numbers=[2, 3, 4, 5, 6]))
-    else:
+    elif not json and not problems:
         print(f"No runs in {directory}. Train one with 'bindscope train binding-tiny'.")
 
 

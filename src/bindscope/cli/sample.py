@@ -6,7 +6,7 @@ import json as json_format
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from bindscope.cli.options import Flag, Setting
+from bindscope.cli.options import Flag, Seed, Setting
 from bindscope.cli.settings import parse_settings
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def sample(
     /,
     *,
     n: int = 3,
-    seed: int = 0,
+    seed: Seed = 0,
     depth: int | None = None,
     pool: str | None = None,
     settings: Setting = (),

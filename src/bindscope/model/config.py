@@ -31,6 +31,11 @@ class InitConfig:
     relay_offset: int | None = None  # the offset head that copies through a rotation which later keys look through
     tied_start: float = 0.0  # the unembedding starts as tied_start · embedding/√d_model
 
+    def __post_init__(self) -> None:
+        for name in ("std", "gain", "embedding_std", "offset_layers"):
+            if getattr(self, name) < 0:
+                raise BindscopeError(f"model.init.{name}: must not be negative, got {getattr(self, name)}.")
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -64,6 +69,12 @@ class ModelConfig:
         for name in sizes:
             if getattr(self, name) < 1:
                 raise BindscopeError(f"model.{name}: must be at least 1, got {getattr(self, name)}.")
+        if self.d_out is not None and self.d_out < 1:
+            raise BindscopeError(f"model.d_out: must be at least 1, or none, got {self.d_out}.")
+        if self.rope_base <= 0:
+            raise BindscopeError(f"model.rope_base: must be above 0, got {self.rope_base}.")
+        if not 0 <= self.rope_fraction <= 1:
+            raise BindscopeError(f"model.rope_fraction: must lie between 0 and 1, got {self.rope_fraction}.")
         if not 0 <= self.dropout < 1:
             raise BindscopeError(f"model.dropout: must lie in [0, 1), got {self.dropout}.")
         if self.tied and self.outputs != self.d_vocab:

@@ -12,13 +12,13 @@ from pathlib import Path
 import torch
 
 from bindscope.measures.evaluation import build_evaluator
+from bindscope.model.convert.checkpoint import check_names_and_shapes
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.data import TrainingData, prepare_data
 from bindscope.runs.directory import Run
 from bindscope.runs.lock import hold_lock
 from bindscope.runs.manifest import Manifest, describe_origin
-from bindscope.runs.weights import check_names_and_shapes
 from bindscope.training.device import select_device, use_threads
 from bindscope.training.distributed import Processes, detect_processes, join_processes
 from bindscope.training.loop import Evaluate, train
@@ -47,7 +47,7 @@ def train_run(
     with use_threads(threads) as n_threads:
         join_processes(processes, chosen)
         checkpoint_steps(config.training.checkpoints, config.total_steps)  # refuse a bad plan before anything is made
-        data = prepare_data(config)
+        data, model = prepare_data(config), _new_model(config)
         manifest = Manifest(
             name=config.name,
             config=config_to_mapping(config),
@@ -58,7 +58,7 @@ def train_run(
         )
         run = processes.share(lambda: Run.create(path, manifest))
         with _locked(run, processes):
-            return _train(run, data, None, chosen, processes, observer, evaluate)
+            return _train(run, model, data, None, chosen, processes, observer, evaluate)
 
 
 def resume_run(
@@ -88,11 +88,12 @@ def resume_run(
             return processes.share(lambda: _settle(run, state))
         data = prepare_data(run.config)
         data.check_unchanged(run.manifest.data)
-        return _train(run, data, state, chosen, processes, observer, evaluate)
+        return _train(run, _new_model(run.config), data, state, chosen, processes, observer, evaluate)
 
 
 def _train(
     run: Run,
+    model: Transformer,
     data: TrainingData,
     state: TrainingState | None,
     device: torch.device,
@@ -101,9 +102,8 @@ def _train(
     evaluate: Evaluate | None,
 ) -> Run:
     config = run.config
-    model = Transformer(config.model, torch.Generator().manual_seed(config.seeds["model"]))
     if state is not None:
-        check_names_and_shapes(model.state_dict(), state.weights, run.path / "optimizer")
+        check_names_and_shapes(model.state_dict(), state.weights, str(run.path / "optimizer"))
     processes.share(lambda: run.rewind(-1 if state is None else state.tally.step))
     train(
         model,
@@ -119,6 +119,10 @@ def _train(
         processes=processes,
     )
     return processes.share(lambda: run)
+
+
+def _new_model(config: RunConfig) -> Transformer:
+    return Transformer(config.model, torch.Generator().manual_seed(config.seeds["model"]))
 
 
 def _task_evaluation(config: RunConfig, data: TrainingData) -> Evaluate:

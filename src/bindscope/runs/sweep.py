@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from bindscope.errors import BindscopeError
@@ -39,6 +40,11 @@ def train_sweep(configs: Sequence[RunConfig], directory: Path | str, jobs: int =
         try:
             for future in as_completed(futures):
                 yield Run.open(future.result())
+        except BrokenProcessPool:
+            raise BindscopeError(
+                f"{directory}: a process that trained one of these runs was ended from outside, perhaps for want of "
+                "memory; give the command again to go on, with fewer jobs."
+            ) from None
         finally:
             for future in futures:
                 future.cancel()

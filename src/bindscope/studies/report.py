@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +20,7 @@ from bindscope.studies.page import Markup, document, element, join, table, tiles
 from bindscope.studies.panels import draw_separately
 from bindscope.studies.style import figure_to_svg, format_share, format_step
 from bindscope.studies.trajectory import phases_of, transitions_of
+from bindscope.tasks.vocabulary import show_symbol
 
 THRESHOLD = 0.9  # a depth or pool counts as learned from here on
 
@@ -293,10 +293,10 @@ def _example_answer(example: ExampleProgram, prediction: Prediction) -> Markup:
     sure = "" if prediction.probability is None else f", probability {prediction.probability:.2f}"
     return element(
         "li",
-        element("b", _visible(prediction.answer)),
+        element("b", show_symbol(prediction.answer)),
         element("small", f"{format_step(prediction.step)} {mark}".rstrip()),
         class_=kind,
-        title=f"step {prediction.step:,}: {_visible(prediction.answer)} ({words}){sure}",
+        title=f"step {prediction.step:,}: {show_symbol(prediction.answer)} ({words}){sure}",
     )
 
 
@@ -333,11 +333,6 @@ def _steps_of(phase: Phase) -> str:
 
 def _number(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.4f}"
-
-
-def _visible(answer: str) -> str:
-    """Control characters such as a newline, which an untrained model may well answer, as a sign."""
-    return re.sub(r"\s", "␤", answer) or "∅"
 
 
 def _format_seconds(seconds: float) -> str:

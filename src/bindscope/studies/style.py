@@ -157,7 +157,7 @@ def format_share(share: float) -> str:
 
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write the figure as the format its name ends in (svg, pdf or png), on white paper."""
-    suffix = path.suffix.removeprefix(".")
+    suffix = path.suffix.removeprefix(".").lower()
     if suffix not in FORMATS:
         raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]

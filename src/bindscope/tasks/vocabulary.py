@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from bindscope.errors import BindscopeError
+
+
+def show_symbol(symbol: str) -> str:
+    """A symbol as it can stand in a line of text: a line break, which an untrained model may well answer, as a sign.
+
+    >>> show_symbol("\\n")
+    '␤'
+    """
+    return re.sub(r"\s", "␤", symbol) or "∅"
 
 
 @dataclass(frozen=True)

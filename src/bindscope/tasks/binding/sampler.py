@@ -118,7 +118,8 @@ def _draw_structure(rng: np.random.Generator, grammar: Grammar, n_programs: int,
     shape = (n_lines, n_programs)
     extends = rng.random(shape, np.float32) >= grammar.p_constant
     reference_draw = rng.random(shape, np.float32) * BELOW_ONE
-    weight_of_depth = np.arange(grammar.max_depth + 1, dtype=np.float32) ** np.float32(grammar.exponent)
+    depths = np.arange(grammar.max_depth + 1, dtype=np.float32)
+    weight_of_depth = np.maximum(depths, 1) ** np.float32(grammar.exponent)  # by depth, which is 1 or more
     weight_of_depth[grammar.max_depth] = 0  # a chain of full depth is never extended
     weights, shares = np.zeros(shape, np.float32), np.zeros(shape, np.float32)  # shares: weights summed down the lines
     origin, columns = np.arange(n_lines * n_programs).reshape(shape), np.arange(n_programs)

@@ -154,10 +154,12 @@ class TemplateTask:
         """Symbols separated by spaces (``train_6 train_3 train_6``) to tokens with CLS at the end."""
         symbols = text.split()
         if len(symbols) != self.n_positions - 1:
-            raise BindscopeError(f"A string of this task has {self.n_positions - 1} symbols, got {len(symbols)}.")
+            raise BindscopeError(f"a string of this task has {self.n_positions - 1} symbols, such as '{self._example}'; got {len(symbols)}.")
         for place, symbol in enumerate(symbols, start=1):
             if symbol not in self.vocabulary.ids:
-                raise BindscopeError(f"symbol {place}: '{symbol}' is not a token of this task.")
+                raise BindscopeError(
+                    f"symbol {place}: '{symbol}' is not a token of this task; a string of it is '{self._example}'."
+                )
         return np.array(self.vocabulary.encode([*symbols, CLS]), dtype=np.int64)
 
     def render(self, tokens: Sequence[int] | np.ndarray) -> str:
@@ -184,6 +186,11 @@ class TemplateTask:
     @cached_property
     def _training_set(self) -> Batch:
         return self.draw_strings(np.random.default_rng(self.seed), self.alphabet, "train")
+
+    @property
+    def _example(self) -> str:
+        """One string, to show how they are written."""
+        return self.render(self._training_set.tokens[0])
 
     @cached_property
     def _codes(self) -> np.ndarray:
