@@ -22,6 +22,7 @@ from bindscope.runs.weights import check_names_and_shapes
 from bindscope.training.device import select_device, use_threads
 from bindscope.training.distributed import Processes, detect_processes, join_processes
 from bindscope.training.loop import Evaluate, train
+from bindscope.training.memory import keep_freed_memory
 from bindscope.training.plan import checkpoint_steps
 from bindscope.training.progress import Observer
 from bindscope.training.state import TrainingState
@@ -101,6 +102,7 @@ def _train(
     evaluate: Evaluate | None,
 ) -> Run:
     config = run.config
+    keep_freed_memory()
     model = Transformer(config.model, torch.Generator().manual_seed(config.seeds["model"]))
     if state is not None:
         check_names_and_shapes(model.state_dict(), state.weights, run.path / "optimizer")
