@@ -32,6 +32,7 @@ from bindscope.tasks.binding import BindingTask
 from bindscope.tasks.task import Batch
 from bindscope.training.config import OptimizerConfig
 from bindscope.training.loss import batch_loss
+from bindscope.training.memory import keep_freed_memory
 from bindscope.training.optimizer import build_optimizer
 from peers import HookedStyle, NanoGPT, build_gpt_neox, build_transformer_lens
 
@@ -59,6 +60,7 @@ class Contender:
 def main() -> None:
     options = read_options()
     torch.set_num_threads(options.threads)
+    keep_freed_memory()  # for everyone, as a training run of ours does
     clock = time.perf_counter if options.clock == "wall" else time.process_time
     programs = options.programs or PROGRAMS[options.size]
     ours, peers = build_contenders(options.size, options.batch or BATCH[options.size])

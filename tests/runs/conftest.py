@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from bindscope.model.config import ModelConfig
 from bindscope.runs.config import RunConfig, fit_model
@@ -13,14 +12,6 @@ from bindscope.runs.directory import Run
 from bindscope.runs.execute import train_run
 from bindscope.tasks.binding import BindingTask
 from bindscope.training.config import CheckpointPlan, OptimizerConfig, ScheduleConfig, TrainingConfig
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

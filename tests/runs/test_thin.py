@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.directory import Run
 from bindscope.runs.execute import resume_run
-from bindscope.runs.thin import thin_run
+from bindscope.runs.thin import choose_steps, thin_run
 
 
 def size_of(path) -> int:
@@ -54,3 +57,17 @@ def test_an_existing_directory_is_not_overwritten(run):
     with pytest.raises(BindscopeError, match="exists already"):
         thin_run(run, run.path, steps=["last"])
     Run.open(run.path).checkpoint()
+
+
+def test_checkpoints_are_chosen_where_the_run_changes():
+    steps = np.arange(0, 5001, 100)
+    accuracy = 0.5 + 0.5 / (1 + np.exp(-(steps - 2000) / 60))  # a plateau, then a sudden rise at step 2000
+    records = [{"step": int(s), "watched": {"depth 1": a, "depth 2": a}} for s, a in zip(steps, accuracy)]
+    run = SimpleNamespace(steps=tuple(steps.tolist()), metrics=records)
+    chosen = choose_steps(run, 16)
+    assert len(chosen) <= 16
+    assert chosen[0] == 0
+    assert chosen[-1] == 5000
+    near = [step for step in chosen if 1800 <= step <= 2200]
+    assert len(near) >= 4  # of the five checkpoints there
+    assert choose_steps(run, 100) == steps.tolist()

@@ -9,14 +9,6 @@ from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def task() -> BindingTask:
     return BindingTask(lines=3, max_depth=2, queries=3)

@@ -22,6 +22,7 @@ from bindscope.runs.manifest import Manifest, describe_origin
 from bindscope.training.device import select_device, use_threads
 from bindscope.training.distributed import Processes, detect_processes, join_processes
 from bindscope.training.loop import Evaluate, train
+from bindscope.training.memory import keep_freed_memory
 from bindscope.training.plan import checkpoint_steps
 from bindscope.training.progress import Observer
 from bindscope.training.state import TrainingState
@@ -102,6 +103,7 @@ def _train(
     evaluate: Evaluate | None,
 ) -> Run:
     config = run.config
+    keep_freed_memory()
     if state is not None:
         check_names_and_shapes(model.state_dict(), state.weights, str(run.path / "optimizer"))
     processes.share(lambda: run.rewind(-1 if state is None else state.tally.step))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from bindscope.runs.directory import Run, write_empty_run
 from bindscope.runs.files import explain_failure, new_directory
@@ -31,3 +34,33 @@ def thin_run(run: Run, destination: Path | str, steps: Iterable[int | str], dtyp
             for name in run.result_names:
                 shutil.copyfile(run.path / "results" / f"{name}.nc", unfinished / "results" / f"{name}.nc")
     return Run.open(destination)
+
+
+def choose_steps(run: Run, most: int) -> list[int]:
+    """At most ``most`` checkpoints, dense where the watched accuracies move: evenly spaced along the run's curve.
+
+    The curve's coordinates are the accuracies that the task watches, and the logarithm of the step over the length of
+    the run, so that long plateaus keep a few too. The first and the last checkpoint are always among them.
+    """
+    steps = np.array(run.steps)
+    if len(steps) <= most:
+        return steps.tolist()
+    length = _path_length(run, steps)
+    wanted = np.linspace(0, length[-1], most)
+    return sorted({int(steps[np.abs(length - place).argmin()]) for place in wanted})
+
+
+def _path_length(run: Run, steps: np.ndarray) -> np.ndarray:
+    """How far along its curve the run is at each checkpoint, [step]."""
+    records = [(record["step"], _watched(record)) for record in run.metrics]
+    measured = np.array([step for step, _ in records])
+    curves = np.array([values for _, values in records], dtype=float)  # [evaluation, watched]
+    moved = np.stack([np.interp(steps, measured, np.nan_to_num(curve)) for curve in curves.T], axis=1)
+    spread = np.log1p(steps)[:, None] / np.log1p(steps[-1])
+    path = np.concatenate([moved, spread], axis=1)  # [checkpoint, coordinate]
+    return np.concatenate([[0], np.abs(np.diff(path, axis=0)).sum(1).cumsum()])
+
+
+def _watched(record: Mapping[str, Any]) -> list[float | None]:
+    watched = record["watched"]
+    return list(watched.values()) if isinstance(watched, Mapping) else list(watched)
