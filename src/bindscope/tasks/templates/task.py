@@ -154,7 +154,9 @@ class TemplateTask:
         """Symbols separated by spaces (``train_6 train_3 train_6``) to tokens with CLS at the end."""
         symbols = text.split()
         if len(symbols) != self.n_positions - 1:
-            raise BindscopeError(f"a string of this task has {self.n_positions - 1} symbols, such as '{self._example}'; got {len(symbols)}.")
+            raise BindscopeError(
+                f"a string of this task has {self.n_positions - 1} symbols, such as '{self._example}'; got {len(symbols)}."
+            )
         for place, symbol in enumerate(symbols, start=1):
             if symbol not in self.vocabulary.ids:
                 raise BindscopeError(
