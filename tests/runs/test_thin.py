@@ -65,7 +65,7 @@ def test_checkpoints_are_chosen_where_the_run_changes():
     records = [{"step": int(s), "watched": {"depth 1": a, "depth 2": a}} for s, a in zip(steps, accuracy)]
     run = SimpleNamespace(steps=tuple(steps.tolist()), metrics=records)
     chosen = choose_steps(run, 16)
-    assert len(chosen) <= 16
+    assert len(chosen) == 16
     assert chosen[0] == 0
     assert chosen[-1] == 5000
     near = [step for step in chosen if 1800 <= step <= 2200]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +38,21 @@ def thin_run(run: Run, destination: Path | str, steps: Iterable[int | str], dtyp
 
 
 def choose_steps(run: Run, most: int) -> list[int]:
-    """At most ``most`` checkpoints, dense where the watched accuracies move: evenly spaced along the run's curve.
+    """At most ``most`` checkpoints, dense where the watched accuracies move: each next one halves the longest stretch.
 
-    The curve's coordinates are the accuracies that the task watches, and the logarithm of the step over the length of
-    the run, so that long plateaus keep a few too. The first and the last checkpoint are always among them.
+    Length is measured along the run's curve: the accuracies that the task watches, and the step both in itself and on a
+    logarithmic scale, so that plateaus keep a few too. The first and the last checkpoint are always among them.
     """
     steps = np.array(run.steps)
-    if len(steps) <= most:
-        return steps.tolist()
     length = _path_length(run, steps)
-    wanted = np.linspace(0, length[-1], most)
-    return sorted({int(steps[np.abs(length - place).argmin()]) for place in wanted})
+    chosen = [0, len(steps) - 1]
+    while len(chosen) < min(most, len(steps)):
+        gaps = [(length[after] - length[here], here, after) for here, after in pairwise(chosen) if after - here > 1]
+        _, here, after = max(gaps)
+        middle = (length[here] + length[after]) / 2
+        inside = np.arange(here + 1, after)
+        chosen = sorted({*chosen, int(inside[np.abs(length[inside] - middle).argmin()])})
+    return [int(steps[index]) for index in sorted(set(chosen))]
 
 
 def _path_length(run: Run, steps: np.ndarray) -> np.ndarray:
@@ -56,7 +61,7 @@ def _path_length(run: Run, steps: np.ndarray) -> np.ndarray:
     measured = np.array([step for step, _ in records])
     curves = np.array([values for _, values in records], dtype=float)  # [evaluation, watched]
     moved = np.stack([np.interp(steps, measured, np.nan_to_num(curve)) for curve in curves.T], axis=1)
-    spread = np.log1p(steps)[:, None] / np.log1p(steps[-1])
+    spread = np.stack([steps / max(steps[-1], 1), np.log1p(steps) / max(np.log1p(steps[-1]), 1)], axis=1)
     path = np.concatenate([moved, spread], axis=1)  # [checkpoint, coordinate]
     return np.concatenate([[0], np.abs(np.diff(path, axis=0)).sum(1).cumsum()])
 
