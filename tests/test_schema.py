@@ -8,7 +8,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.model.config import InitConfig, ModelConfig
-from bindscope.schema import from_mapping, to_mapping
+from bindscope.schema import convert_value, from_mapping, to_mapping
 from bindscope.training.config import TrainingConfig
 
 
@@ -63,3 +63,9 @@ def test_a_wrong_config_says_where_it_is_wrong(mapping, said):
     with pytest.raises(BindscopeError) as caught:
         from_mapping(Drawing, mapping, where="drawing")
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_a_number_has_to_be_finite(value):
+    with pytest.raises(BindscopeError, match="finite"):
+        convert_value(float | None, value, "training.clip")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,6 +68,7 @@ def test_sums_are_sampled_from_any_pool(capsys: pytest.CaptureFixture[str]) -> N
         (["assign-add", "--depth", "2"], "only binding programs have a depth"),
         (["assign-add", "--pool", "2ad"], "Did you mean '2add'?"),
         (["binding", "--n", "0"], "at least 1"),
+        (["binding", "--seed", "-1"], "Must be >= 0"),
         (["binding", "--set", "lins=3"], "Did you mean 'task.lines'?"),
         (["binding", "--set", "lines=40"], "task.lines"),
         (["binding", "--set", "n_variables=8"], "task.lines: 16 lines need 16 variables"),
@@ -151,6 +153,32 @@ def test_a_program_that_cannot_be_run_is_refused_with_its_line(
     assert sentence in refusal(capsys, "run", "small", program)
 
 
+def test_predictions_stay_on_one_line_whatever_they_are(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = answer(capsys, "run", "small", "a=5;#a:", "--top", "40").splitlines()
+    assert len(shown) == len(["a=5", "#a:", "", "true answer", "head", "rule", "row"])
+    assert "\\n 0." in shown[-1]
+
+
+@pytest.mark.parametrize("step", ["²", "-1", "1.5", "soon"])
+def test_a_step_that_is_no_number_is_refused(step: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "give a number" in refusal(capsys, "run", "small", "a=5;#a:", "--step", step)
+
+
+def test_damaged_runs_are_named_and_the_others_listed(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("whole", "no-config", "no-metrics", "cut"):
+        shutil.copytree(trained, tmp_path / name)
+    manifest = json.loads((tmp_path / "no-config" / "manifest.json").read_text())
+    (tmp_path / "no-config" / "manifest.json").write_text(json.dumps({**manifest, "config": {}}))
+    (tmp_path / "no-metrics" / "metrics.jsonl").write_text("not a record\n")
+    (tmp_path / "cut" / "manifest.json").write_text("{")
+    assert run(["runs", str(tmp_path), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert [json.loads(line)["run"] for line in captured.out.splitlines()] == [str(tmp_path / "whole")]
+    assert all(name in captured.err for name in ("no-config", "no-metrics", "cut"))
+
+
 def test_a_finished_run_has_nothing_to_resume(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "complete" in answer(capsys, "resume", "small")
     assert "complete" in answer(capsys, "train", "--resume", "runs/small")
@@ -165,6 +193,8 @@ def test_a_finished_run_has_nothing_to_resume(workplace: Path, capsys: pytest.Ca
         (["binding-tiny", "--set", "training.lr=3"], "unknown setting 'training.lr'"),
         (["binding-tiny", "--seed", "3", "--set", "seed=4"], "keep one"),
         (["binding-tiny", "--set", "model.n_layers=0"], "model.n_layers: must be at least 1"),
+        (["binding-tiny", "--set", "training.optimizer.lr=inf"], "training.optimizer.lr: expected a finite number"),
+        (["binding-tiny", "--set", "model.init.gain=nan"], "model.init.gain: expected a finite number"),
         (["--resume", "small", "--seed", "3"], "leave out"),
         (["--resume", "smal"], "Did you mean 'small'?"),
     ],

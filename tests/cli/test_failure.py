@@ -35,6 +35,16 @@ def test_what_the_system_refuses_is_one_sentence(
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "problem", [MemoryError(), RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes.")]
+)
+def test_want_of_memory_is_one_sentence(problem: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guard(lambda: fail(problem)) == 2
+    assert capsys.readouterr().err == "bindscope: not enough memory; use a smaller model, batch or evaluation.\n"
+    with pytest.raises(RuntimeError, match="shapes"):
+        guard(lambda: fail(RuntimeError("shapes differ")))
+
+
 def test_an_interruption_says_what_to_do_next_and_exits_with_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert guard(lambda: fail(Interrupted("stopped at step 3; go on with 'bindscope resume x'."))) == 130
     assert "bindscope resume x" in capsys.readouterr().err
@@ -51,6 +61,7 @@ def test_a_mistake_in_bindscope_itself_is_not_hidden() -> None:
     [
         (["trian"], "there is no command 'trian'. Did you mean 'train'?"),
         (["--hlp"], "there is no option '--hlp'. Did you mean '--help'?"),
+        (["--quick"], "there is no option '--quick'. Known: --help, --version, -h."),
         (["train", "binding-tiny", "--sed", "3"], "unknown option: --sed. Did you mean --seed?"),
         (["train", "binding-tiny", "--seed", "x"], 'unable to convert "x" into int.'),
         (["train", "binding-tiny", "--device", "gpu"], "Choose from"),

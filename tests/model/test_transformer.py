@@ -245,8 +245,17 @@ def test_weights_depend_on_the_passed_generator_alone():
         {"bias": False, "init": InitConfig(offset_bias=1.0)},
         {"init": InitConfig(offsets=(1, 2, 3))},
         {"init": InitConfig(relay_offset=5)},
+        {"rope_fraction": 2.0},
+        {"rope_base": 0.0},
+        {"d_out": 0},
     ],
 )
 def test_impossible_shapes_are_refused(changes):
     with pytest.raises(BindscopeError, match="model"):
         replace(SMALL, **changes)
+
+
+@pytest.mark.parametrize("part", ["std", "gain", "embedding_std", "offset_layers"])
+def test_a_negative_spread_is_refused(part):
+    with pytest.raises(BindscopeError, match=rf"model\.init\.{part}: must not be negative"):
+        InitConfig(**{part: -1})

@@ -64,6 +64,16 @@ def test_nothing_is_overwritten_and_nothing_made_when_a_setting_is_wrong(config,
     assert not (tmp_path / "new").exists()
 
 
+def test_a_model_that_cannot_be_made_leaves_no_run_behind(config, tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("bindscope.runs.execute.Transformer", fail)
+    with pytest.raises(MemoryError):
+        train_run(config, tmp_path / "huge", device="cpu", threads=1)
+    assert not (tmp_path / "huge").exists()
+
+
 def test_a_run_stopped_early_says_so(config, tmp_path):
     eager = override(config, {"training.stop_at": 0.5})
     run = train_run(eager, tmp_path / "eager", device="cpu", threads=1, evaluate=lambda model: {"watched": [1.0]})

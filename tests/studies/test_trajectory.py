@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,25 @@ def test_inline_svg_follows_the_theme_of_its_page():
     assert "var(--ink)" in svg
     assert "http" not in svg
     assert "&quot;quoted&quot; &lt;title&gt;" in svg
+
+
+def test_the_colours_of_a_heat_map_are_the_same_on_every_paper():
+    figure = figure_trajectory(trajectory_dataset(SimulatedRun().records()))
+    heat_map = re.search(r'<g id="one-QuadMesh_1">.*?</g>', figure_to_svg(figure, "one", "heat"), re.DOTALL)
+    assert heat_map
+    assert "fill: #" in heat_map[0]
+    assert "var(--" not in heat_map[0]
+
+
+def test_a_loss_of_zero_is_drawn_at_the_bottom():
+    records = [{**record, "test": {**record["test"], "loss": 0.0}} for record in templates_records()]
+    (loss,) = [axes for axes in figure_trajectory(trajectory_dataset(records)).axes if axes.get_yscale() == "log"]
+    assert all(np.min(line.get_ydata()) > 0 for line in loss.get_lines())
+
+
+def test_the_ending_of_a_figure_may_be_in_capitals(tmp_path):
+    path = save_figure(figure_trajectory(trajectory_dataset(templates_records())), tmp_path / "life.PNG")
+    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("step", "text"), [(0, "0"), (950, "950"), (1200, "1.2k"), (105_400, "105.4k"), (2e6, "2M")])

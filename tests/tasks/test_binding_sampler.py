@@ -299,3 +299,12 @@ def test_rows_that_use_an_unassigned_variable_are_refused() -> None:
     tokens[1, 6] = 30
     with pytest.raises(BindscopeError, match="row 1 is not a binding program"):
         tokens_to_programs(tokens)
+
+
+def test_a_negative_exponent_prefers_short_chains() -> None:
+    """Also without a warning, which is an error in tests."""
+    depths = [
+        sample_programs(np.random.default_rng(0), Grammar(max_depth=4, exponent=exponent), 500, 12).depth.mean()
+        for exponent in (-3.0, 0.0, 3.0)
+    ]
+    assert depths[0] < depths[1] < depths[2]

@@ -261,7 +261,7 @@ def test_random_templates_out_of_range_or_too_many_are_refused() -> None:
 
 def test_strings_that_are_not_of_the_task_are_refused() -> None:
     task = TemplateTask(name="aba-abb", alphabet=8)
-    with pytest.raises(BindscopeError, match="has 3 symbols, got 2"):
+    with pytest.raises(BindscopeError, match=r"has 3 symbols, such as 'train_\d .*'; got 2"):
         task.parse("train_1 train_2")
     with pytest.raises(BindscopeError, match="symbol 2: 'train_9' is not a token"):
         task.parse("train_1 train_9 train_1")

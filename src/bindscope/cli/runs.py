@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,8 +52,8 @@ def list_runs(
             rows.append(describe_run(run, shipped=run in shipped))
         except BindscopeError as problem:
             problems.append(str(problem))
-    for problem in problems:
-        print(f"bindscope: {problem}", file=sys.stderr)
+    for sentence in problems:
+        print(f"bindscope: {sentence}", file=sys.stderr)
     if json and rows:
         print("\n".join(map(json_format.dumps, rows)))
     elif rows:
@@ -65,13 +66,14 @@ def list_runs(
 def describe_run(run: Run, shipped: bool) -> dict[str, Any]:
     """One row of the list."""
     metrics = run.metrics
+    accuracy = accuracy_of(metrics[-1]) if metrics else math.nan
     return {
         "run": run.name if shipped else str(run.path),
         "status": "shipped" if shipped else run.status,
         "step": metrics[-1]["step"] if metrics else (run.steps[-1] if run.steps else 0),
         "of": run.manifest.total_steps,
         "checkpoints": len(run.steps),
-        "accuracy": round(accuracy_of(metrics[-1]), 4) if metrics else None,
+        "accuracy": None if math.isnan(accuracy) else round(accuracy, 4),
         "parameters": run.config.model.n_parameters,
         "family": run.config.task.family,
     }

@@ -51,6 +51,7 @@ POOL_NAMES: Mapping[str, str] = {
     "var2": "both",
 }
 N_SINGLE_SOURCES = 4  # lines drawn apart in the source panel; later ones are taken together
+LEAST_LOSS = 1e-6  # what is drawn for a loss that was recorded, with six decimals, as 0
 WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
 MARK_POINTS_BELOW = 15  # curves with fewer evaluations show each as a dot
 RASTER_FROM = 3000  # cells of a heat map above which it is stored as an image
@@ -338,7 +339,7 @@ def _draw_halves(axes: Axes, dataset: xr.Dataset) -> None:
 def _draw_losses(axes: Axes, dataset: xr.Dataset) -> None:
     pools = dataset.pool.values
     for index, pool in enumerate(pools):
-        values = dataset.pool_loss.sel(pool=pool).values
+        values = np.maximum(dataset.pool_loss.sel(pool=pool).values, LEAST_LOSS)
         colour, dash = CATEGORIES[index % len(CATEGORIES)], DASHES[index // len(CATEGORIES) + index % len(DASHES) // 3]
         _plot(axes, dataset, values, color=colour, label=str(pool), linestyle=dash)
     set_log_axis(axes)
@@ -368,7 +369,7 @@ def _shade_phases(axes: Axes, phases: Sequence[Phase]) -> None:
 def _label_phases(axes: Axes, phases: Sequence[Phase]) -> None:
     """Each phase's name and plateau above its band, moved aside where a band is narrower than its words."""
     words = [f"{phase.name} {format_share(phase.accuracy)}" for phase in phases]
-    widths = np.array([WIDTH_OF_LETTER * len(word) for word in words])
+    widths = np.array([WIDTH_OF_LETTER * (len(word) + 2) for word in words])  # with a gap behind
     ends = [axes.transData.transform([(p.first_step, 0), (p.last_step, 0)])[:, 0].mean() for p in phases]
     centres = np.array([axes.transAxes.inverted().transform([(end, 0)])[0, 0] for end in ends])
     left = centres - widths / 2

@@ -328,7 +328,8 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 
 
 def _steps_of(phase: Phase) -> str:
-    return f"{phase.first_step:,} – {phase.last_step:,}"
+    first, last = f"{phase.first_step:,}", f"{phase.last_step:,}"
+    return first if first == last else f"{first} – {last}"
 
 
 def _number(value: float) -> str:

@@ -186,11 +186,18 @@ def figure_to_svg(figure: Figure, name: str, title: str) -> str:
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
     svg = re.sub(r"'DejaVu Sans'(, *sans-serif)?", "system-ui, sans-serif", svg)
-    for colour, variable in {INK: "ink", MUTED: "muted", GRID: "grid", **_series_variables()}.items():
-        svg = svg.replace(colour, f"var(--{variable})")
+    parts = re.split(r'(<g id="[^"]*QuadMesh_\d+">.*?</g>)', svg, flags=re.DOTALL)
+    svg = "".join(part if place % 2 else _follow_theme(part) for place, part in enumerate(parts))
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+
+
+def _follow_theme(svg: str) -> str:
+    """Ink, grid and series take their colours from the page; those of a heat map mean numbers and stay as they are."""
+    for colour, variable in {INK: "ink", MUTED: "muted", GRID: "grid", **_series_variables()}.items():
+        svg = svg.replace(colour, f"var(--{variable})")
+    return svg
 
 
 def series_css() -> tuple[str, str]:

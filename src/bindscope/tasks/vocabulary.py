@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +10,12 @@ from bindscope.errors import BindscopeError
 
 
 def show_symbol(symbol: str) -> str:
-    """A symbol as it can stand in a line of text: a line break, which an untrained model may well answer, as a sign.
+    """A symbol as it can stand in a line of text: the line break, which an untrained model may well answer, as ``\\n``.
 
-    >>> show_symbol("\\n")
-    '␤'
+    >>> show_symbol("a")
+    'a'
     """
-    return re.sub(r"\s", "␤", symbol) or "∅"
+    return symbol.replace("\n", "\\n") or "∅"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ only as far as it holds plain tensors. Two ways of naming are understood: Bindsc
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,8 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _read_torch(path: Path) -> dict[str, Tensor]:
     """Only tensors: PyTorch's restricted unpickler refuses everything that could run code."""
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(action="ignore"):  # about old or foreign pickles, which are read or refused anyway
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as problem:  # a damaged or hostile pickle can raise anything; none of it is ours
         raise BindscopeError(
             f"{path}: not a plain PyTorch state dict, or damaged ({_one_line(problem)}); "
@@ -126,7 +128,10 @@ def _is_plain_tensor(value: Any) -> bool:
 
 def _config_from_metadata(metadata: Mapping[str, str], where: str) -> ModelConfig:
     if "model" not in metadata:
-        raise BindscopeError(f"{where}: does not say which model it holds; give its configuration as well.")
+        raise BindscopeError(
+            f"{where}: neither a TransformerLens state dict nor a file that says which model it holds; "
+            "give its configuration as well."
+        )
     try:
         mapping = json.loads(metadata["model"])
     except ValueError as problem:
