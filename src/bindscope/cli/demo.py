@@ -22,7 +22,7 @@ def show_demo(
     steps: int | None = None,
     out: Path = RUNS_DIRECTORY,
 ) -> None:
-    """Open the shipped run's report, then train a small model live.
+    """Open the shipped runs' report, then train a small model live.
 
     Examples:
         bindscope demo
@@ -45,17 +45,16 @@ def show_demo(
 
 
 def show_shipped_report(out: Path, browser: bool) -> None:
-    """The report of the first run that ships with Bindscope."""
+    """One report of the runs that ship with Bindscope."""
     from bindscope.cli.report import write_report
     from bindscope.runs.directory import Run
 
-    shipped = shipped_runs()
+    shipped = [Run.open(path) for path in shipped_runs()]
     if not shipped:
-        print("This copy of Bindscope ships no finished run.")
+        print("This copy of Bindscope ships no finished run; the live one follows.")
         return
-    run = Run.open(shipped[0])
-    report = write_report(run, out / "reports" / f"{run.name}.html")
-    print(f"Report of the shipped run {run.name}: {report}")
+    report = write_report(shipped, out / "reports" / "shipped.html", "Runs that come with Bindscope")
+    print(f"Report of {' and '.join(run.name for run in shipped)}, trained before: {report}")
     open_page(report, browser)
 
 
@@ -68,7 +67,7 @@ def train_small_model(out: Path, steps: int | None, browser: bool) -> None:
     directory = find_free(out / PRESET)
     config = configure(PRESET, shorthands={"name": directory.name, "training.steps": steps})
     start_run(config, directory)
-    report = write_report(Run.open(directory), out / "reports" / f"{directory.name}.html")
+    report = write_report([Run.open(directory)], out / "reports" / f"{directory.name}.html")
     print(f"Report: {report}")
     open_page(report, browser)
     print(f"Ask it something: bindscope run {directory} 'a=5;b=a;c=3;#b:' --step all")

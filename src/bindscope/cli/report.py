@@ -9,28 +9,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bindscope.measures.phases import Phase
     from bindscope.runs.directory import Run
-    from bindscope.studies.report import ExampleProgram
+    from bindscope.studies.report import ExampleProgram, ReportedRun
 
 N_CHECKPOINTS = 8  # columns of the table of predictions
 SEED = 2  # draws the programs that are shown
 
 
-def write_report(run: Run, path: Path) -> Path:
-    """Write the report of a run as one HTML file that needs nothing else."""
-    from bindscope.cli.command import find_command
+def write_report(runs: Sequence[Run], path: Path, title: str | None = None) -> Path:
+    """Write the report of one or several runs as one HTML file that needs nothing else."""
     from bindscope.runs.files import explain_failure, write_atomically
-    from bindscope.studies.report import render_report
+    from bindscope.studies.report import render_reports
+
+    page = render_reports(title or runs[0].name, [_describe(run) for run in runs])
+    with explain_failure(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, page.encode())
+    return path
+
+
+def _describe(run: Run) -> ReportedRun:
+    from bindscope.cli.command import find_command
+    from bindscope.studies.report import ReportedRun
     from bindscope.studies.trajectory import phases_of, trajectory_dataset
 
     dataset = trajectory_dataset(run.metrics, run.manifest.config)
     phases = phases_of(dataset)
     examples = show_examples(run, phases) if run.config.task.family == "binding" and run.steps else ()
-    command = find_command(run)
-    page = render_report(run.name, dataset, run.manifest.config, phases, command=command, examples=examples)
-    with explain_failure(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, page.encode())
-    return path
+    return ReportedRun(run.name, dataset, run.manifest.config, phases, find_command(run), examples=examples)
 
 
 def show_examples(run: Run, phases: Sequence[Phase]) -> list[ExampleProgram]:

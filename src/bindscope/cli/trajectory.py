@@ -58,7 +58,7 @@ def trajectory(
     if not shipped:
         print(f"numbers  {opened.save_result('trajectory', dataset)}")
     if html:
-        print(f"report   {write_report(opened, (out or figure).with_suffix('.html'))}")
+        print(f"report   {write_report([opened], (out or figure).with_suffix('.html'))}")
 
 
 def format_trajectory(
