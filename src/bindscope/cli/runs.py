@@ -82,4 +82,4 @@ def describe_run(run: Run, shipped: bool) -> dict[str, Any]:
 def _format_cell(value: Any) -> str:
     if value is None:
         return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
