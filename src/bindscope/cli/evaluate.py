@@ -106,8 +106,8 @@ def _share_cells(share: float | None, n: int) -> list[str]:
     if share is None or not n:
         return ["–", "–", str(n)]
     low, high = wilson_interval(round(share * n), n)
-    return [_format_share(share), f"{float(low):.3f}–{float(high):.3f}", str(n)]
+    return [_format_share(share), f"{float(low):.4f}–{float(high):.4f}", str(n)]
 
 
 def _format_share(share: float | None) -> str:
-    return "–" if share is None else f"{share:.3f}"
+    return "–" if share is None else f"{share:.4f}"

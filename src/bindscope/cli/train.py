@@ -127,5 +127,5 @@ def report_end(run: Run) -> None:
     if os.environ.get("RANK", "0") != "0":
         return
     last = run.metrics[-1]
-    print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.3f}, kept in {run.path}.")
+    print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.4f}, kept in {run.path}.")
     print(f"Next: bindscope trajectory {shlex.quote(str(run.path))}")

@@ -72,7 +72,7 @@ def format_trajectory(
                 phase.name,
                 f"{phase.first_step:,}",
                 f"{phase.last_step:,}",
-                f"{phase.accuracy:.3f}",
+                f"{phase.accuracy:.4f}",
                 str(phase.n_evaluations),
             ]
             for phase in phases

@@ -1,0 +1,50 @@
+"""The runs that come with Bindscope are whole, small, and show what they are said to show."""
+
+import pytest
+
+from bindscope.cli.locate import SHIPPED_DIRECTORY, shipped_runs
+from bindscope.measures.evaluation import build_evaluator
+from bindscope.runs.directory import Run
+from bindscope.studies.presets import PRESETS
+from bindscope.studies.trajectory import phases_of, trajectory_dataset
+
+NAMES = [path.name for path in shipped_runs()]
+
+
+def test_binding_laptop_is_shipped():
+    assert "binding-laptop" in NAMES
+
+
+def test_all_shipped_runs_together_are_small():
+    total = sum(file.stat().st_size for file in SHIPPED_DIRECTORY.rglob("*") if file.is_file())
+    assert total < 25e6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_run_is_its_preset_trained(name):
+    assert Run.open(SHIPPED_DIRECTORY / name).config == PRESETS[name].config
+
+
+def phases_of_run(run):
+    return phases_of(trajectory_dataset(run.metrics, run.manifest.config))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_run_went_through_all_three_phases(name):
+    run = Run.open(SHIPPED_DIRECTORY / name)
+    phases = phases_of_run(run)
+    assert [phase.name for phase in phases] == ["random", "heuristic", "systematic"]
+    for phase in phases:  # and each can be looked at
+        assert any(phase.first_step <= step <= phase.last_step for step in run.steps)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_half_precision_weights_behave_as_the_phases_say(name):
+    run = Run.open(SHIPPED_DIRECTORY / name)
+    evaluate = build_evaluator(run.config.task, 1000, seed=5)
+    assert evaluate(run.checkpoint("last"))["test"]["accuracy"] > 0.99
+    heuristic = phases_of_run(run)[1]
+    middle = run.nearest_step((heuristic.first_step + heuristic.last_step) // 2)
+    plateau = evaluate(run.checkpoint(middle))["test"]
+    assert plateau["accuracy"] == pytest.approx(heuristic.accuracy, abs=0.08)
+    assert plateau["misleading"]["follows_early_lines"] > 0.5
