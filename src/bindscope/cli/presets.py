@@ -77,7 +77,9 @@ def format_presets(presets: dict[str, Preset]) -> str:
 
 def describe_preset(preset: Preset) -> list[str]:
     """Its name, size, expected time and memory, and what it is."""
-    model, cost = preset.config.model, preset.cost
+    from bindscope.studies.costs import MEASURED
+
+    model, cost = preset.config.model, MEASURED.get(preset.name)
     return [
         preset.name,
         format_count(model.n_parameters),

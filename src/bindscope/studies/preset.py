@@ -11,7 +11,7 @@ from bindscope.runs.config import AnyTask, RunConfig, fit_model
 
 @dataclass(frozen=True)
 class Cost:
-    """What training was measured to take, by ``bindscope presets NAME --measure``."""
+    """What training takes on a machine, as ``bindscope presets NAME --measure`` finds out."""
 
     seconds_per_step: float
     megabytes: int  # largest resident memory of the whole process
@@ -29,7 +29,6 @@ class Preset:
 
     config: RunConfig
     summary: str
-    cost: Cost | None = None
 
     @property
     def name(self) -> str:

@@ -52,14 +52,34 @@ PRESETS = (
         "Does the third symbol repeat the first or the second?",
     ),
     symbols_preset(
+        "templates-aabb-abab",
+        TemplateTask(name="aabb-abab", alphabet=512),
+        "Do equal symbols stand side by side or in turn?",
+    ),
+    symbols_preset(
         "templates-majority",
         TemplateTask(name="majority-6", alphabet=8192),
         "Does the first symbol fill more than half of six places?",
     ),
     symbols_preset(
+        "templates-counting",
+        TemplateTask(name="counting-5", alphabet=1024),
+        "How often does the first symbol occur among five?",
+    ),
+    symbols_preset(
+        "templates-random",
+        TemplateTask(name="random", alphabet=1024),
+        "Which of several random templates is it?",
+    ),
+    symbols_preset(
         "templates-copy",
         TemplateTask(name="copy", alphabet=128),
         "Repeat a symbol; wider models need more of them.",
+    ),
+    symbols_preset(
+        "templates-print-real",
+        TemplateTask(name="print-real", alphabet=1024),
+        "Answer a=+1,b=-1,print(a) with the number +1.",
     ),
     symbols_preset(
         "templates-print",
