@@ -69,7 +69,7 @@ def test_a_shipped_run_is_used_by_name_and_never_written_to(shipped: Path, capsy
 def test_the_demo_reports_the_shipped_run_then_a_live_one(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--no-open", "--steps", "2"]) == 0
     shown = capsys.readouterr().out
-    for page in ("runs/reports/small.html", "runs/reports/binding-tiny.html"):
+    for page in ("runs/reports/shipped.html", "runs/reports/binding-tiny.html"):
         assert page in shown
         text = Path(page).read_text(encoding="utf-8")
         assert "http://" not in text.replace("http://www.w3.org", "")
