@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -65,21 +64,11 @@ def test_listing_presets_needs_no_torch() -> None:
     assert answer.stdout.endswith("False\n")
 
 
-def test_help_answers_in_under_0_3_seconds_of_work() -> None:
-    seconds = []
-    for _ in range(5):
-        before = os.times()
-        subprocess.run([sys.executable, "-m", "bindscope", "--help"], capture_output=True, check=True)
-        after = os.times()
-        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert min(seconds) < 0.3
-
-
 def test_the_python_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for block in re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL):
         exec(compile(block, "README.md", "exec"), {})
-    assert "torch.Size" in capsys.readouterr().out
+    assert "9 becomes 4" in capsys.readouterr().out
 
 
 def test_the_commands_of_the_readme_exist() -> None:

@@ -10,13 +10,28 @@ from __future__ import annotations
 from bindscope.runs.config import RunConfig
 from bindscope.studies.preset import Preset, model_for
 from bindscope.tasks.templates import TemplateTask
+from bindscope.tasks.templates.task import Name
 from bindscope.training.config import CheckpointPlan, OptimizerConfig, TrainingConfig
 
 BATCH_SIZE = 1024
 EPOCHS = 1000
 
 
-def symbols_preset(name: str, task: TemplateTask, summary: str) -> Preset:
+TASKS: tuple[tuple[str, Name, int, str], ...] = (
+    # preset, task, training symbols, what it is
+    ("same-different", "same-different", 1024, "Are two symbols the same? Asked of symbols never seen in training."),
+    ("aba-abb", "aba-abb", 512, "Does the third symbol repeat the first or the second?"),
+    ("aabb-abab", "aabb-abab", 512, "Do equal symbols stand side by side or in turn?"),
+    ("majority", "majority-6", 8192, "Does the first symbol fill more than half of six places?"),
+    ("counting", "counting-5", 1024, "How often does the first symbol occur among five?"),
+    ("random", "random", 1024, "Which of several random templates is it?"),
+    ("copy", "copy", 128, "Repeat a symbol; wider models need more of them."),
+    ("print-real", "print-real", 1024, "Answer a=+1,b=-1,print(a) with the number +1."),
+    ("print", "print-symbolic", 4096, 'Answer a="q",b="r",print(a) with q, for symbols never seen.'),
+)
+
+
+def make_preset(name: str, task: TemplateTask, summary: str) -> Preset:
     """The study's default model and training on one of its tasks."""
     model = model_for(
         task,
@@ -40,50 +55,7 @@ def symbols_preset(name: str, task: TemplateTask, summary: str) -> Preset:
     return Preset(RunConfig(name=name, task=task, model=model, training=training), summary)
 
 
-PRESETS = (
-    symbols_preset(
-        "templates-same-different",
-        TemplateTask(name="same-different", alphabet=1024),
-        "Are two symbols the same? Asked of symbols never seen in training.",
-    ),
-    symbols_preset(
-        "templates-aba-abb",
-        TemplateTask(name="aba-abb", alphabet=512),
-        "Does the third symbol repeat the first or the second?",
-    ),
-    symbols_preset(
-        "templates-aabb-abab",
-        TemplateTask(name="aabb-abab", alphabet=512),
-        "Do equal symbols stand side by side or in turn?",
-    ),
-    symbols_preset(
-        "templates-majority",
-        TemplateTask(name="majority-6", alphabet=8192),
-        "Does the first symbol fill more than half of six places?",
-    ),
-    symbols_preset(
-        "templates-counting",
-        TemplateTask(name="counting-5", alphabet=1024),
-        "How often does the first symbol occur among five?",
-    ),
-    symbols_preset(
-        "templates-random",
-        TemplateTask(name="random", alphabet=1024),
-        "Which of several random templates is it?",
-    ),
-    symbols_preset(
-        "templates-copy",
-        TemplateTask(name="copy", alphabet=128),
-        "Repeat a symbol; wider models need more of them.",
-    ),
-    symbols_preset(
-        "templates-print-real",
-        TemplateTask(name="print-real", alphabet=1024),
-        "Answer a=+1,b=-1,print(a) with the number +1.",
-    ),
-    symbols_preset(
-        "templates-print",
-        TemplateTask(name="print-symbolic", alphabet=4096),
-        'Answer a="q",b="r",print(a) with q, for symbols never seen.',
-    ),
+PRESETS = tuple(
+    make_preset(f"templates-{name}", TemplateTask(name=task, alphabet=alphabet), summary)
+    for name, task, alphabet, summary in TASKS
 )
