@@ -48,7 +48,7 @@ def is_trained_pair(batch: Batch, task: AssignAddTask) -> np.ndarray:
     return task.pairs.is_trained[values[:, 0], values[:, 1]]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tasks, seeds)
 def test_every_sampled_sequence_parses_back_and_solves_to_its_target(task: AssignAddTask, seed: int) -> None:
     batch = task.sample_batch(np.random.default_rng(seed), 16)
@@ -58,7 +58,7 @@ def test_every_sampled_sequence_parses_back_and_solves_to_its_target(task: Assig
         assert solve_text(task, text) == target[0] == task.solve(row) == task.locate(row).answer
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tasks, seeds)
 def test_training_rows_use_only_trained_pairs_and_allowed_positions(task: AssignAddTask, seed: int) -> None:
     batch = task.sample_batch(np.random.default_rng(seed), 200)
@@ -66,7 +66,7 @@ def test_training_rows_use_only_trained_pairs_and_allowed_positions(task: Assign
     assert (trained_positions(batch, task)[1] == 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(tasks, seeds)
 def test_each_pool_satisfies_its_definition(task: AssignAddTask, seed: int) -> None:
     pools = task.sample_evaluation(np.random.default_rng(seed), 50)
@@ -79,7 +79,7 @@ def test_each_pool_satisfies_its_definition(task: AssignAddTask, seed: int) -> N
         assert (task.solve(batch.tokens) == batch.targets[:, 0]).all(), name
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tasks, seeds)
 def test_sequences_have_one_to_six_assignments_of_distinct_variables_and_never_add_one_to_itself(
     task: AssignAddTask, seed: int
@@ -93,7 +93,7 @@ def test_sequences_have_one_to_six_assignments_of_distinct_variables_and_never_a
         assert first.variable is None or first.variable != second.variable
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tasks, seeds)
 def test_positions_point_at_the_tokens_they_name(task: AssignAddTask, seed: int) -> None:
     batch = task.sample_batch(np.random.default_rng(seed), 20)
@@ -109,7 +109,7 @@ def test_positions_point_at_the_tokens_they_name(task: AssignAddTask, seed: int)
             assert (column == own_column) == (operand.variable is None)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(tasks, seeds)
 def test_labels_say_what_the_tokens_say(task: AssignAddTask, seed: int) -> None:
     batch = task.sample_batch(np.random.default_rng(seed), 60)
@@ -135,7 +135,7 @@ def test_the_published_split_has_723_held_out_pairs_with_their_swap_in_training_
     assert set(map(tuple, pairs.trained.tolist())) == set(random.Random(42).sample(listed, 2436))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(3, 30), st.floats(0.05, 0.95), seeds)
 def test_a_split_by_both_orders_never_separates_a_pair_from_its_swap(modulus: int, fraction: float, seed: int) -> None:
     trained = PairSplit(modulus, fraction, "both_orders", seed).is_trained

@@ -23,7 +23,7 @@ def probabilities(choice: WeightedChoice) -> np.ndarray:
     return (choice.keep + left) / len(choice.keep)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda weights: sum(weights) > 1e-3))
 def test_an_alias_table_gives_every_item_its_weight(weights: list[float]) -> None:
     wanted = np.array(weights)

@@ -69,7 +69,7 @@ def tasks(draw: st.DrawFn) -> BindingTask:
 seeds = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tasks(), seeds)
 def test_every_sampled_program_parses_to_its_own_structure(task: BindingTask, seed: int) -> None:
     programs, queries = task.sample_questions(np.random.default_rng(seed), 6, task.lines)
@@ -88,7 +88,7 @@ def test_every_sampled_program_parses_to_its_own_structure(task: BindingTask, se
         assert program.depth <= task.max_depth
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tasks(), seeds)
 def test_tokens_lead_back_to_the_arrays_they_came_from(task: BindingTask, seed: int) -> None:
     programs, queries = task.sample_questions(np.random.default_rng(seed), 5, task.lines, task.queries)
@@ -99,7 +99,7 @@ def test_tokens_lead_back_to_the_arrays_they_came_from(task: BindingTask, seed: 
         assert getattr(read, name).dtype == getattr(programs, name).dtype
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tasks(), seeds)
 def test_chains_of_arrays_are_the_chains_of_the_programs(task: BindingTask, seed: int) -> None:
     programs, queries = task.sample_questions(np.random.default_rng(seed), 5, task.lines)
@@ -111,7 +111,7 @@ def test_chains_of_arrays_are_the_chains_of_the_programs(task: BindingTask, seed
         assert tuple(4 * index + 2 for index in found) == chain_positions(program)[:-2]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tasks(), seeds)
 def test_a_shared_prefix_batch_holds_the_separate_sequences(task: BindingTask, seed: int) -> None:
     batch = task.sample_batch(np.random.default_rng(seed), 3)
@@ -129,7 +129,7 @@ def test_a_shared_prefix_batch_holds_the_separate_sequences(task: BindingTask, s
             np.testing.assert_array_equal(separate.labels[name][:, 0], values[:, query], err_msg=name)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seeds, st.integers(2, 20), st.integers(1, 5))
 def test_labels_equal_those_found_by_walking_over_the_lines(seed: int, n_lines: int, max_depth: int) -> None:
     lines, query = loop_sampler.sample_question(random.Random(seed), n_lines, min(max_depth, n_lines), 0.5, 1.0)

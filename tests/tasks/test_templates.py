@@ -48,7 +48,7 @@ def all_strings(template: Template, alphabet: str) -> set[tuple[str, ...]]:
     return {template.substitute(dict(zip(template.wildcards, symbols))) for symbols in choices}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(template_texts, template_texts, st.booleans())
 def test_the_disjointness_check_agrees_with_trying_every_substitution(
     first_text: str, second_text: str, substitute_regular: bool
@@ -65,7 +65,7 @@ def test_the_disjointness_check_agrees_with_trying_every_substitution(
             assert template.substitute(substitution) == witness
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(template_texts, template_texts)
 def test_templates_are_equivalent_exactly_when_they_describe_the_same_strings(first: str, second: str) -> None:
     left, right = Template.parse(first), Template.parse(second)
@@ -81,7 +81,7 @@ def test_a_template_reads_back_from_its_own_text(pieces: list[str]) -> None:
     assert Template.parse(str(template)) == template
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tasks, seeds)
 def test_every_string_matches_its_template_by_an_injective_substitution_and_solves_to_its_target(
     task: TemplateTask, seed: int
@@ -96,7 +96,7 @@ def test_every_string_matches_its_template_by_an_injective_substitution_and_solv
             assert (task.parse(task.render(row)) == row).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tasks, seeds)
 def test_train_validation_and_test_strings_share_only_regular_tokens_and_cls(task: TemplateTask, seed: int) -> None:
     pools = task.sample_evaluation(np.random.default_rng(seed), 40)
@@ -110,7 +110,7 @@ def test_train_validation_and_test_strings_share_only_regular_tokens_and_cls(tas
     assert not used["validation"] & used["test"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tasks, seeds)
 def test_training_batches_are_rows_of_one_fixed_training_set(task: TemplateTask, seed: int) -> None:
     again = from_mapping(TemplateTask, to_mapping(task))
@@ -122,7 +122,7 @@ def test_training_batches_are_rows_of_one_fixed_training_set(task: TemplateTask,
     assert {(*row, *target) for row, target in zip(batch.tokens.tolist(), batch.targets.tolist())} <= rows
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(random_templates)
 def test_random_templates_are_as_asked_and_no_two_are_equivalent(drawn: RandomTemplates) -> None:
     templates = [Template.parse(text) for text in drawn.draw().templates]
