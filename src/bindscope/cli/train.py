@@ -66,7 +66,8 @@ def train(
     device
         Where to train; auto takes a GPU when there is one.
     threads
-        How many CPU threads to use; all cores when left out.
+        How many CPU threads to use; all cores when left out. On a busy machine 1 is
+        faster: threads that wait for each other waste more than they add.
     resume
         Continue this run instead of starting one.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bindscope.studies.preset import Cost
 
 MEASURED: dict[str, Cost] = {
+    "binding-tiny": Cost(seconds_per_step=0.049, megabytes=501, steps=775),
     "binding-laptop": Cost(seconds_per_step=0.115, megabytes=757, steps=3_700),
     "binding-plain": Cost(seconds_per_step=0.126, megabytes=569, steps=5_300),
     "assign-add": Cost(seconds_per_step=0.087, megabytes=562, steps=40_000),
