@@ -28,7 +28,7 @@ def watch_training(
 ) -> Iterator[Observer]:
     """An observer to hand to training; what it sees is shown for as long as the block lasts.
 
-    ``past`` are the evaluations of earlier sessions, so a resumed run shows its whole curve.
+    ``past`` are the evaluations from before an interruption, so a resumed run shows its whole curve.
 
     >>> with watch_training("binding-tiny") as observer:
     ...     train_run(config, directory, observer=observer)

@@ -19,8 +19,8 @@ class Progress:
     loss: float | None  # mean over the steps since the last evaluation; None before the first update
     lr: float  # base rate × schedule at the last update
     examples_per_second: float  # since the previous glance, evaluations not counted
-    seconds_left: float | None  # at this session's pace, evaluations counted; None before the first update
-    elapsed: float  # seconds of training, over all sessions of the run
+    seconds_left: float | None  # at the present pace, evaluations counted; None before the first update
+    elapsed: float  # seconds of training, over all parts of an interrupted run
     evaluation: Mapping[str, Any] | None = None  # the new evaluation, if this glance is one
 
     @property
