@@ -11,6 +11,7 @@ MEASURED: dict[str, Cost] = {
     "binding-tiny": Cost(seconds_per_step=0.049, megabytes=501, steps=775),
     "binding-laptop": Cost(seconds_per_step=0.115, megabytes=757, steps=3_700),
     "binding-plain": Cost(seconds_per_step=0.126, megabytes=569, steps=5_300),
+    "binding-paper": Cost(seconds_per_step=8.4, megabytes=4_000, steps=105_465),  # three steps alone, no evaluation
     "assign-add": Cost(seconds_per_step=0.087, megabytes=562, steps=40_000),
     "templates-same-different": Cost(seconds_per_step=0.305, megabytes=610, steps=1_000),
     "templates-aba-abb": Cost(seconds_per_step=0.383, megabytes=662, steps=1_000),
