@@ -68,8 +68,9 @@ def describe_presets() -> str:
 
 _PRESETS_LEAD = """\
 `bindscope train PRESET` trains one, `--set KEY=VALUE` changes any setting by its dotted name, as in
-`bindscope train binding-tiny --set training.optimizer.lr=1e-3`. Times and memory are what
-`bindscope presets NAME --measure` printed on a 2-core AMD EPYC without GPU; a dash means not measured.
+`bindscope train binding-tiny --set training.optimizer.lr=1e-3`. Times and memory were
+measured on a quiet 2-core AMD EPYC without GPU, up to where a run reaches its target; `bindscope presets NAME --measure`
+measures on your machine.
 """
 
 

@@ -1,6 +1,8 @@
-"""What training each preset takes, as ``bindscope presets NAME --measure`` found on two quiet cores with two threads.
+"""What training each preset takes on two quiet cores with two threads.
 
-``steps`` is where the run ends: the last step, or where the shipped run (``binding-tiny``: seed 0) reached its target.
+``steps`` is where a run ends: the last step, or where it reached its target. The binding presets that stop early were
+timed as whole commands (``binding-tiny``: the middle one of seeds 0, 1 and 2), or by ``presets NAME --measure`` for the
+shipped run's steps; the others by ``presets NAME --measure``.
 """
 
 from __future__ import annotations
@@ -8,8 +10,8 @@ from __future__ import annotations
 from bindscope.studies.preset import Cost
 
 MEASURED: dict[str, Cost] = {
-    "binding-tiny": Cost(seconds_per_step=0.049, megabytes=501, steps=775),
-    "binding-laptop": Cost(seconds_per_step=0.115, megabytes=757, steps=3_700),
+    "binding-tiny": Cost(seconds_per_step=0.072, megabytes=501, steps=1_500),
+    "binding-laptop": Cost(seconds_per_step=0.199, megabytes=757, steps=3_700),
     "binding-plain": Cost(seconds_per_step=0.126, megabytes=569, steps=5_300),
     "binding-paper": Cost(seconds_per_step=8.4, megabytes=4_000, steps=105_465),  # three steps alone, no evaluation
     "assign-add": Cost(seconds_per_step=0.087, megabytes=562, steps=40_000),
