@@ -1,8 +1,8 @@
-"""What training each preset takes on two quiet cores with two threads.
+"""What training each preset takes on a quiet 2-core machine.
 
-``steps`` is where a run ends: the last step, or where it reached its target. The binding presets that stop early were
-timed as whole commands (``binding-tiny``: the middle one of seeds 0, 1 and 2), or by ``presets NAME --measure`` for the
-shipped run's steps; the others by ``presets NAME --measure``.
+``steps`` is where a run ends: the last step, or where it reached its target. ``binding-tiny`` (the middle one of seeds 0,
+1 and 2) and ``binding-laptop`` were timed as whole commands with ``--threads 1``; the others with two threads by
+``presets NAME --measure``, ``binding-plain`` for the steps of the shipped run.
 """
 
 from __future__ import annotations
