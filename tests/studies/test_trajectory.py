@@ -12,9 +12,9 @@ import pytest
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import curves_from_evaluations, detect_phases
 from bindscope.measures.scores import score_halves, score_reals, score_tokens
-from bindscope.measures.statistics import wilson_interval
 from bindscope.studies.panels import trajectory_panels
 from bindscope.studies.style import figure_to_svg, format_share, format_step, save_figure, set_step_axis
 from bindscope.studies.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of

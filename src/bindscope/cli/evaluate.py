@@ -101,7 +101,7 @@ def _rule_table(pool: Mapping[str, Any]) -> str:
 
 def _share_cells(share: float | None, n: int) -> list[str]:
     """A share, its interval and the count behind it, as three cells."""
-    from bindscope.measures.statistics import wilson_interval
+    from bindscope.intervals import wilson_interval
 
     if share is None or not n:
         return ["–", "–", str(n)]

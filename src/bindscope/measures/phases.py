@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.statistics import wilson_interval
+from bindscope.intervals import wilson_interval
 
 PHASES = ("random", "heuristic", "systematic")
 TRANSITION = "transition"

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import blended_transform_factory
 
+from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import Phase, PhaseCriterion
-from bindscope.measures.statistics import wilson_interval
 from bindscope.studies.style import (
     BLUE,
     CATEGORIES,

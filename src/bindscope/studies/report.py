@@ -14,8 +14,8 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import PHASES, Phase, PhaseCriterion
-from bindscope.measures.statistics import wilson_interval
 from bindscope.studies.page import Markup, document, element, join, table, tiles
 from bindscope.studies.panels import draw_separately
 from bindscope.studies.style import figure_to_svg, format_share, format_step

@@ -17,6 +17,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
+from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import (
     Phase,
     PhaseCriterion,
@@ -25,7 +26,6 @@ from bindscope.measures.phases import (
     find_transition,
     lowest_accuracy,
 )
-from bindscope.measures.statistics import wilson_interval
 from bindscope.studies.panels import draw_grid
 from bindscope.studies.style import StepScale
 

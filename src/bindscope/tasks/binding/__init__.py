@@ -1,12 +1,13 @@
 """The binding family: ``a=5 / b=a / #b:`` and everything about such programs."""
 
 from bindscope.tasks.binding.dataset import PAPER_SPLITS, BindingDataset, make_splits
-from bindscope.tasks.binding.pairs import CounterfactualPairs, sample_conflict_pairs, sample_root_pairs
+from bindscope.tasks.binding.pairs import CounterfactualPairs, pair_programs, sample_conflict_pairs, sample_root_pairs
 from bindscope.tasks.binding.positions import Place, chain_places, chain_positions, place_at, position_of
 from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
 from bindscope.tasks.binding.rules import RULES, constants_by_line
 from bindscope.tasks.binding.sampler import Grammar, sample_programs, sample_questions
+from bindscope.tasks.binding.structure import structural_places
 from bindscope.tasks.binding.task import BindingTask
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "chain_positions",
     "constants_by_line",
     "make_splits",
+    "pair_programs",
     "parse_program",
     "place_at",
     "position_of",
@@ -34,5 +36,6 @@ __all__ = [
     "sample_programs",
     "sample_questions",
     "sample_root_pairs",
+    "structural_places",
     "tokens_to_programs",
 ]

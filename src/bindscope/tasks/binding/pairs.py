@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.binding.positions import LINE_WIDTH, Place, position_of
-from bindscope.tasks.binding.programs import Programs, ask_questions, trace_query_chains
+from bindscope.tasks.binding.positions import LINE_WIDTH, Place, chain_positions, position_of
+from bindscope.tasks.binding.program import Program
+from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, trace_query_chains
 from bindscope.tasks.binding.rules import nearest_constants
 from bindscope.tasks.binding.sampler import sample_questions
 from bindscope.tasks.binding.task import BindingTask
@@ -55,6 +56,28 @@ class CounterfactualPairs:
     def labels(self) -> Mapping[str, np.ndarray]:
         """Labels [pair, 1] of the base programs."""
         return self.base.labels
+
+
+def pair_programs(base: Program, counterfactual: Program) -> CounterfactualPairs:
+    """Two typed programs as one pair; they must have the same length, and differ.
+
+    ``chain_positions`` are those of the base program's chain.
+    """
+    if base.n_lines != counterfactual.n_lines:
+        raise BindscopeError(
+            f"the two programs have {base.n_lines} and {counterfactual.n_lines} lines; write two of equal length."
+        )
+    if base == counterfactual:
+        raise BindscopeError(
+            "the counterfactual is the same program as the base; change a constant or a variable in it."
+        )
+    return CounterfactualPairs(
+        base=ask_programs([base]),
+        counterfactual=ask_programs([counterfactual]),
+        chain_positions=np.array([chain_positions(base)[: base.depth]]),
+        query_position=position_of(Place("query"), base.n_lines),
+        colon_position=position_of(Place("colon"), base.n_lines),
+    )
 
 
 def sample_root_pairs(

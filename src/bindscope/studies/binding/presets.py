@@ -1,4 +1,4 @@
-"""Study 1, variable binding in symbolic programs (arXiv 2505.20896): its presets.
+"""The presets of study 1, variable binding in symbolic programs (arXiv 2505.20896).
 
 ``binding-paper`` is the paper's own model and training. The others learn the same task on two CPU cores with parts that
 the paper does not have, each an ordinary setting; docs/recipe.md takes them apart. Common to them:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.statistics import bootstrap_interval, wilson_interval
+from bindscope.intervals import bootstrap_interval, wilson_interval
 
 Z95 = 1.959963984540054
 

@@ -1,0 +1,48 @@
+"""Where the parts of the queried chain stand in each of many pairs, by name.
+
+The names are those of the constructed circuit: ``lhs k`` and ``rhs k`` are the two sides of the chain's k-th line from
+its constant on, then ``query`` and ``colon``. ``distractor`` is the right-hand side of the line nearest after the root
+that is not on the chain (or nearest before it, where none follows): a place like the chain's, which the answer does
+not depend on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
+
+if TYPE_CHECKING:
+    from bindscope.tasks.binding.pairs import CounterfactualPairs
+
+RIGHT, LEFT = LINE_PARTS.index("rhs"), LINE_PARTS.index("lhs")
+
+
+def structural_places(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
+    """Columns [pair] of every named place, −1 where a pair has none.
+
+    >>> {name: int(column[0]) for name, column in structural_places(pairs).items()}
+    {'lhs 1': 0, 'rhs 1': 2, 'lhs 2': 4, 'rhs 2': 6, 'distractor': 10, 'query': 13, 'colon': 14}
+    """
+    places: dict[str, np.ndarray] = {}
+    for hop, right in enumerate(pairs.chain_positions.T, start=1):
+        places[f"lhs {hop}"] = np.where(right < 0, -1, right - RIGHT + LEFT)
+        places[f"rhs {hop}"] = right
+    places["distractor"] = _nearest_distractors(pairs)
+    places["query"] = np.full(len(pairs), pairs.query_position)
+    places["colon"] = np.full(len(pairs), pairs.colon_position)
+    return places
+
+
+def _nearest_distractors(pairs: CounterfactualPairs) -> np.ndarray:
+    n_lines = (pairs.base_tokens.shape[1] - 3) // LINE_WIDTH
+    lines = np.arange(n_lines)
+    chain_lines = np.where(pairs.chain_positions < 0, -1, pairs.chain_positions // LINE_WIDTH)  # [pair, hop]
+    on_chain = (lines[None, :, None] == chain_lines[:, None, :]).any(2)  # [pair, line]
+    root = chain_lines[:, :1]
+    distance = np.where(lines > root, lines - root, n_lines + root - lines)  # lines after the root come first
+    distance = np.where(on_chain, 10 * n_lines, distance)
+    nearest = distance.argmin(1)
+    return np.where(on_chain.all(1), -1, LINE_WIDTH * nearest + RIGHT)
