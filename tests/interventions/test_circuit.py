@@ -60,6 +60,7 @@ def test_the_circuit_alone_is_enough_and_without_it_the_answer_is_lost() -> None
 def test_a_frozen_circuit_meets_pairs_and_checkpoints_it_was_not_found_on() -> None:
     model, pairs = construct_dereferencer(TASK.lines, TASK.max_depth), sample_pairs(12, 2, task=TASK)
     circuit = find_circuit(model, contrast_pairs(pairs), structural_places(pairs))
+    assert str(Circuit.from_json(circuit.to_json())) == str(circuit)  # as text: NaN differs from itself
     others = sample_pairs(15, 2, seed=9, task=TASK)
     assert patch_circuit(model, contrast_pairs(others), structural_places(others), circuit).success.all()
     untrained = construct_dereferencer(TASK.lines, TASK.max_depth)
