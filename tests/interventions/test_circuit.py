@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -30,6 +31,13 @@ def test_the_constructed_circuit_is_recovered_exactly(depth: int, direction: str
     found = {(move.layer, move.head, move.source, move.target) for move in circuit.moves}
     assert found == {dataclasses.astuple(step) for step in constructed_circuit(depth, TASK.max_depth)}
     assert len(found) == len(circuit.moves)
+
+
+def test_edges_that_hold_too_little_attention_are_not_tried() -> None:
+    model, pairs = construct_dereferencer(TASK.lines, TASK.max_depth), sample_pairs(6, 1, task=TASK)
+    circuit = find_circuit(model, contrast_pairs(pairs), structural_places(pairs), least_attention=1.1)
+    assert [str(move) for move in circuit.moves] == ["L1.H0 rhs 1 → query", "L5.H0 query → colon"]
+    assert all(math.isnan(move.loss) for move in circuit.moves)
 
 
 def test_the_way_towards_the_answer_finds_the_same_circuit() -> None:
