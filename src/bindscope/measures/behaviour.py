@@ -1,7 +1,7 @@
 """Behaviour told apart by an attribute of the program: accuracy, where predictions come from, which rules they follow.
 
 >>> by_depth = behaviour_by(predict_answers(model, batch), "depth")
->>> by_depth.accuracy.sel(depth=2), by_depth.source.sel(depth=2, source="line 1")
+>>> by_depth.accuracy.sel(depth=2), by_depth.prediction_source.sel(depth=2, source="line 1")
 
 A rule that agrees with the chain on a program says nothing about which of the two the model follows. So each rule's
 agreement is also given on the programs where it is wrong (``followed_where_wrong``), and any table can be limited to
@@ -28,7 +28,7 @@ NO_LINE = "none"
 def behaviour_by(predictions: Predictions, by: str = "depth") -> xr.Dataset:
     """All shares with intervals over the attribute ``by``, its values in order.
 
-    ``accuracy`` and ``n`` (by); ``source`` (by, source): the line whose constant was given; ``agreement``,
+    ``accuracy`` and ``n`` (by); ``prediction_source`` (by, source): the line whose constant was given; ``agreement``,
     ``rule_accuracy``, ``n_rule`` (by, rule) where the rule says something, and ``followed_where_wrong``,
     ``n_rule_wrong`` (by, rule) where what it says is not the answer.
     """
@@ -47,7 +47,7 @@ def behaviour_by(predictions: Predictions, by: str = "depth") -> xr.Dataset:
     variables = {
         "n": count_variable([by], n),
         **share_variables("accuracy", [by], count(predictions.right), n),
-        **share_variables("source", [by, "source"], sources, n[:, None]),
+        **share_variables("prediction_source", [by, "source"], sources, n[:, None]),
         **_rule_variables(predictions, by, count),
     }
     names = [*(f"line {line}" for line in lines[:-1]), NO_LINE]
