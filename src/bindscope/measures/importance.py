@@ -4,7 +4,7 @@ A model of trees (``boosting``) is fitted to the attributes and judged on exampl
 numbers are given for each attribute, both as held-out log-loss in nats, so that 0 means it does not matter:
 
     importance   how much worse the fitted model gets when this attribute is shuffled among the held-out examples
-    alone        how much better than the base rate a model of this attribute alone is
+    alone        how much better than the base rate the share of yes at each value of this attribute alone is
 
 Attributes that say the same thing share their importance and so each have little; ``alone`` shows what each one knows.
 The control is the same fit to shuffled targets, which must explain nothing.
@@ -30,6 +30,7 @@ Target = Literal["right", "line_1"]
 N_FOLDS = 5
 N_SHUFFLES = 5  # how often each attribute is shuffled
 FEWEST = 4 * N_FOLDS  # examples that the rarer outcome needs for anything to be fitted
+PRIOR = 2.0  # with how many examples of the base rate each value of a lone attribute starts
 NUMBERS = ("log_loss", "base_log_loss", "shuffled_log_loss", "auc", "shuffled_auc", "explained")
 
 
@@ -69,18 +70,16 @@ def explain_target(
         return _label(names, {}, {}, outcome, list(attributes), note)
     x = np.stack(list(varying.values()), 1)  # [example, attribute]
     folds = rng.permutation(len(outcome)) % N_FOLDS  # [example]
-    total = len(names) + 2
     report = on_progress or (lambda done, total: None)
 
     base, loss, probability, importance = _judge(x, outcome, folds, rng, config, shuffle_attributes=True)
-    report(1, total)
+    report(1, 2)
     shuffled = rng.permutation(outcome)
     _, shuffled_loss, shuffled_probability, _ = _judge(x, shuffled, folds, rng, config)
-    report(2, total)
+    report(2, 2)
     gains = {"importance": importance, "alone": np.zeros_like(importance)}  # [attribute, example]
     for index in range(len(names)):
-        gains["alone"][index] = base - _judge(x[:, [index]], outcome, folds, rng, config)[1]
-        report(3 + index, total)
+        gains["alone"][index] = base - _judge_alone(x[:, index], outcome, folds)
     numbers = {
         "log_loss": loss.mean(),
         "base_log_loss": base.mean(),
@@ -126,6 +125,18 @@ def _judge(
     return base, loss, probability, added
 
 
+def _judge_alone(values: np.ndarray, outcome: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Held-out loss [example] of one attribute's own model: the share of yes at its value, drawn to the base rate."""
+    loss = np.empty(len(outcome))
+    for fold in range(N_FOLDS):
+        held = folds == fold
+        seen = np.bincount(values[~held], minlength=values.max() + 1)  # [value]
+        yes = np.bincount(values[~held], outcome[~held], minlength=values.max() + 1)
+        share = (yes + PRIOR * outcome[~held].mean()) / (seen + PRIOR)
+        loss[held] = _log_loss(outcome[held], share[values[held]])
+    return loss
+
+
 def _shuffled_losses(model: Trees, x: np.ndarray, outcome: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The loss [attribute, example] with each attribute in turn shuffled, averaged over shuffles."""
     losses = np.zeros((x.shape[1], len(x)))
@@ -157,7 +168,7 @@ def _say_nothing_to_explain(outcome: np.ndarray, names: list[str]) -> str:
 def _label(
     names: list[str],
     numbers: Mapping[str, float],
-    intervals: Mapping[str, list[tuple[float, ...]]],
+    intervals: Mapping[str, list[tuple[float, float, float]]],
     outcome: np.ndarray,
     given: list[str],
     note: str,
