@@ -7,8 +7,9 @@ answer and programs on which it does not. Two sets of heads of equal size are ch
     heuristic   heads without which the earlier checkpoint most often stops giving line 1's constant
 
 and taken away, singly and together, on the other half, beside random sets of as many other heads. If the circuit stands
-on top of a kept heuristic, then without the circuit heads the later model still answers where line 1 is right, more
-than with random heads gone, and gives line 1's constant where it is wrong.
+on top of a kept heuristic, then without the circuit heads the later model falls back on line 1: it still answers where
+line 1 is right and gives line 1's constant where it is wrong, far more often than the last constant (``most_recent``).
+If the later model still relied on the heuristic heads, it would lose answers without them, above all where they serve.
 
 >>> before, after = find_checkpoints(run)
 >>> kept = measure_retention((before, run.checkpoint(before)), (after, run.checkpoint(after)), batch, rng)
@@ -27,6 +28,7 @@ from bindscope.intervals import wilson_interval
 from bindscope.interventions.ablation import ablate_heads, ablate_together
 from bindscope.measures.contributions import logit_contributions
 from bindscope.measures.evaluation import read_answers
+from bindscope.measures.predictions import DIGIT_OF_OUTPUT
 from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import Run
 from bindscope.studies.trajectory import phases_of, trajectory_dataset
@@ -34,6 +36,7 @@ from bindscope.tasks.task import Batch
 
 GROUPS = ("line 1 right", "line 1 wrong")
 CONDITIONS = ("intact", "circuit ablated", "heuristic ablated", "both ablated", "random ablated")
+MEASURES = ("accuracy", "line_1", "most_recent")
 CONFIDENCE = 0.95
 Head = tuple[int, int]  # layer, head
 Checkpoint = tuple[int, Transformer]
@@ -52,8 +55,8 @@ def measure_retention(
 ) -> xr.Dataset:
     """What each checkpoint answers without the circuit heads and without the heuristic heads.
 
-    ``accuracy`` and ``line_1`` (the share of predictions that are line 1's constant) over (step, condition, group) on the
-    second half of the programs; ``accuracy_drop`` and ``line_1_drop`` over (step, group, layer, head) when one head is
+    ``accuracy``, ``line_1`` (the share of predictions that are line 1's constant) and, to compare it with,
+    ``most_recent`` (those that are the last constant) over (step, condition, group) on the second half of the programs; ``accuracy_drop`` and ``line_1_drop`` over (step, group, layer, head) when one head is
     ablated, on the first half; ``contribution`` (step, group, candidate, component): the mean direct contribution to
     the logits of answer and line 1 on the second half. ``in_circuit`` and ``in_heuristic`` (layer, head) are the sets.
     ``size`` heads are in each, a fifth of all when left out. Heads are replaced by their mean over all programs of the
@@ -107,8 +110,13 @@ def _group_masks(batch: Batch) -> np.ndarray:
 
 
 def _shares(answers: np.ndarray, batch: Batch, groups: np.ndarray) -> dict[str, np.ndarray]:
-    """Accuracy and agreement with line 1 in each group: [..., group] from output ids [..., example]."""
-    hits = {"accuracy": answers == batch.targets[:, 0], "line_1": answers == batch.labels["rule_line_1"][:, 0]}
+    """Every one of MEASURES in each group: [..., group] from output ids [..., example]."""
+    given = DIGIT_OF_OUTPUT[answers]  # [..., example]
+    hits = {
+        "accuracy": answers == batch.targets[:, 0],
+        "line_1": given == batch.labels["rule_line_1"][:, 0],
+        "most_recent": given == batch.labels["rule_most_recent"][:, 0],
+    }
     return {name: hit @ groups.T.astype(float) / groups.sum(1) for name, hit in hits.items()}
 
 
@@ -160,8 +168,8 @@ def _ablate_sets(
     sets: dict[str, list[list[Head]]],
     tick: Callable[[], None],
 ) -> dict[str, np.ndarray]:
-    """Share, low and high [bound, condition, group] of accuracy and of agreement with line 1."""
-    rows: dict[str, list[np.ndarray]] = {"accuracy": [], "line_1": []}
+    """Share, low and high [bound, condition, group] of each of MEASURES."""
+    rows: dict[str, list[np.ndarray]] = {name: [] for name in MEASURES}
     for condition in CONDITIONS:
         answers = []
         for heads in sets[condition]:
@@ -210,15 +218,15 @@ def _label(
     dataset = dataset.assign_coords(group=list(GROUPS), condition=list(CONDITIONS))
     for name in ("accuracy_drop", "line_1_drop"):
         dataset[name] = (("step", "group", "layer", "head"), np.stack([drops[step][name] for step in steps]))
-    for name in ("accuracy", "line_1"):
+    for name in MEASURES:
         values = np.stack([shares[step][name] for step in steps])  # [step, bound, condition, group]
         for bound, suffix in enumerate(("", "_low", "_high")):
             dataset[f"{name}{suffix}"] = (("step", "condition", "group"), values[:, bound])
     dataset["n"] = ("group", groups[1].sum(1))
     dataset["n_choosing"] = ("group", groups[0].sum(1))
-    for name, variable in dataset.data_vars.items():
-        kind = "logit" if str(name).startswith("contribution") else "share"
-        variable.attrs["units"] = "program" if str(name).startswith("n") else kind
+    for key in dataset.data_vars:
+        kind = "logit" if str(key).startswith("contribution") else "share"
+        dataset[key].attrs["units"] = "program" if str(key) in ("n", "n_choosing") else kind
     return dataset.assign_coords(layer=np.arange(dataset.sizes["layer"]), head=np.arange(dataset.sizes["head"]))
 
 
