@@ -115,7 +115,10 @@ def _source_shares(dataset: xr.Dataset) -> dict[str, list[float]]:
 def _with_interval(dataset: xr.Dataset, name: str, place: dict[str, int]) -> list[str]:
     """A number and its interval, as two cells."""
     value, low, high = (float(dataset[f"{name}{end}"].isel(place)) for end in ("", "_low", "_high"))
-    return [NOTHING, NOTHING] if value != value else [f"{value:.4f}", f"{low:.4f}–{high:.4f}"]
+    if value != value:
+        return [NOTHING, NOTHING]
+    between = " to " if low < 0 else "–"  # a dash beside a minus cannot be read
+    return [f"{value:.4f}", f"{low:.4f}{between}{high:.4f}"]
 
 
 def _share(value: float, places: int = 4) -> str:
