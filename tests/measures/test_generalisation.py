@@ -92,8 +92,8 @@ def test_held_out_combinations_are_a_pool_of_their_own():
         (lambda: grid(Answering(solve), [4], [1], n=0), "n must be at least 1"),
         (lambda: grid(Answering(solve), [], [1]), "at least one length"),
         (lambda: grid(Answering(solve), [0], [1]), "all at least 1"),
-        (lambda: grid(Answering(solve), [4], [9]), "no program of these lengths"),
-        (lambda: grid(construct_dereferencer(6, 3), [7], [1]), "its longest has 6 lines"),
+        (lambda: grid(Answering(solve), [4], [9]), "cells deeper than their program is long"),
+        (lambda: grid(construct_dereferencer(6, 3), [7], [1]), "positions for 6 lines at most"),
         (lambda: compare_held_out(Answering(solve), TASK, 5, np.random.default_rng(0)), "holds out no combinations"),
     ],
 )

@@ -159,7 +159,8 @@ def _measure_grid(run: Run, step: int, lengths: range, depths: range, n: int | N
     from bindscope.measures.generalisation import length_depth_grid
 
     model, rng = run.checkpoint(step), np.random.default_rng(seed)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("program lengths")
         return length_depth_grid(
             model, run.config.task, lengths, depths, n or N_CELL, rng,  # type: ignore[arg-type]

@@ -58,7 +58,8 @@ def length_depth_grid(
     counts = {name: np.zeros((len(lengths), len(depths)), np.int64) for name in _COUNTS}
     settings = np.full((2, len(lengths), len(depths)), np.nan)
     for done, (row, column) in enumerate(drawn, start=1):
-        grammar = None if lengths[row] > most_lines else find_grammar(task, lengths[row], depths[column], rng)
+        fits = most_lines is None or lengths[row] <= most_lines
+        grammar = find_grammar(task, lengths[row], depths[column], rng) if fits else None
         if grammar is not None:
             settings[:, row, column] = grammar.p_constant, grammar.exponent
             questions = _ask(grammar, lengths[row], depths[column], n, rng)
@@ -68,8 +69,10 @@ def length_depth_grid(
             on_progress(done, len(drawn))
     if not counts["n"].any():
         raise BindscopeError(
-            "generalisation: no program of these lengths has a chain of these depths that this model has positions for "
-            f"(its longest has {most_lines} lines)."
+            f"generalisation: {_say_missing(model, most_lines, lengths)}, and that is all that was asked for; "
+            "ask for longer programs or smaller depths."
+            if most_lines is None or min(lengths) <= most_lines
+            else f"generalisation: this model has positions for {most_lines} lines at most; ask for shorter programs."
         )
     dataset = _label_grid(counts, lengths, depths)
     dataset["p_constant"] = (("lines", "depth"), settings[0], {"units": "share"})
@@ -107,10 +110,10 @@ def compare_held_out(model: Transformer, task: BindingTask, n: int, rng: np.rand
     return dataset
 
 
-def longest_program(model: Transformer) -> int:
-    """The most lines whose tokens the model has positions for; rotating or absent positions have no end."""
+def longest_program(model: Transformer) -> int | None:
+    """The most lines whose tokens the model has positions for; None where positions rotate or are absent: no end."""
     if model.config.positions in ("rope", "none"):
-        return np.iinfo(np.int64).max
+        return None
     return (model.config.n_positions - n_positions(0)) // (n_positions(1) - n_positions(0))
 
 
@@ -168,9 +171,9 @@ def _check_grid(task: BindingTask, lengths: Sequence[int], depths: Sequence[int]
         raise BindscopeError("generalisation: give at least one length and one depth, all at least 1.")
 
 
-def _say_missing(model: Transformer, most_lines: int, lengths: Sequence[int]) -> str:
+def _say_missing(model: Transformer, most_lines: int | None, lengths: Sequence[int]) -> str:
     words = "cells deeper than their program is long, or with more lines than variables, are empty"
-    if max(lengths) > most_lines:
+    if most_lines is not None and max(lengths) > most_lines:
         kind = model.config.positions
         words += f"; so are those above {most_lines} lines, for which this model has no {kind} positions"
     return words
