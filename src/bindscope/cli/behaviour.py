@@ -151,7 +151,9 @@ def _measure_questions(
     return dataset, text
 
 
-def _measure_grid(run: Run, step: int, lengths: range, depths: range, n: int | None, seed: int) -> xr.Dataset:
+def _measure_grid(
+    run: Run, step: int, lengths: range, depths: range, n: int | None, seed: int, only: str
+) -> xr.Dataset:
     import numpy as np
     from rich.console import Console
     from rich.progress import Progress
@@ -165,4 +167,5 @@ def _measure_grid(run: Run, step: int, lengths: range, depths: range, n: int | N
         return length_depth_grid(
             model, run.config.task, lengths, depths, n or N_CELL, rng,  # type: ignore[arg-type]
             on_progress=lambda done, total: progress.update(bar, completed=done, total=total),
+            selection=only,  # type: ignore[arg-type]
         )  # fmt: skip
