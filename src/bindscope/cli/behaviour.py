@@ -92,7 +92,7 @@ def behaviour(
     found = opened.find_step(step)
     if lengths is not None:
         dataset = _measure_grid(
-            opened, found, parse_range(lengths, "--lengths"), parse_range(depths, "--depths"), n, seed
+            opened, found, parse_range(lengths, "--lengths"), parse_range(depths, "--depths"), n, seed, only
         )
         text = format_grid(dataset)
     else:

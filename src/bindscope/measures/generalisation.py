@@ -36,8 +36,8 @@ GRAMMARS = (
     (0.03, 9.0),
     (0.0, 12.0),
 )  # p_constant, exponent
-COMMON = 0.004  # a grammar serves a cell when at least this share of its programs has the asked chain …
-N_TRIED = 1000  # … among so many
+COMMON = 0.001  # a grammar serves a cell when at least this share of its programs has the asked chain …
+N_TRIED = 4000  # … among so many
 
 
 def length_depth_grid(
