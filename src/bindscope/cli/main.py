@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("resume:resume", "Continue an interrupted run exactly where it was."),
     "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),
     "evaluate": ("evaluate:evaluate", "Measure a checkpoint's accuracy, by depth and more."),
+    "behaviour": ("behaviour:behaviour", "Tell a checkpoint's answers apart by what was asked."),
+    "lens": ("lens:lens", "Read what each layer would answer, checkpoint by checkpoint."),
     "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
     "patch": ("patch:patch", "Put activations of one program into another, see whether the answer follows."),
