@@ -205,8 +205,8 @@ def cell_logits(setting: Setting, grid: str, layer: int, place: int | str) -> Te
     wanted = torch.zeros_like(contrast.base, dtype=torch.bool)
     wanted[pairs, positions] = True
     logits = torch.empty(len(contrast), model.config.outputs)
-    for column in residual_columns(model, contrast, wanted=wanted):
-        logits[column.pairs] = column.logits[layer]
+    for found in residual_columns(model, contrast, wanted=wanted):
+        logits[found.pairs] = found.logits[layer]
     return logits[pairs]
 
 

@@ -49,12 +49,12 @@ def residual_grid(
     layers, n_positions = site_layers(model, site), contrast.base.shape[1]
     outcomes = _missing(len(layers), n_positions, len(contrast))
     done, total = 0, int(wanted.sum())
-    for column in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model):
-        pairs = contrast.take(column.pairs)
-        found = measure_outcomes(column.logits, column.base_logits, column.source_logits, pairs)
+    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model):
+        pairs = contrast.take(columns.pairs)
+        found = measure_outcomes(columns.logits, columns.base_logits, columns.source_logits, pairs)
         for name, values in found.items():
-            outcomes[name][:, column.position, column.pairs.numpy()] = values
-        done += len(column.pairs)
+            outcomes[name][:, columns.positions.numpy(), columns.pairs.numpy()] = values
+        done += len(columns.pairs)
         if on_progress is not None:
             on_progress(done, total)
     coords = {"layer": list(layers), "position": np.arange(n_positions)}

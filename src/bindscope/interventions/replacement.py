@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, equal_groups, pairs_at_once, run_chunks
+from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, near_groups, pairs_at_once, run_chunks
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed, run_whole
 from bindscope.model.transformer import Transformer
@@ -201,10 +201,9 @@ def sweep_groups(
 ) -> Tensor:
     """Logits [layer, row, pair, output] of changes that leave each layer in turn, from position ``first`` [pair] on."""
     logits = kept.logits.repeat(len(layers), n_rows, 1, 1)
-    for position, group in equal_groups(first):
-        if position >= kept.n_positions:
-            continue
-        rows = torch.arange(len(first))[group]
+    changing = (first < kept.n_positions).nonzero()[:, 0]
+    for position, group in near_groups(first[changing], kept.parts, len(layers) * n_rows):
+        rows = changing[group]
         n_tokens = len(layers) * n_rows * (kept.n_positions - position)
         for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
             taken = as_slice(part)
