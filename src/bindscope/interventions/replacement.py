@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, equal_groups, pairs_at_once
-from bindscope.interventions.engine import KeptRun, add_mlp, run_changed, run_whole
+from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, near_groups, pairs_at_once, run_chunks
+from bindscope.interventions.contrast import Contrast
+from bindscope.interventions.engine import KeptRun, run_changed, run_whole
 from bindscope.model.transformer import Transformer
 
 Progress = Callable[[int, int], None] | None
@@ -37,7 +39,9 @@ def replace_heads(
     [row, position] marks where; default: everywhere. Take care that positions are those up to ``at`` in causal models.
     """
     kinds = ("middle", "results")
-    logits = model.W_E.new_empty(model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs)
+    logits = torch.empty(
+        model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs, dtype=model.W_E.dtype
+    )
     for rows, kept in _keep_runs(model, tokens, at, kinds):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = head_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
@@ -62,7 +66,7 @@ def replace_mlps(
     The layers are those that have an MLP, in order.
     """
     layers = layers_with_mlp(model)
-    logits = model.W_E.new_empty(len(layers), len(tokens), model.config.outputs)
+    logits = torch.empty(len(layers), len(tokens), model.config.outputs, dtype=model.W_E.dtype)
     for rows, kept in _keep_runs(model, tokens, at, ("middle",)):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = mlp_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
@@ -74,6 +78,48 @@ def replace_mlps(
 
 def _replace_rows(replacement: Replacement, rows: Tensor, layer: int) -> Tensor:
     return replacement(layer, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Interchanged:
+    """The logits of some pairs with each head, or each MLP, taken from the source in turn."""
+
+    pairs: Tensor  # [pair]: which of the contrast's
+    logits: Tensor  # [layer, head, pair, output]; for MLPs [layer, pair, output]
+    base_logits: Tensor  # [pair, output]
+    source_logits: Tensor  # [pair, output]
+
+
+def interchange_heads(
+    model: Transformer,
+    contrast: Contrast,
+    at_positions: Tensor | None = None,
+    source_model: Transformer | None = None,
+) -> Iterator[Interchanged]:
+    """Take all that one head adds from the source, each head in turn, some pairs at a time."""
+    for chunk in run_chunks(model, contrast, source_model, ("middle", "results")):
+        base, source = chunk.base, chunk.source
+        assert source.results is not None
+        marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
+        arrive = head_arrivals(model, base, source.results.__getitem__, marked)
+        logits = sweep_groups(model, base, first, range(model.config.n_layers), arrive, model.config.n_heads)
+        yield Interchanged(chunk.pairs, logits, base.logits, source.logits)
+
+
+def interchange_mlps(
+    model: Transformer,
+    contrast: Contrast,
+    at_positions: Tensor | None = None,
+    source_model: Transformer | None = None,
+) -> Iterator[Interchanged]:
+    """The same for MLPs, in the layers that have one."""
+    layers = layers_with_mlp(model)
+    for chunk in run_chunks(model, contrast, source_model, ("middle",)):
+        base, source = chunk.base, chunk.source
+        marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
+        arrive = mlp_arrivals(model, base, source.mlp_out, marked)
+        logits = sweep_groups(model, base, first, layers, arrive, 1)[:, 0]
+        yield Interchanged(chunk.pairs, logits, base.logits, source.logits)
 
 
 def layers_with_mlp(model: Transformer) -> tuple[int, ...]:
@@ -120,7 +166,7 @@ def head_arrivals(
         change = (new - old).transpose(1, 2)  # [pair, head, position, d_model]
         if marked is not None:
             change = change * marked[rows, columns][:, None, :, None]
-        return add_mlp(model.layers[layer], (middle[layer][rows, columns][:, None] + change).contiguous())
+        return kept.parts.layers[layer].add_mlp((middle[layer][rows, columns][:, None] + change).contiguous())
 
     return arrive
 
@@ -155,14 +201,13 @@ def sweep_groups(
 ) -> Tensor:
     """Logits [layer, row, pair, output] of changes that leave each layer in turn, from position ``first`` [pair] on."""
     logits = kept.logits.repeat(len(layers), n_rows, 1, 1)
-    for position, group in equal_groups(first):
-        if position >= kept.n_positions:
-            continue
-        rows = torch.arange(len(first))[group]
+    changing = (first < kept.n_positions).nonzero()[:, 0]
+    for position, group in near_groups(first[changing], kept.parts, len(layers) * n_rows):
+        rows = changing[group]
         n_tokens = len(layers) * n_rows * (kept.n_positions - position)
         for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
             taken = as_slice(part)
             starts = {layer + 1: arrive(layer, taken, position) for layer in layers}
-            found = run_changed(model, kept.take(taken), position, starts)  # [pair, layer·row, output]
+            found = run_changed(kept.take(taken), position, starts)  # [pair, layer·row, output]
             logits[:, :, taken] = found.unflatten(1, (len(layers), n_rows)).permute(1, 2, 0, 3)
     return logits
