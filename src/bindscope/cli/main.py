@@ -34,6 +34,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
+    "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),
+    "probe": ("probe:probe", "Probe the stream for the values of all variables, position by position."),
     "ablate": ("ablate:ablate", "Train a binding preset without each part of its recipe, and compare."),
     "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),
     "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),

@@ -54,7 +54,9 @@ def project_over_training(
         return points if inside is None else inside.project(points)
 
     frozen = None if frozen_to is None else fit_components(read(frozen_to[1]))
-    steps, coordinates, shares = [], [], []
+    steps: list[int] = []
+    coordinates: list[Tensor] = []
+    shares: list[np.ndarray] = []
     for step, model in models:
         points = read(model)
         axes = frozen or fit_components(points)
