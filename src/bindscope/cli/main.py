@@ -39,6 +39,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
+    "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),
+    "probe": ("probe:probe", "Probe the stream for the values of all variables, position by position."),
     "ablate": ("ablate:ablate", "Train a binding preset without each part of its recipe, and compare."),
     "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),
     "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
