@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),
     "evaluate": ("evaluate:evaluate", "Measure a checkpoint's accuracy, by depth and more."),
     "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),
+    "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
+    "figure": ("figure:figure", "Draw the figure behind one claim about a run."),
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),

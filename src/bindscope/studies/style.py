@@ -140,6 +140,14 @@ def place_legend_above(axes: Axes, title: str | None = None) -> None:
     )
 
 
+def title_figure(figure: Figure, title: str, subtitle: str = "") -> None:
+    """A caption-like title over a whole figure, flush left: what it shows, then on what."""
+    words = f"{title}\n" if subtitle else title
+    figure.suptitle(words, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
+    if subtitle:
+        figure.text(0.01, 0.985, f"\n{subtitle}", ha="left", va="top", fontsize=8, color=MUTED, linespacing=1.8)
+
+
 def format_step(step: float) -> str:
     """``1200`` → ``1.2k``, ``105400`` → ``105.4k``, ``2000000`` → ``2M``."""
     for size, unit in ((1e6, "M"), (1e3, "k")):
@@ -157,9 +165,7 @@ def format_share(share: float) -> str:
 
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write the figure as the format its name ends in (svg, pdf or png), on white paper."""
-    suffix = path.suffix.removeprefix(".").lower()
-    if suffix not in FORMATS:
-        raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
+    suffix = check_format(path).suffix.removeprefix(".").lower()
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
     buffer = io.BytesIO()
     with figure_style():
@@ -167,6 +173,14 @@ def save_figure(figure: Figure, path: Path) -> Path:
     with explain_failure(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, buffer.getvalue())
+    return path
+
+
+def check_format(path: Path) -> Path:
+    """The same path, refused unless its name ends in a format that figures can be saved as."""
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix not in FORMATS:
+        raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
     return path
 
 
