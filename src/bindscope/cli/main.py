@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
     "ablate": ("ablate:ablate", "Train a binding preset without each part of its recipe, and compare."),
+    "experiment": ("experiment:experiment", "List the experiments, or train what one needs and answer its question."),
     "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),
     "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
     "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),

@@ -1,0 +1,134 @@
+"""The experiments of study 1, as data: what claims need beyond one run, and questions beyond the paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bindscope.studies.experiments import Experiment, Variant
+
+SIX_LINES: dict[str, Any] = {
+    "task.lines": 6, "task.max_depth": 3, "task.queries": 6, "training.batch_size": 64, "training.steps": 1_200,
+    "training.evaluate_every": 25, "training.evaluation_size": 1_500, "training.stop_at": 0.99,
+}  # fmt: skip
+NO_IDENTITY: dict[str, Any] = {"model.identity_qk": False, "model.identity_vo": False}
+NO_OFFSETS: dict[str, Any] = {"model.init.offset_bias": 0.0}
+NO_MIMETIC: dict[str, Any] = {"model.init.mimetic_qk": 0.0, "model.init.mimetic_vo": 0.0}
+QUERIES_WHEN_LONG = {"task.queries": 10, "task.max_depth": 6}
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name="seeds",
+        question="Do seeds agree on the three phases, and on when each begins?",
+        preset="binding-laptop",
+        variants=(Variant("preset", "the preset as it is"),),
+        seeds=6,
+        changes={"training.stop_at": 0.99},
+        minutes=7,
+    ),
+    Experiment(
+        name="held-out",
+        question="Does the model bind variables to constants that it never met together?",
+        preset="binding-laptop",
+        variants=(Variant("held-out", "a tenth of the combinations never shown", {"task.held_out": 0.1}),),
+        seeds=1,
+        changes={"training.stop_at": 0.99},
+        minutes=7,
+    ),
+    Experiment(
+        name="weighting",
+        question="Is the habit of answering from the first lines owed to the weight on deep chains?",
+        preset="binding-laptop",
+        variants=(
+            Variant("cubic", "a line extends a chain with weight depth³", borrowed=("seeds", "preset")),
+            Variant("uniform", "every chain is as likely to be extended", {"task.exponent": 0.0}),
+        ),
+        seeds=1,
+        changes={"training.stop_at": 0.99},
+        minutes=7,
+    ),
+    Experiment(
+        name="identity",
+        question="Is identity-scaled attention what lets a small model learn binding in minutes?",
+        preset="binding-laptop",
+        variants=(
+            Variant("both", "identity paths in scores and outputs, and the recipe's start"),
+            Variant("scores", "the identity path in the scores alone", {"model.identity_vo": False}),
+            Variant("outputs", "the identity path in the outputs alone", {"model.identity_qk": False}),
+            Variant("none", "no identity path", NO_IDENTITY),
+            Variant("both-no-offsets", "both paths, no heads that start looking back", NO_OFFSETS),
+            Variant("both-no-mimetic", "both paths, W_Q, W_K, W_V and W_O drawn apart", NO_MIMETIC),
+            Variant("both-neutral", "both paths and an ordinary start", {**NO_OFFSETS, **NO_MIMETIC}),
+            Variant("none-neutral", "no identity path, an ordinary start", {**NO_IDENTITY, **NO_OFFSETS, **NO_MIMETIC}),
+        ),
+        seeds=2,
+        changes=SIX_LINES,
+        minutes=2,
+    ),
+    Experiment(
+        name="identity-16",
+        question="Is identity-scaled attention needed at the paper's 16 lines?",
+        preset="binding-laptop",
+        variants=(
+            Variant("both", "identity paths in scores and outputs", borrowed=("seeds", "preset")),
+            Variant("none", "no identity path", NO_IDENTITY),
+            Variant("scores", "the identity path in the scores alone", {"model.identity_vo": False}),
+            Variant("outputs", "the identity path in the outputs alone", {"model.identity_qk": False}),
+        ),
+        seeds=1,
+        changes={"training.stop_at": 0.99},
+        minutes=13,
+    ),
+    Experiment(
+        name="loss",
+        question="Does it matter whether the loss is on the answer alone or on every token?",
+        preset="binding-tiny",
+        variants=(
+            Variant("answer", "the loss is on the answers alone"),
+            Variant("all", "the loss is on every next token", {"training.loss": "all"}),
+        ),
+        seeds=3,
+        changes={"training.steps": 2_000},
+        minutes=2,
+    ),
+    Experiment(
+        name="reassignment",
+        question="When a variable is assigned again, which write wins, and where does the mechanism break?",
+        preset="binding-tiny",
+        variants=(
+            Variant("once", "trained on programs that assign each variable once", borrowed=("loss", "answer")),
+            Variant("again", "three lines in ten assign a variable again", {"task.reassign": 0.3}),
+        ),
+        seeds=2,
+        changes={"training.steps": 2_000},
+        minutes=2,
+    ),
+    Experiment(
+        name="encoder",
+        question="Does a bidirectional encoder learn the same task, through the same phases?",
+        preset="binding-tiny",
+        variants=(
+            Variant("causal", "every position sees what stands before it"),
+            Variant("bidirectional", "every position sees all", {"model.causal": False}),
+        ),
+        seeds=2,
+        changes={"training.steps": 1_500, "task.queries": 1, "training.batch_size": 100},
+        minutes=2,
+    ),
+    Experiment(
+        name="long",
+        question="How do learning time and accuracy change with 10 to 30 lines and chains of up to six links?",
+        preset="binding-plain",
+        variants=(
+            Variant("10-lines", "10 lines", {"task.lines": 10}),
+            Variant("18-lines", "18 lines", {"task.lines": 18}),
+            Variant("26-lines", "26 lines, as many as there are letters", {"task.lines": 26}),
+            Variant("30-lines", "30 lines, a fifth of which assign a variable again", {"task.lines": 30, "task.reassign": 0.2}),
+        ),
+        seeds=1,
+        changes={
+            **QUERIES_WHEN_LONG, "training.steps": 2_500, "training.stop_at": 0.99, "training.evaluation_size": 1_500,
+        },  # fmt: skip
+        minutes=5,
+    ),
+)

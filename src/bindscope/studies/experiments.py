@@ -1,0 +1,208 @@
+"""An experiment is a question that is answered by training several runs.
+
+It names a preset, the *variants* of it that are compared (each a few settings that differ) and how many seeds train each.
+Every (variant, seed) is a *cell*: an ordinary run in ``runs/experiment-NAME/VARIANT-seed-S``. Runs that have ended are
+kept, so an experiment stops and goes on. What the cells recorded becomes one dataset over (variant, seed, step), from
+which the figure and the sentence that answers the question are made.
+
+>>> experiment = find_experiment("weighting")
+>>> runs = dict(train_cells(plan_cells(experiment), Path("runs/experiment-weighting")))
+>>> dataset = experiment_dataset(experiment, runs)
+>>> print(experiment.conclude(dataset))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.runs.config import RunConfig, override
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from bindscope.runs.directory import Run
+
+SHIPPED_DATASETS = Path(__file__).parent.parent / "shipped" / "experiments"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A preset with some of its settings changed, by their dotted names."""
+
+    name: str
+    meaning: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    borrowed: tuple[str, str] | None = None  # the experiment and variant that train exactly this already
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A question, and the runs that answer it."""
+
+    name: str
+    question: str
+    preset: str
+    variants: tuple[Variant, ...]
+    seeds: int
+    conclude: Callable[[xr.Dataset], str] = str  # the answer in a paragraph, from the numbers alone
+    draw: Callable[[xr.Dataset], Figure] | None = None
+    limits: str = ""  # what the answer does not cover
+    changes: Mapping[str, Any] = field(default_factory=dict)  # to the preset, in every variant
+    minutes: float = 0.0  # what one cell takes, roughly, with one thread on a quiet core
+    measure: Callable[[Mapping[Cell, Run]], xr.Dataset] | None = None  # what the records do not hold
+
+    def find_variant(self, name: str) -> Variant:
+        known = {variant.name: variant for variant in self.variants}
+        if name not in known:
+            raise BindscopeError(f"experiment {self.name}: no variant '{name}'.{suggest_nearest(name, known)}")
+        return known[name]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of an experiment."""
+
+    variant: str
+    seed: int
+    config: RunConfig = field(hash=False)
+    owner: str | None = None  # the experiment that this run belongs to, where it is not this one
+
+
+def plan_cells(
+    experiment: Experiment, seeds: Sequence[int] | None = None, only: Sequence[str] = (), steps: int | None = None
+) -> list[Cell]:
+    """The cells of an experiment, seed by seed, so that what is stopped early has all variants of the first seeds.
+
+    >>> [cell.config.name for cell in plan_cells(find_experiment("weighting"))]
+    ['preset-seed-0', 'uniform-seed-0']
+    """
+    from bindscope.studies.presets import find_preset
+
+    base = find_preset(experiment.preset).config
+    chosen = [experiment.find_variant(name) for name in only] if only else experiment.variants
+    more = {} if steps is None else {"training.steps": steps}
+    cells = []
+    for seed in range(experiment.seeds) if seeds is None else seeds:
+        for variant in chosen:
+            owner, kept_as = variant.borrowed or (None, variant.name)
+            changes = {**experiment.changes, **variant.changes, **more}
+            cells.append(Cell(variant.name, seed, cell_config(base, changes, kept_as, seed), owner))
+    return cells
+
+
+def cell_config(base: RunConfig, changes: Mapping[str, Any], variant: str, seed: int) -> RunConfig:
+    """The configuration of one run, named ``no-offsets-seed-1``."""
+    return override(base, {**changes, "seed": seed, "name": f"{variant}-seed-{seed}"})
+
+
+def split_name(name: str) -> tuple[str, int]:
+    """Variant and seed from a run's name."""
+    variant, _, seed = name.rpartition("-seed-")
+    return variant, int(seed)
+
+
+def train_cells(cells: Sequence[Cell], directory: Path, jobs: int = 1) -> Iterator[tuple[Cell, Run]]:
+    """Train what is missing and yield every cell with its run, as it ends.
+
+    Cells that belong to another experiment are looked for, and trained, in the directory beside this one.
+    """
+    from bindscope.runs.sweep import train_sweep
+
+    for owner in dict.fromkeys(cell.owner for cell in cells):
+        by_name = {cell.config.name: cell for cell in cells if cell.owner == owner}
+        place = directory if owner is None else directory.parent / f"experiment-{owner}"
+        for run in train_sweep([cell.config for cell in by_name.values()], place, jobs):
+            yield by_name[run.name], run
+
+
+def find_cells(cells: Sequence[Cell], directory: Path) -> dict[Cell, Run]:
+    """The cells that have ended, without training any."""
+    from bindscope.runs.sweep import ENDED, existing_run
+
+    found: dict[Cell, Run] = {}
+    for cell in cells:
+        place = directory if cell.owner is None else directory.parent / f"experiment-{cell.owner}"
+        run = existing_run(place / cell.config.name, cell.config)
+        if run is not None and run.status in ENDED:
+            found[cell] = run
+    return found
+
+
+def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run]) -> xr.Dataset:
+    """What all cells recorded (see ``cells.gather_cells``), and what the experiment measures besides."""
+    import json
+
+    from bindscope.studies.cells import gather_cells
+
+    if not runs:
+        raise BindscopeError(f"experiment {experiment.name}: none of its runs has ended yet.")
+    order = [variant.name for variant in experiment.variants]
+    dataset = gather_cells({(cell.variant, cell.seed): run for cell, run in runs.items()}, order)
+    if experiment.measure is not None:
+        dataset = dataset.merge(experiment.measure(runs))
+    used = [variant for variant in experiment.variants if variant.name in dataset.variant.values]
+    dataset.attrs = {
+        "title": f"experiment {experiment.name}",
+        "source": f"bindscope experiment {experiment.name}",
+        "question": experiment.question,
+        "limits": experiment.limits,
+        "preset": experiment.preset,
+        "common_changes": json.dumps(dict(experiment.changes), sort_keys=True),
+        "changes": json.dumps({variant.name: dict(variant.changes) for variant in used}),
+        "meanings": json.dumps({variant.name: variant.meaning for variant in used}),
+        "steps": max(cell.config.training.steps for cell in runs),
+    }
+    return dataset
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of that name, of all studies."""
+    known = all_experiments()
+    if name not in known:
+        raise BindscopeError(f"there is no experiment '{name}'.{suggest_nearest(name, known)}")
+    return known[name]
+
+
+def all_experiments() -> dict[str, Experiment]:
+    """Every experiment by name."""
+    from bindscope.studies.binding.experiments import EXPERIMENTS
+
+    return {experiment.name: experiment for experiment in EXPERIMENTS}
+
+
+def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> Path | None:
+    """Where an experiment's dataset is: made here, else shipped; None where it is neither.
+
+    >>> find_experiment_dataset("seeds")
+    PosixPath('runs/experiment-seeds/seeds.nc')
+    """
+    find_experiment(name)
+    places = (Path(runs_directory) / f"experiment-{name}" / f"{name}.nc", SHIPPED_DATASETS / f"{name}.nc")
+    return next((place for place in places if place.is_file()), None)
+
+
+def save_experiment_dataset(dataset: xr.Dataset, path: Path) -> Path:
+    """Write it compressed, whole or not at all."""
+    from bindscope.runs.files import explain_failure, write_atomically
+
+    numbers = [name for name, variable in dataset.variables.items() if variable.dtype.kind == "f" and variable.ndim]
+    encoding: Any = {name: {"zlib": True, "complevel": 9, "dtype": "float32"} for name in numbers}
+    with explain_failure(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, bytes(dataset.to_netcdf(engine="h5netcdf", encoding=encoding)))
+    return path
+
+
+def load_experiment_dataset(path: Path) -> xr.Dataset:
+    """Read it back; a damaged file is said to be one."""
+    import xarray as xr
+
+    try:
+        return xr.load_dataset(path, engine="h5netcdf")
+    except (OSError, ValueError) as problem:
+        raise BindscopeError(f"{path}: this dataset is damaged: {problem}.") from None
