@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import RUNS_DIRECTORY, SHIPPED_DIRECTORY, find_run, is_shipped
+from bindscope.cli.locate import RUNS_DIRECTORY, find_run, is_shipped
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_duration, format_table
 
@@ -106,8 +106,7 @@ def open_library(
     folder = (out or default_directory(opened)) / "results"
     inside = opened.path / "results"
     also_in = () if folder.resolve() == inside.resolve() else (inside,)
-    places = (RUNS_DIRECTORY, SHIPPED_DIRECTORY / "experiments")
-    library = Library(opened, study.results, folder, also_in, n=n, seed=seed, fresh=fresh, experiments=places)
+    library = Library(opened, study.results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY)
     return library, study
 
 

@@ -115,13 +115,12 @@ def conclude(
     control_quantities: tuple[Quantity, ...],
 ) -> Finding:
     """Replicates when every condition of the criterion and of the control holds, differs otherwise; says which."""
-    kept = all(condition.holds for condition in (*criterion, *control))
-    failed = [condition for condition in criterion if not condition.holds]
-    words = [str(condition) for condition in criterion]
-    if not failed and not kept:
+    conditions = sorted((*criterion, *control), key=lambda condition: condition.holds)  # what fails is said first
+    words = [str(condition) for condition in conditions]
+    if all(condition.holds for condition in criterion) and not all(condition.holds for condition in control):
         words.insert(0, "The criterion is met, but its control is not:")
-    reason = _sentences([*words, *(str(condition) for condition in control)])
-    return Finding("replicates" if kept else "differs", reason, quantities, control_quantities)
+    verdict: Verdict = "replicates" if conditions[0].holds else "differs"
+    return Finding(verdict, _sentences(words), quantities, control_quantities)
 
 
 def not_testable(reason: str, quantities: tuple[Quantity, ...] = ()) -> Finding:

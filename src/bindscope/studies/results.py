@@ -45,7 +45,7 @@ class Context:
     n: int = 0
     seed: int = 0
     found: Mapping[str, xr.Dataset] = field(default_factory=dict)  # the results it needs
-    experiments: tuple[Path, ...] = ()  # folders that hold datasets of experiments
+    runs_directory: Path = Path("runs")  # where datasets of experiments are looked for, before the shipped ones
     on_progress: OnProgress | None = None
 
     @property
@@ -100,13 +100,13 @@ class Library:
         n: int | None = None,
         seed: int = 0,
         fresh: bool = False,
-        experiments: Sequence[Path] = (),
+        runs_directory: Path = Path("runs"),
     ) -> None:
         self.run = run
         self.results = {result.name: result for result in results}
         self.folder, self.also_in = folder, tuple(also_in)
         self.n, self.seed, self.fresh = n, seed, fresh
-        self.experiments = tuple(experiments)
+        self.runs_directory = runs_directory
         self.filled: dict[str, Filled] = {}
 
     def order(self, names: Iterable[str]) -> list[str]:
@@ -186,7 +186,7 @@ class Library:
             settings.get("n", 0),
             settings.get("seed", 0),
             {need: dataset for need, dataset in found.items() if dataset is not None},
-            self.experiments,
+            self.runs_directory,
             on_progress,
         )
         start = time.perf_counter()

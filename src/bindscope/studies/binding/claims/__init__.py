@@ -1,13 +1,14 @@
 """The twelve claims of "How do transformers learn variable binding in symbolic programs?" (arXiv 2505.20896) as data."""
 
-from bindscope.studies.binding.claims import learning
+from bindscope.studies.binding.claims import conditions, generalisation, learning
 from bindscope.studies.binding.results import RESULTS
 from bindscope.studies.claims import Study
 
+_CLAIMS = (*learning.CLAIMS, *conditions.CLAIMS, *generalisation.CLAIMS)
 STUDY = Study(
     family="binding",
     title="Variable binding in symbolic programs",
-    claims=tuple(sorted((*learning.CLAIMS,), key=lambda claim: int(claim.id.removeprefix("VB")))),
+    claims=tuple(sorted(_CLAIMS, key=lambda claim: int(claim.id.removeprefix("VB")))),
     results=RESULTS,
 )
 

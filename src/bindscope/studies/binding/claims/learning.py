@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import PHASES, Phase
+from bindscope.studies.binding.claims.quantities import share_of
 from bindscope.studies.binding.figures.learning import draw_phases, draw_sources
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.trajectory import phases_of, transitions_of
@@ -52,7 +52,7 @@ def judge_phases(results: Mapping[str, xr.Dataset]) -> Finding:
     held = by_chance <= MOST_BY_CHANCE
     words = "with its evaluations in shuffled order the same detector finds three phases in"
     control = (Condition(held, f"{words} {by_chance:.0%} of cases", f"{words} {by_chance:.0%} of cases, too many"),)
-    shuffled = Quantity("three phases, evaluations shuffled", by_chance, *_wilson(by_chance, N_SHUFFLES), N_SHUFFLES)
+    shuffled = share_of("three phases, evaluations shuffled", by_chance, N_SHUFFLES)
     return conclude(criterion, control, quantities, (shuffled,))
 
 
@@ -88,7 +88,7 @@ def judge_sources(results: Mapping[str, xr.Dataset]) -> Finding:
     )
     control, control_quantities = _source_control(dataset, early_share)
     quantities = (
-        Quantity("from line 1 or 2 where they mislead", early_share, *_wilson(early_share, n_misleading), n_misleading),
+        share_of("from line 1 or 2 where they mislead", early_share, n_misleading),
         early,
         late,
         *(
@@ -113,7 +113,7 @@ def _slower_first_hop(learned: list[int | None]) -> Condition:
     steps = [np.inf if step is None else step for step in learned]
     words = f"depth 1 reaches 90 % at {_step_words(learned[0])}, deeper chains by {_step_words(_latest(learned[1:]))}"
     slower = steps[0] > max(steps[1:])
-    return Condition(slower, f"{words}: it is slower", f"{words}: it is not slower, as the paper has it")
+    return Condition(slower, f"{words}: it is slower", f"{words}: here it is not slower than all of them")
 
 
 def _latest(steps: list[int | None]) -> int | None:
@@ -138,7 +138,7 @@ def _source_control(
             "at the first evaluation the habit is there already",
         )
     ]
-    quantities = [Quantity("from line 1 or 2 at the first evaluation", untrained, *_wilson(untrained, n), n)]
+    quantities = [share_of("from line 1 or 2 at the first evaluation", untrained, n)]
     if any(phase.name == "systematic" for phase in phases_of(dataset)):
         last = dataset.isel(step=slice(-1, None))
         early, late = _accuracy_by_root(last, slice(1, 2)), _accuracy_by_root(last, slice(3, None))
@@ -174,13 +174,13 @@ def _unfinished(dataset: xr.Dataset, names: tuple[str, ...]) -> str | None:
 def _phase_quantity(dataset: xr.Dataset, phase: Phase) -> Quantity:
     n = int(dataset.pool_n.sel(pool="test"))
     label = f"{phase.name}, steps {phase.first_step:,}–{phase.last_step:,}"
-    return Quantity(label, phase.accuracy, *_wilson(phase.accuracy, n), n)
+    return share_of(label, phase.accuracy, n)
 
 
 def _last_accuracy(dataset: xr.Dataset) -> Quantity:
     last = dataset.sel(pool="test").isel(step=-1)
     share, n = float(last.pool_accuracy), int(last.pool_n)
-    return Quantity(f"end, step {int(last.step):,}", share, *_wilson(share, n), n)
+    return share_of(f"end, step {int(last.step):,}", share, n)
 
 
 def _accuracy_by_root(dataset: xr.Dataset, lines: slice) -> Quantity:
@@ -191,12 +191,7 @@ def _accuracy_by_root(dataset: xr.Dataset, lines: slice) -> Quantity:
     n = int(counts.sum())
     share = float(np.nansum(accuracy * counts) / n) if n else np.nan
     label = "root on line 1–2" if lines.stop else f"root from line {lines.start} on"
-    return Quantity(f"accuracy, {label}", share, *_wilson(share, n), n)
-
-
-def _wilson(share: float, n: int) -> tuple[float, float]:
-    low, high = wilson_interval(np.clip(np.nan_to_num(share) * n, 0, n), n)
-    return float(low), float(high)
+    return share_of(f"accuracy, {label}", share, n)
 
 
 VB1 = Claim(

@@ -1,7 +1,7 @@
 """What is measured of a binding run, by name."""
 
-from bindscope.studies.binding.results import learning
+from bindscope.studies.binding.results import generalisation, learning
 
-RESULTS = (*learning.RESULTS,)
+RESULTS = (*learning.RESULTS, *generalisation.RESULTS)
 
 __all__ = ["RESULTS"]
