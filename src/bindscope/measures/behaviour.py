@@ -11,6 +11,7 @@ the programs on which line 1, place and chain all disagree (``predictions.select
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import length_hint
 
 import numpy as np
 import xarray as xr
@@ -68,7 +69,6 @@ def track_behaviour(
     by: str = "depth",
     selection: Selection = "all",
     on_progress: Callable[[int, int], None] | None = None,
-    n_models: int = 0,
 ) -> xr.Dataset:
     """``behaviour_by`` over (step, model) pairs, with ``step`` as the first dimension; the same questions each time."""
     steps, parts = [], []
@@ -76,7 +76,7 @@ def track_behaviour(
         parts.append(behaviour_by(predict_answers(model, batch).select(selection), by))
         steps.append(step)
         if on_progress is not None:
-            on_progress(len(steps), max(n_models, len(steps)))
+            on_progress(len(steps), max(length_hint(models), len(steps)))
     if not steps:
         raise BindscopeError("behaviour: no checkpoint was given.")
     joined = xr.concat(parts, xr.IndexVariable("step", steps), combine_attrs="override")

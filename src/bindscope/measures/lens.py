@@ -14,7 +14,8 @@ unembedding. On programs where the chain and line 1 name different digits, three
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import length_hint
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import TOKENS_AT_ONCE, evaluating
-from bindscope.measures.predictions import DIGIT_OF_OUTPUT
+from bindscope.measures.predictions import OUTPUT_OF_DIGIT
 from bindscope.model.run import run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
@@ -44,7 +45,6 @@ def logit_lens(
     rng: np.random.Generator | None = None,
     n_resamples: int = 500,
     on_progress: Callable[[int, int], None] | None = None,
-    n_models: int = 0,
 ) -> xr.Dataset:
     """Means over programs with bootstrap intervals, over (step, layer, candidate); layer k is after k layers.
 
@@ -67,7 +67,7 @@ def logit_lens(
         rows.append({name: _summarise(values, counts) for name, values in readings.items()})
         steps.append(step)
         if on_progress is not None:
-            on_progress(len(steps), max(n_models, len(steps)))
+            on_progress(len(steps), max(length_hint(models), len(steps)))
     if not steps:
         raise BindscopeError("logit lens: no checkpoint was given.")
     dataset = _label(rows, steps, sites, list(places) if places is not None else ["answer column"])
@@ -133,17 +133,19 @@ def _read_lens(
     model: Transformer, tokens: Tensor, batch: Batch, sites: list[Site], columns: np.ndarray, competitors: _Competitors
 ) -> dict[str, np.ndarray]:
     """Every reading [layer, place, candidate or 1, row], a bounded part of the rows at a time."""
-    n_rows = max(1, TOKENS_AT_ONCE // (tokens.shape[1] * len(sites)))
+    needed, index = np.unique(columns.clip(0), return_inverse=True)  # read no more columns than are asked
+    reads = [replace(site, positions=tuple(needed.tolist())) for site in sites]
+    index = index.reshape(columns.shape)  # [place, row]
+    n_rows = max(1, TOKENS_AT_ONCE // (tokens.shape[1] + len(sites) * len(needed)))
     device = next(model.parameters()).device
     parts: list[dict[str, np.ndarray]] = []
     with evaluating(model), torch.no_grad():
         for start in range(0, len(tokens), n_rows):
             part = slice(start, start + n_rows)
-            at = torch.from_numpy(columns[:, part]).to(device)  # [place, row]
-            trace = run(model, tokens[part].to(device), read=sites, layout=batch.layout, at=torch.tensor([0]))
-            stream = torch.stack([trace[site] for site in sites])  # [layer, row, position, d_model]
-            rows = torch.arange(at.shape[1], device=device)
-            logits = model.to_logits(stream[:, rows, at.clamp_min(0)])  # [layer, place, row, output]
+            at = torch.from_numpy(index[:, part]).to(device)  # [place, row]
+            trace = run(model, tokens[part].to(device), read=reads, layout=batch.layout, at=torch.tensor([0]))
+            stream = torch.stack([trace[site] for site in reads])  # [layer, row, needed column, d_model]
+            logits = model.to_logits(stream[:, torch.arange(at.shape[1]), at])  # [layer, place, row, output]
             readings = _compare(logits.float().cpu(), competitors.take(part))
             missing = columns[:, part] < 0
             parts.append({name: np.where(missing[None, :, None], np.nan, v) for name, v in readings.items()})
@@ -161,11 +163,10 @@ def _compare(logits: Tensor, who: _Competitors) -> dict[str, np.ndarray]:
         "rank": rank,
         "top": (rank == 1).float(),
     }
-    outputs = torch.from_numpy(np.array([int(np.flatnonzero(DIGIT_OF_OUTPUT == d)[0]) for d in range(N_DIGITS)]))
     weight = who.others.float()
     readings = {}
     for name, value in values.items():
-        others = (value[..., outputs] * weight).sum(-1)
+        others = (value[..., OUTPUT_OF_DIGIT] * weight).sum(-1)
         others = others if name == "top" else others / weight.sum(-1)
         readings[name] = torch.stack([_pick(value, who.answer), _pick(value, who.line_1), others], 2).double().numpy()
     readings["margin"] = readings["logit"][:, :, :1] - readings["logit"][:, :, 1:2]

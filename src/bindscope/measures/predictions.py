@@ -22,6 +22,7 @@ from bindscope.tasks.binding import RULES, VOCABULARY, constants_by_line
 from bindscope.tasks.task import Batch
 
 DIGIT_OF_OUTPUT = np.array([int(symbol) if symbol.isdigit() else -1 for symbol in VOCABULARY.symbols])  # [output]
+OUTPUT_OF_DIGIT = np.array([VOCABULARY.ids[str(digit)] for digit in range(10)])  # [digit]
 Selection = Literal["all", "misleading", "conflict"]
 SELECTIONS: tuple[str, ...] = get_args(Selection)
 
