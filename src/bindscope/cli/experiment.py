@@ -91,13 +91,9 @@ def format_experiments(experiments: Mapping[str, Experiment]) -> str:
     return format_table(["experiment", "preset", "runs", "about", "question"], rows, numbers=[2])
 
 
-def format_cells(dataset: xr.Dataset) -> str:
-    """One row for each variant; in each, one number a seed."""
-    import json
-
+def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str = "variant") -> str:
+    """One row for each variant: per seed when it left the plateau, when it had learned, and its last accuracy."""
     import numpy as np
-
-    meanings = json.loads(dataset.attrs["meanings"])
 
     def steps(values: np.ndarray, last: np.ndarray) -> str:
         texts = [f"> {end:,.0f}" if np.isnan(step) else f"{step:,.0f}" for step, end in zip(values, last) if end == end]
@@ -112,7 +108,7 @@ def format_cells(dataset: xr.Dataset) -> str:
             [str(name), steps(row.left_plateau.values, last), steps(row.learned.values, last), accuracies,
              meanings[str(name)]]
         )  # fmt: skip
-    return format_table(["variant", "left the plateau", "every depth ≥ 90 %", "last accuracy", "what it is"], rows)
+    return format_table([heading, "left the plateau", "every depth ≥ 90 %", "last accuracy", "what it is"], rows)
 
 
 def _train(

@@ -6,14 +6,19 @@ from typing import Any
 
 from bindscope.studies.experiments import Experiment, Variant
 
-SIX_LINES: dict[str, Any] = {
-    "task.lines": 6, "task.max_depth": 3, "task.queries": 6, "training.batch_size": 64, "training.steps": 1_200,
-    "training.evaluate_every": 25, "training.evaluation_size": 1_500, "training.stop_at": 0.99,
-}  # fmt: skip
+TINY: dict[str, Any] = {"training.evaluate_every": 50, "training.evaluation_size": 1_000}
+IDENTITY: dict[str, Any] = {"model.identity_qk": True, "model.identity_vo": True, "model.identity_gain": 20.0}
 NO_IDENTITY: dict[str, Any] = {"model.identity_qk": False, "model.identity_vo": False}
-NO_OFFSETS: dict[str, Any] = {"model.init.offset_bias": 0.0}
+NO_RELAY: dict[str, Any] = {"model.init.relay_offset": None}
+NO_OFFSETS: dict[str, Any] = {**NO_RELAY, "model.init.offset_bias": 0.0}
 NO_MIMETIC: dict[str, Any] = {"model.init.mimetic_qk": 0.0, "model.init.mimetic_vo": 0.0}
-QUERIES_WHEN_LONG = {"task.queries": 10, "task.max_depth": 6}
+NEUTRAL: dict[str, Any] = {
+    **NO_OFFSETS, **NO_MIMETIC, "model.init.tied_start": 0.0, "model.rope_fraction": 1.0, "model.rope_base": 1e4,
+}  # fmt: skip
+LONG: dict[str, Any] = {
+    "task.queries": 10, "task.max_depth": 6, "training.steps": 2_500, "training.stop_at": 0.99,
+    "training.evaluation_size": 1_500,
+}  # fmt: skip
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -50,20 +55,32 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="identity",
         question="Is identity-scaled attention what lets a small model learn binding in minutes?",
-        preset="binding-laptop",
+        preset="binding-tiny",
         variants=(
-            Variant("both", "identity paths in scores and outputs, and the recipe's start"),
-            Variant("scores", "the identity path in the scores alone", {"model.identity_vo": False}),
-            Variant("outputs", "the identity path in the outputs alone", {"model.identity_qk": False}),
-            Variant("none", "no identity path", NO_IDENTITY),
-            Variant("both-no-offsets", "both paths, no heads that start looking back", NO_OFFSETS),
-            Variant("both-no-mimetic", "both paths, W_Q, W_K, W_V and W_O drawn apart", NO_MIMETIC),
-            Variant("both-neutral", "both paths and an ordinary start", {**NO_OFFSETS, **NO_MIMETIC}),
-            Variant("none-neutral", "no identity path, an ordinary start", {**NO_IDENTITY, **NO_OFFSETS, **NO_MIMETIC}),
+            Variant("recipe", "the preset, which has no identity paths"),
+            Variant("recipe+identity", "the preset with identity paths in scores and outputs", IDENTITY),
+            Variant("no-mimetic", "W_Q, W_K, W_V and W_O drawn apart", NO_MIMETIC),
+            Variant("no-mimetic+identity", "the same with identity paths", {**NO_MIMETIC, **IDENTITY}),
+            Variant("no-relay", "keys look for names where they stand", NO_RELAY),
+            Variant("no-relay+identity", "the same with identity paths", {**NO_RELAY, **IDENTITY}),
+            Variant("no-offsets", "no heads that start looking back, and so no relay", NO_OFFSETS),
+            Variant("no-offsets+identity", "the same with identity paths", {**NO_OFFSETS, **IDENTITY}),
+            Variant("neutral", "an ordinary start: none of the recipe's parts in the weights", NEUTRAL),
+            Variant("neutral+identity", "the same with identity paths", {**NEUTRAL, **IDENTITY}),
+            Variant(
+                "no-mimetic+scores",
+                "without mimetic weights, the identity path in the scores alone",
+                {**NO_MIMETIC, **IDENTITY, "model.identity_vo": False},
+            ),
+            Variant(
+                "no-mimetic+outputs",
+                "without mimetic weights, the identity path in the outputs alone",
+                {**NO_MIMETIC, **IDENTITY, "model.identity_qk": False},
+            ),
         ),
         seeds=2,
-        changes=SIX_LINES,
-        minutes=2,
+        changes={**TINY, "training.steps": 1_000},
+        minutes=1,
     ),
     Experiment(
         name="identity-16",
@@ -88,7 +105,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("all", "the loss is on every next token", {"training.loss": "all"}),
         ),
         seeds=3,
-        changes={"training.steps": 2_000},
+        changes={**TINY, "training.steps": 2_000},
         minutes=2,
     ),
     Experiment(
@@ -100,7 +117,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("again", "three lines in ten assign a variable again", {"task.reassign": 0.3}),
         ),
         seeds=2,
-        changes={"training.steps": 2_000},
+        changes={**TINY, "training.steps": 2_000},
         minutes=2,
     ),
     Experiment(
@@ -112,7 +129,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("bidirectional", "every position sees all", {"model.causal": False}),
         ),
         seeds=2,
-        changes={"training.steps": 1_500, "task.queries": 1, "training.batch_size": 100},
+        changes={**TINY, "training.steps": 1_500, "task.queries": 1, "training.batch_size": 100},
         minutes=2,
     ),
     Experiment(
@@ -126,9 +143,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("30-lines", "30 lines, a fifth of which assign a variable again", {"task.lines": 30, "task.reassign": 0.2}),
         ),
         seeds=1,
-        changes={
-            **QUERIES_WHEN_LONG, "training.steps": 2_500, "training.stop_at": 0.99, "training.evaluation_size": 1_500,
-        },  # fmt: skip
+        changes=LONG,
         minutes=5,
     ),
 )
