@@ -199,7 +199,7 @@ def _sample_reference_pairs(
         return on_chain[:, :, :, None] & other[:, None] & shown[:, :, None, :]
 
     programs, queries = sample_questions(
-        rng, task.grammar, n_pairs, n_lines, depths=depths, eligible=lambda drawn: changes(drawn).any((2, 3))
+        rng, task.grammar, n_pairs, n_lines, depths=depths, eligible=lambda drawn: changes(drawn).max((2, 3))
     )
     rows = np.arange(n_pairs)
     choices = changes(programs)[rows, queries[:, 0]]  # [pair, line, other line]
