@@ -1,7 +1,7 @@
 """What is measured of a binding run, by name."""
 
-from bindscope.studies.binding.results import generalisation, learning
+from bindscope.studies.binding.results import generalisation, learning, mechanism
 
-RESULTS = (*learning.RESULTS, *generalisation.RESULTS)
+RESULTS = (*learning.RESULTS, *generalisation.RESULTS, *mechanism.RESULTS)
 
 __all__ = ["RESULTS"]
