@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("resume:resume", "Continue an interrupted run exactly where it was."),
     "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),
     "evaluate": ("evaluate:evaluate", "Measure a checkpoint's accuracy, by depth and more."),
+    "behaviour": ("behaviour:behaviour", "Tell a checkpoint's answers apart by what was asked."),
+    "lens": ("lens:lens", "Read what each layer would answer, checkpoint by checkpoint."),
     "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),
     "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
     "figure": ("figure:figure", "Draw the figure behind one claim about a run."),

@@ -23,11 +23,11 @@ class BoostingConfig:
 
     n_trees: int = 120
     rate: float = 0.1  # how much of each tree is added
-    penalty: float = 2.0  # λ: keeps the values of small leaves near 0
+    penalty: float = 2.0  # λ, above 0: keeps the values of small leaves near 0
     least_weight: float = 2.0  # the least curvature a leaf must hold, about four even examples for each 1
 
     def __post_init__(self) -> None:
-        if self.n_trees < 1 or not 0 < self.rate <= 1 or self.penalty < 0 or self.least_weight < 0:
+        if self.n_trees < 1 or not 0 < self.rate <= 1 or self.penalty <= 0 or self.least_weight < 0:
             raise BindscopeError(f"boosting: {self} has a value out of range.")
 
 

@@ -75,7 +75,8 @@ def length_depth_grid(
     dataset["p_constant"] = (("lines", "depth"), settings[0], {"units": "share"})
     dataset["exponent"] = (("lines", "depth"), settings[1], {"units": "1"})
     dataset.attrs |= {
-        "trained_lines": [task.min_lines or task.lines, task.lines],
+        "trained_lines": task.lines,
+        "trained_min_lines": task.min_lines or task.lines,
         "trained_max_depth": task.max_depth,
         "missing": _say_missing(model, most_lines, lengths),
     }
