@@ -93,7 +93,7 @@ def test_the_dereferencer_needs_its_mechanism_and_not_its_decoy() -> None:
     assert (accuracy.accuracy.sel(head=0, layer=0) < 0.5).all()
     assert (accuracy.accuracy.sel(head=0, layer=4) < 0.5).all()
     assert accuracy.n.sum("depth").max() == 60
-    assert seen[-1] == (10, 10)
+    assert seen[-1] == (60, 60)
 
 
 def test_accuracy_by_depth_counts_and_brackets_each_group() -> None:
@@ -136,5 +136,5 @@ def test_impossible_ablations_are_refused(arguments: dict, sentence: str) -> Non
 
 
 def test_a_model_without_mlps_has_none_to_ablate() -> None:
-    with pytest.raises(BindscopeError, match="no MLP"):
+    with pytest.raises(BindscopeError, match="has an MLP"):
         ablate_mlps(dereferencer(), BATCH)

@@ -16,6 +16,7 @@ A head's output is its ``result``, identity path included; an MLP's is ``mlp_out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -33,14 +34,16 @@ from bindscope.interventions.address import (
     merge_marks,
     resolve_site,
 )
-from bindscope.interventions.answers import ROWS_AT_ONCE, Edits, label_answers, read_changed
-from bindscope.model.run import run
+from bindscope.interventions.answers import ROWS_AT_ONCE, Edits, label_answers, read_changed, read_logits
+from bindscope.interventions.replacement import Replacement, layers_with_mlp, replace_heads, replace_mlps
+from bindscope.model.run import Trace, run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch
 
 Kind = Literal["zero", "mean", "resample"]
 KINDS: tuple[str, ...] = ("zero", "mean", "resample")
+VALUES_AT_ONCE = 2**23  # how many numbers a mean is taken over at once: bounds memory
 Progress = Callable[[int, int], None]
 
 
@@ -60,15 +63,16 @@ def ablate_heads(
     over and other programs are drawn from; the batch itself when left out. The unchanged run is ``base_correct`` and so
     on over (example,), and the batch's labels (depth, root_line, …) are coordinates of ``example``.
     """
-    config = model.config
-    every = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
-    chosen = every if heads is None else sorted(set(heads))
-    sites = [resolve_site(f"L{layer}.H{head}.result", model, batch.tokens.shape[1]) for layer, head in chosen]
-    readings = _ablate_each(model, batch, sites, kind, reference, rng, on_progress)
-    shape = (config.n_layers, config.n_heads)
-    grid = {name: _scatter(values, chosen, shape) for name, values in readings.items()}
+    config, (tokens, at) = model.config, _single_questions(batch)
+    asked = None if heads is None else _mark_heads(model, heads)  # [layer, head, 1]
+    stand_in = _stand_in_rows(model, batch, "result", kind, reference, rng)
+    logits = replace_heads(model, tokens, at, stand_in, on_progress=on_progress)  # [layer, head, example, output]
+    readings = read_logits(logits, torch.from_numpy(batch.targets[:, 0]))
+    if asked is not None:
+        readings = {name: np.where(asked, values, _missing(values)) for name, values in readings.items()}
     coords = {"layer": np.arange(config.n_layers), "head": np.arange(config.n_heads)}
-    return label_answers(model, batch, grid, ("layer", "head"), coords, _describe(kind, reference, sites, model))
+    attrs = _describe(kind, reference, [Site("result", 0)], model)
+    return label_answers(model, batch, readings, ("layer", "head"), coords, attrs)
 
 
 def ablate_mlps(
@@ -81,14 +85,12 @@ def ablate_mlps(
     on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Each MLP alone, over (layer, example); otherwise as ``ablate_heads``."""
-    layers = list(model.config.layers_with_mlp)
-    if not layers:
-        raise BindscopeError("this model has no MLP to ablate.")
-    sites = [Site("mlp_out", layer) for layer in layers]
-    readings = _ablate_each(model, batch, sites, kind, reference, rng, on_progress)
-    return label_answers(
-        model, batch, readings, ("layer",), {"layer": layers}, _describe(kind, reference, sites, model)
-    )
+    (tokens, at), layers = _single_questions(batch), list(layers_with_mlp(model))
+    stand_in = _stand_in_rows(model, batch, "mlp_out", kind, reference, rng)
+    logits = replace_mlps(model, tokens, at, stand_in, on_progress=on_progress)  # [layer, example, output]
+    readings = read_logits(logits, torch.from_numpy(batch.targets[:, 0]))
+    attrs = _describe(kind, reference, [Site("mlp_out", layers[0])], model)
+    return label_answers(model, batch, readings, ("layer",), {"layer": layers}, attrs)
 
 
 def ablate_together(
@@ -108,53 +110,42 @@ def ablate_together(
     found = tuple(resolve_site(site, model, batch.tokens.shape[1]) for site in sites)
     check_positions(positions, found)
     marks = {site: mark_site(site, positions, *batch.tokens.shape) for site in found}
-    readings = replace_together(model, batch, marks, kind, reference, rng)
+    merged = merge_marks(marks)
+    stand_ins = _stand_ins(model, batch, list(merged), kind, reference, rng)
+    rows_of = np.arange(len(batch))
+
+    def edits(rows: slice) -> Edits:
+        def put(site: Site) -> Callable[[Tensor], Tensor]:
+            return change_where(merged[site][rows], site, lambda old: stand_ins(site, rows_of[rows]).expand_as(old))
+
+        return {site: put(site) for site in merged}
+
+    readings = read_changed(model, batch, edits)
     return label_answers(model, batch, readings, (), {}, _describe(kind, reference, found, model))
 
 
-def replace_together(
-    model: Transformer,
-    batch: Batch,
-    marks: dict[Site, np.ndarray],
-    kind: Kind,
-    reference: Batch | None,
-    rng: np.random.Generator | None,
-) -> dict[str, np.ndarray]:
-    """Readings [example] when each site is replaced in its marked columns [example, position]."""
-    merged = merge_marks(marks)
-    stand_ins = _stand_ins(model, batch, list(merged), kind, reference, rng)
-
-    def writes(rows: slice) -> Edits:
-        return {
-            site: change_where(mark[rows], site, lambda old, site=site: stand_ins[site](old, rows))  # type: ignore[misc]
-            for site, mark in merged.items()
-        }
-
-    return read_changed(model, batch, writes)
+def _single_questions(batch: Batch) -> tuple[Tensor, int]:
+    """The rows and the column that is asked; rows with several queries are refused."""
+    if batch.layout.blocks is not None:
+        raise BindscopeError("ablation asks one query a program; draw a batch with queries = 1.")
+    return torch.from_numpy(batch.tokens), int(batch.target_positions[0])
 
 
-def _ablate_each(
-    model: Transformer,
-    batch: Batch,
-    sites: Sequence[Site],
-    kind: Kind,
-    reference: Batch | None,
-    rng: np.random.Generator | None,
-    on_progress: Progress | None,
-) -> dict[str, np.ndarray]:
-    """Readings [site, example], each site alone; the same other programs stand in for all of them."""
-    everywhere = np.ones(batch.tokens.shape, bool)
-    stand_ins = _stand_ins(model, batch, list(sites), kind, reference, rng)
-    readings = []
-    for done, site in enumerate(sites, start=1):
+def _stand_in_rows(
+    model: Transformer, batch: Batch, name: str, kind: Kind, reference: Batch | None, rng: np.random.Generator | None
+) -> Replacement:
+    """What stands in for one kind of site: a function of layer and rows, up to the asked column of a causal model."""
+    sites = [Site(name, layer) for layer in range(model.config.n_layers)]
+    if name == "mlp_out":
+        sites = [site for site in sites if site.layer in model.config.layers_with_mlp]
+    values = _stand_ins(model, batch, sites, kind, reference, rng)
+    n_kept = int(batch.target_positions[0]) + 1 if model.config.causal else batch.tokens.shape[1]
 
-        def writes(rows: slice, site: Site = site) -> Edits:
-            return {site: change_where(everywhere[rows], site, lambda old: stand_ins[site](old, rows))}
+    def stand_in(layer: int, rows: Tensor) -> Tensor:
+        value = values(Site(name, layer), rows.numpy())
+        return value[:, :n_kept] if value.ndim and value.shape[1] > 1 else value
 
-        readings.append(read_changed(model, batch, writes))
-        if on_progress is not None:
-            on_progress(done, len(sites))
-    return {name: np.stack([reading[name] for reading in readings]) for name in readings[0]}
+    return stand_in
 
 
 def _stand_ins(
@@ -164,31 +155,28 @@ def _stand_ins(
     kind: Kind,
     reference: Batch | None,
     rng: np.random.Generator | None,
-) -> dict[Site, Callable[[Tensor, slice], Tensor]]:
-    """For each site a function of its old value and the rows it is asked for, which gives what stands there instead."""
+) -> Callable[[Site, np.ndarray], Tensor]:
+    """What stands in for a site in some rows, in a shape that broadcasts to the site's value there."""
     if kind not in KINDS:
         raise BindscopeError(f"ablation kind '{kind}': choose one of {', '.join(KINDS)}.")
     if kind == "zero":
-        return {site: lambda old, rows: torch.zeros_like(old) for site in sites}
+        return lambda site, rows: torch.zeros((), dtype=model.W_E.dtype)
     of = batch if reference is None else reference
-    aligned = _is_aligned(batch, of)
+    aligned = np.array_equal(batch.layout.position_ids, of.layout.position_ids)
     if kind == "mean":
         means = _mean_values(model, of, sites, aligned)
-        return {site: lambda old, rows, site=site: means[site].expand_as(old) for site in sites}  # type: ignore[misc]
+        return lambda site, rows: means[site]
     if rng is None:
         raise BindscopeError("resample ablation draws other programs: give it a generator, rng=….")
     if not aligned:
         raise BindscopeError("resample ablation: the reference programs must be as long as the ablated ones.")
     others, tokens = _draw_others(len(batch), len(of), reference is None, rng), torch.from_numpy(of.tokens)
 
-    def others_value(site: Site) -> Callable[[Tensor, slice], Tensor]:
-        return lambda old, rows: run(model, tokens[others[rows]], [site], layout=of.layout)[site]
+    @lru_cache(maxsize=1)  # the sites of one part of the rows are asked for one after another
+    def values(first: int, n: int) -> Trace:
+        return run(model, tokens[others[first : first + n]], sites, layout=of.layout)
 
-    return {site: others_value(site) for site in sites}
-
-
-def _is_aligned(batch: Batch, other: Batch) -> bool:
-    return np.array_equal(batch.layout.position_ids, other.layout.position_ids)
+    return torch.no_grad()(lambda site, rows: values(int(rows[0]), len(rows))[site])
 
 
 def _draw_others(n_rows: int, n_others: int, same: bool, rng: np.random.Generator) -> np.ndarray:
@@ -204,8 +192,9 @@ def _draw_others(n_rows: int, n_others: int, same: bool, rng: np.random.Generato
 def _mean_values(model: Transformer, batch: Batch, sites: Sequence[Site], aligned: bool) -> dict[Site, Tensor]:
     """The average of each site over the rows, [1, position, …] where rows are aligned, else over positions too."""
     sums: dict[Site, Tensor] = {}
-    for start in range(0, len(batch), ROWS_AT_ONCE):
-        tokens = torch.from_numpy(batch.tokens[start : start + ROWS_AT_ONCE])
+    n_rows = max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // (len(sites) * batch.tokens.shape[1] * model.config.d_model)))
+    for start in range(0, len(batch), n_rows):
+        tokens = torch.from_numpy(batch.tokens[start : start + n_rows])
         trace = run(model, tokens, sites, layout=batch.layout)
         for site in sites:
             sums[site] = sums.get(site, 0) + trace[site].double().sum(0, keepdim=True)
@@ -218,13 +207,16 @@ def _mean_values(model: Transformer, batch: Batch, sites: Sequence[Site], aligne
     return {site: mean.mean(1, keepdim=True).to(model.W_E.dtype) for site, mean in means.items()}
 
 
-def _scatter(values: np.ndarray, chosen: Sequence[tuple[int, int]], shape: tuple[int, int]) -> np.ndarray:
-    """Readings [chosen, example] on the whole grid, missing elsewhere."""
-    missing = -1 if np.issubdtype(values.dtype, np.integer) else np.nan
-    grid = np.full((*shape, values.shape[1]), missing, values.dtype)
-    for (layer, head), row in zip(chosen, values):
-        grid[layer, head] = row
-    return grid
+def _mark_heads(model: Transformer, heads: Iterable[tuple[int, int]]) -> np.ndarray:
+    asked = np.zeros((model.config.n_layers, model.config.n_heads, 1), bool)
+    for layer, head in heads:
+        resolve_site(Site("result", layer, head), model, 1)
+        asked[layer, head] = True
+    return asked
+
+
+def _missing(values: np.ndarray) -> float:
+    return -1 if np.issubdtype(values.dtype, np.integer) else np.nan
 
 
 def _describe(kind: Kind, reference: Batch | None, sites: Sequence[Site], model: Transformer) -> dict[str, object]:

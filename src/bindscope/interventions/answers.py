@@ -66,9 +66,9 @@ def read_changed(model: Transformer, batch: Batch, edits: Callable[[slice], Edit
 
 
 def read_logits(logits: Tensor, answers: Tensor) -> dict[str, np.ndarray]:
-    """What logits [example, output] say of the right answers."""
+    """What logits [..., example, output] say of the right answers [example]."""
     top = logits.argmax(-1)
-    right = logits.double().log_softmax(-1).gather(-1, answers[:, None])[:, 0]
+    right = logits.double().log_softmax(-1)[..., torch.arange(len(answers)), answers]
     return {
         "correct": (top == answers).float().numpy(),
         "answer": top.numpy(),

@@ -37,7 +37,7 @@ def replace_heads(
     [row, position] marks where; default: everywhere. Take care that positions are those up to ``at`` in causal models.
     """
     kinds = ("middle", "results")
-    logits = torch.empty(model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs)
+    logits = model.W_E.new_empty(model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs)
     for rows, kept in _keep_runs(model, tokens, at, kinds):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = head_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
@@ -62,7 +62,7 @@ def replace_mlps(
     The layers are those that have an MLP, in order.
     """
     layers = layers_with_mlp(model)
-    logits = torch.empty(len(layers), len(tokens), model.config.outputs)
+    logits = model.W_E.new_empty(len(layers), len(tokens), model.config.outputs)
     for rows, kept in _keep_runs(model, tokens, at, ("middle",)):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = mlp_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)

@@ -1,11 +1,12 @@
 """Where in the residual stream names and values live: directions found, tested causally, and held against controls."""
 
 from bindscope.subspaces.find import RANKS, FoundSubspace, Samples, find_subspace, fit_subspace, sample_stream
-from bindscope.subspaces.measure import CONDITIONS, METHODS, Search, measure_subspace
+from bindscope.subspaces.measure import CONDITIONS, METHODS, Search, default_search, measure_subspace
 from bindscope.subspaces.places import QUALITIES, find_columns, label_columns, place_columns
 from bindscope.subspaces.rotation import LearnedRotation, RotationPlan, learn_rotation
 from bindscope.subspaces.stream import read_stream, swap_stream
 from bindscope.subspaces.subspace import Subspace, principal_angles, random_subspace
+from bindscope.subspaces.sweep import sweep_subspaces
 
 __all__ = [
     "CONDITIONS",
@@ -18,6 +19,7 @@ __all__ = [
     "Samples",
     "Search",
     "Subspace",
+    "default_search",
     "find_columns",
     "find_subspace",
     "fit_subspace",
@@ -30,4 +32,5 @@ __all__ = [
     "read_stream",
     "sample_stream",
     "swap_stream",
+    "sweep_subspaces",
 ]

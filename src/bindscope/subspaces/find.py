@@ -87,11 +87,15 @@ def sample_stream(model: Transformer, pairs: CounterfactualPairs, *, of: Quality
     """The base programs' stream at one layer and place, labelled; each column of each program is a sample."""
     columns = find_columns(pairs, place)
     labels = label_columns(pairs.base_tokens, columns, of)
-    vectors = read_stream(model, pairs.base_tokens, layer, columns)
+    return label_stream(read_stream(model, pairs.base_tokens, layer, columns), labels, place)
+
+
+def label_stream(stream: Tensor, labels: np.ndarray, place: str) -> Samples:
+    """The samples of a stream [program, column, d_model] whose labels [program, column] are not −1."""
     known = torch.from_numpy(labels >= 0)
     if not bool(known.any()):
-        raise BindscopeError(f"place '{place}': none of the {len(pairs)} programs has it; ask for deeper ones.")
-    return Samples(vectors[known], torch.from_numpy(labels.astype(np.int64))[known])
+        raise BindscopeError(f"place '{place}': none of the {len(labels)} programs has it; ask for deeper ones.")
+    return Samples(stream[known], torch.from_numpy(labels.astype(np.int64))[known])
 
 
 def fit_subspace(samples: Samples, of: Quality, rank: int | None = None) -> FoundSubspace:

@@ -50,7 +50,7 @@ class Search:
     method: Method = "pca"
     rank: int | None = None  # the paper's 10 for values and 26 for names when left out
     layer: int = 0
-    place: str = "chain"
+    place: str = "chain"  # see subspaces/places.py
     plan: RotationPlan = field(default_factory=RotationPlan)
 
     def __post_init__(self) -> None:
@@ -62,6 +62,17 @@ class Search:
     @property
     def size(self) -> int:
         return RANKS[self.of] if self.rank is None else self.rank
+
+
+def default_search(model: Transformer, of: Quality = "values", method: Method = "pca") -> Search:
+    """Where to look when nobody says where.
+
+    Values: on the whole chain before the last layer, by when most of them have moved on. Names: at the query and the
+    colon a third of the way up, when the name has left its own token and the value has not yet come.
+    """
+    if of == "names":
+        return Search(of, method, layer=max(1, model.config.n_layers // 3), place="question")
+    return Search(of, method, layer=model.config.n_layers - 1, place="chain")
 
 
 def measure_subspace(

@@ -5,7 +5,7 @@ Layer k means the stream that enters layer k; one more than the last layer means
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -31,14 +31,23 @@ def stream_site(model: Transformer, layer: int) -> Site:
     return Site("resid_pre", layer) if layer < n_layers else Site("resid_post", n_layers - 1)
 
 
-@torch.no_grad()
 def read_stream(model: Transformer, tokens: np.ndarray, layer: int, columns: np.ndarray) -> Tensor:
     """The stream [row, column, d_model] at the columns [row, column] of each row; 0 where a column is −1."""
-    site, parts = stream_site(model, layer), []
+    return read_layers(model, tokens, [layer], columns)[layer]
+
+
+@torch.no_grad()
+def read_layers(
+    model: Transformer, tokens: np.ndarray, layers: Iterable[int], columns: np.ndarray
+) -> dict[int, Tensor]:
+    """The stream as ``read_stream`` gives it for several layers, from one run."""
+    sites = {layer: stream_site(model, layer) for layer in layers}
+    parts: dict[int, list[Tensor]] = {layer: [] for layer in sites}
     for rows in split_rows(*tokens.shape):
-        value = run(model, torch.from_numpy(tokens[rows]), read=[site])[site]  # [row, position, d_model]
-        parts.append(pick_columns(value, torch.from_numpy(columns[rows])))
-    return torch.cat(parts)
+        trace = run(model, torch.from_numpy(tokens[rows]), read=sites.values())
+        for layer, site in sites.items():
+            parts[layer].append(pick_columns(trace[site], torch.from_numpy(columns[rows])))
+    return {layer: torch.cat(values) for layer, values in parts.items()}
 
 
 @torch.no_grad()

@@ -179,7 +179,7 @@ def _sample_query_pairs(
         return askable[:, :, None] & askable[:, None, :] & differ
 
     programs, queries = sample_questions(
-        rng, task.grammar, n_pairs, n_lines, depths=depths, eligible=lambda drawn: partners(drawn).any(2)
+        rng, task.grammar, n_pairs, n_lines, depths=depths, eligible=lambda drawn: partners(drawn).max(2)
     )
     choices = partners(programs)[np.arange(n_pairs), queries[:, 0]]  # [pair, line]
     others = _draw_by_depth(rng, programs, choices)
