@@ -132,7 +132,11 @@ def _train(
         for cell, run in train_cells(cells, directory, jobs):
             runs[cell] = run
             progress.update(bar, advance=1, description=run.name)
-    dataset = experiment_dataset(chosen, runs)
+        measuring = progress.add_task("measuring", total=1 if chosen.measure is None else None)
+        dataset = experiment_dataset(
+            chosen, runs, lambda done, total: progress.update(measuring, completed=done, total=total)
+        )
+        progress.update(measuring, completed=progress.tasks[measuring].total or 1)
     path = save_experiment_dataset(dataset, directory / f"{chosen.name}.nc")
     _print_answer(chosen, dataset)
     print(f"\nfigure   {_save_figure(chosen, dataset, figure or path.with_suffix('.svg'))}\nnumbers  {path}")
@@ -155,7 +159,10 @@ def _show(chosen: Experiment, out: Path | None, figure: Path | None) -> None:
 
 
 def _print_answer(chosen: Experiment, dataset: xr.Dataset) -> None:
-    print(f"{chosen.question}\n\n{format_cells(dataset)}\n\n{chosen.conclude(dataset)}\n\nLimits: {chosen.limits}")
+    import json
+
+    table = format_cells(dataset, json.loads(dataset.attrs["meanings"]))
+    print(f"{chosen.question}\n\n{table}\n\n{chosen.conclude(dataset)}\n\nLimits: {chosen.limits}")
 
 
 def _save_figure(chosen: Experiment, dataset: xr.Dataset, path: Path) -> Path:

@@ -23,63 +23,65 @@ from bindscope.tasks.binding.positions import LINE_WIDTH
 from bindscope.tasks.binding.programs import tokens_to_programs
 from bindscope.tasks.task import Batch
 
-PARTS = ("identity scores", "identity outputs", "trained scores", "trained outputs")
-TARGETS = ("its own token, earlier", "left of the assignment", "right of the assignment", "itself")
+PARTS = ("identity scores", "identity outputs", "trained scores", "trained outputs", "identity scores reversed")
+TARGETS = ("itself", "own token earlier", "left of the assignment", "right of the assignment", "right of another")
+HeadSet = Sequence[tuple[int, int]]  # (layer, head)
 
 
-def remove_parts(
-    model: Transformer, batch: Batch, on_progress: Callable[[int, int], None] | None = None
-) -> xr.Dataset:
-    """Accuracy by depth with one part of one head set to zero, over (layer, head, part, depth).
+def remove_parts(model: Transformer, batch: Batch, on_progress: Callable[[int, int], None] | None = None) -> xr.Dataset:
+    """Accuracy by depth with one part of one head taken out, over (layer, head, part, depth).
 
-    ``accuracy_without_all`` has the part removed from every head at once, over (part, depth); ``accuracy_with_all`` is
-    the whole model. The batch has one query a program.
+    ``accuracy_without_layer`` (layer, part, depth) has the part taken out of all heads of a layer, ``…_later`` (part,
+    depth) of all layers but the first, ``…_all`` (part, depth) of all; ``accuracy_with_all`` is the whole model. The
+    last part is a control of equal strength: the identity scores with their sign turned. One query a program.
     """
     _require_identity(model)
+    n_layers, n_heads = model.config.n_layers, model.config.n_heads
     depth = batch.labels["depth"][:, 0]
     depths = np.arange(1, depth.max() + 1)
-
-    def measure() -> np.ndarray:
-        right = read_answers(model, batch).argmax(1) == batch.targets[:, 0]
-        return np.array([right[depth == d].mean() for d in depths])  # [depth]
-
-    config = model.config
-    single = np.empty((config.n_layers, config.n_heads, len(PARTS), len(depths)))
-    cells = [tuple(map(int, cell)) for cell in np.ndindex(*single.shape[:3])]
-    for done, (layer, head, part) in enumerate(cells):
-        with without_part(model, PARTS[part], [(layer, head)]):
-            single[layer, head, part] = measure()
+    everywhere = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+    by_head: list[HeadSet] = [[cell] for cell in everywhere]
+    by_layer: list[HeadSet] = [[cell for cell in everywhere if cell[0] == layer] for layer in range(n_layers)]
+    sets = [*by_head, *by_layer, everywhere[n_heads:], everywhere]
+    measured = np.empty((len(sets), len(PARTS), len(depths)))
+    for done, (index, part) in enumerate(np.ndindex(len(sets), len(PARTS)), start=1):
+        with without_part(model, PARTS[part], sets[index]):
+            measured[index, part] = _accuracy_by_depth(model, batch, depths)
         if on_progress is not None:
-            on_progress(done + 1, len(cells))
-    everywhere = list(np.ndindex(config.n_layers, config.n_heads))
-    together = []
-    for name in PARTS:
-        with without_part(model, name, everywhere):
-            together.append(measure())
+            on_progress(done, len(sets) * len(PARTS))
+    single = measured[: len(by_head)].reshape(n_layers, n_heads, len(PARTS), len(depths))
     return xr.Dataset(
         {
             "accuracy_without": (("layer", "head", "part", "depth"), single),
-            "accuracy_without_all": (("part", "depth"), np.array(together)),
-            "accuracy_with_all": ("depth", measure()),
+            "accuracy_without_layer": (("layer", "part", "depth"), measured[len(by_head) : -2]),
+            "accuracy_without_later": (("part", "depth"), measured[-2]),
+            "accuracy_without_all": (("part", "depth"), measured[-1]),
+            "accuracy_with_all": ("depth", _accuracy_by_depth(model, batch, depths)),
             "n_at_depth": ("depth", np.array([(depth == d).sum() for d in depths])),
         },
-        {"layer": range(config.n_layers), "head": range(config.n_heads), "part": list(PARTS), "depth": depths},
+        {"layer": range(n_layers), "head": range(n_heads), "part": list(PARTS), "depth": depths},
     )
 
 
+def _accuracy_by_depth(model: Transformer, batch: Batch, depths: np.ndarray) -> np.ndarray:
+    depth = batch.labels["depth"][:, 0]
+    right = read_answers(model, batch).argmax(1) == batch.targets[:, 0]
+    return np.array([right[depth == d].mean() for d in depths])
+
+
 @contextmanager
-def without_part(model: Transformer, part: str, heads: Sequence[tuple[int, ...]]) -> Iterator[None]:
+def without_part(model: Transformer, part: str, heads: HeadSet) -> Iterator[None]:
     """Inside, the named part of these (layer, head) is zero; afterwards the weights are what they were."""
     if part not in PARTS:
         raise BindscopeError(f"identity paths: unknown part '{part}'; use one of {', '.join(PARTS)}.")
-    before = {name: value.clone() for name, value in model.state_dict().items()}
+    before = {name: value.clone() for name, value in model.state_dict().items() if ".attention." in name}
     try:
         with torch.no_grad():
             for layer, head in heads:
                 _zero_part(model.layers[layer].attention, part, head)
         yield
     finally:
-        model.load_state_dict(before)
+        model.load_state_dict(before, strict=False)
 
 
 def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
@@ -88,7 +90,8 @@ def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
     ``identity_share_of_scores``: variance of the identity part over the variance of both parts, of the scores that one
     query gives to the keys it sees. ``identity_share_of_outputs``: the same with squared lengths of what a head adds to
     the stream. ``name_attention`` (layer, head, path, target): attention from names (references and the query
-    variable) to four places, by the whole head, by its trained scores alone and by its identity scores alone.
+    variable) to certain places, by the whole head, by its trained scores alone and by its identity scores alone.
+    ``likeness`` (layer, target): the mean product x·x/d_model, after LayerNorm, of a name with what stands there.
     """
     _require_identity(model)
     tokens = torch.from_numpy(batch.tokens)
@@ -97,18 +100,20 @@ def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
     with torch.no_grad():
         trace = run(model, tokens, read=read)
     names, targets = _name_targets(batch.tokens)  # [batch, query], [target, batch, query, key]
-    rows = []
+    rows, likeness = [], []
     for layer, block in enumerate(model.layers):
-        x = block.norm1(trace[f"L{layer}.resid_pre"])  # [batch, position, d_model]
         values = {name: trace[f"L{layer}.{name}"] for name in ("rot_q", "rot_k", "pattern", "z")}
         with torch.no_grad():
+            x = block.norm1(trace[f"L{layer}.resid_pre"])  # [batch, position, d_model]
             rows.append(_compare_in_layer(block.attention, x, values, names, targets))
+            likeness.append(_mean_over((x @ x.transpose(1, 2) / x.shape[-1]), targets))
     scores, outputs, attention = (np.stack([row[index] for row in rows]) for index in range(3))
     return xr.Dataset(
         {
             "identity_share_of_scores": (("layer", "head"), scores),
             "identity_share_of_outputs": (("layer", "head"), outputs),
             "name_attention": (("layer", "head", "path", "target"), attention),
+            "likeness": (("layer", "target"), np.stack(likeness)),
             "scaled_a": (("layer", "head"), _stack(model, "scaled_a")),
             "scaled_b": (("layer", "head"), _stack(model, "scaled_b")),
         },
@@ -157,6 +162,13 @@ def _attention_to(pattern: Tensor, names: Tensor, targets: Tensor) -> Tensor:
     return total.T
 
 
+def _mean_over(products: Tensor, targets: Tensor) -> np.ndarray:
+    """The mean [target] of products [batch, query, key] over the keys that are the target."""
+    chosen = targets.float()  # [target, batch, query, key]
+    total = (chosen * products).sum((1, 2, 3)) / chosen.sum((1, 2, 3)).clamp(min=1)
+    return np.asarray(total.numpy())
+
+
 def _name_targets(tokens: np.ndarray) -> tuple[Tensor, Tensor]:
     """Which positions are names that refer to an assignment, and for each where its targets stand."""
     programs, queries = tokens_to_programs(tokens)
@@ -166,13 +178,19 @@ def _name_targets(tokens: np.ndarray) -> tuple[Tensor, Tensor]:
     refers[:, 2 : LINE_WIDTH * programs.n_lines : LINE_WIDTH] = programs.reference
     refers[:, LINE_WIDTH * programs.n_lines + 1] = queries[rows, 0]
     names = refers >= 0
+    is_name = names[:, :, None]
     place = np.arange(n_positions)
     before = place[None, :] < place[:, None]  # [query, key]
-    same = (tokens[:, :, None] == tokens[:, None, :]) & before
-    left = names[:, :, None] & (place == (LINE_WIDTH * refers)[:, :, None])
-    right = names[:, :, None] & (place == (LINE_WIDTH * refers + 2)[:, :, None])
-    itself = np.broadcast_to(place[:, None] == place, same.shape)
-    stacked = np.stack([same & names[:, :, None], left, right, itself & names[:, :, None]])
+    assigned = place == (LINE_WIDTH * refers + 2)[:, :, None]  # [batch, query, key]
+    on_right = (place % LINE_WIDTH == 2) & (place < LINE_WIDTH * programs.n_lines)  # [key]
+    found = {
+        "itself": np.broadcast_to(place[:, None] == place, assigned.shape),
+        "own token earlier": (tokens[:, :, None] == tokens[:, None, :]) & before,
+        "left of the assignment": place == (LINE_WIDTH * refers)[:, :, None],
+        "right of the assignment": assigned,
+        "right of another": on_right & before & ~assigned,
+    }
+    stacked = np.stack([found[name] & is_name for name in TARGETS])  # [target, batch, query, key]
     return torch.from_numpy(names), torch.from_numpy(stacked)
 
 
@@ -183,6 +201,8 @@ def _zero_part(attention: Attention, part: str, head: int) -> None:
         attention.identity_a[head] = 0
     elif part == "identity outputs" and attention.identity_b is not None:
         attention.identity_b[head] = 0
+    elif part == "identity scores reversed" and attention.identity_a is not None:
+        attention.identity_a[head] *= -1
     elif part == "trained scores":
         attention.qkv.weight[own] = 0
         if attention.qkv.bias is not None:

@@ -26,7 +26,7 @@ from bindscope.tasks.task import Batch
 
 SITUATIONS = ("query", "earlier", "later")
 OUTCOMES = ("right", "rival", "another constant of the program", "none of its constants")
-PROGRAMS_A_ROUND, MOST_ROUNDS = 20_000, 20
+N_CANDIDATES = 40_000  # programs that the questions are chosen from
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,28 +38,25 @@ class RewrittenQuestions:
     rival: np.ndarray  # [question] digit
 
 
-def sample_rewritten(task: BindingTask, rng: np.random.Generator, n_each: int, reassign: float = 0.3) -> RewrittenQuestions:
+def sample_rewritten(
+    task: BindingTask, rng: np.random.Generator, n_each: int, reassign: float = 0.3
+) -> RewrittenQuestions:
     """``n_each`` questions of each situation, drawn from programs like the task's with reassignment.
 
     >>> questions = sample_rewritten(BindingTask(lines=6, max_depth=3), np.random.default_rng(0), 400)
     >>> share_of_writes(model, questions).right.values
     """
     grammar = Grammar(task.n_variables, task.n_constants, task.max_depth, task.p_constant, task.exponent, reassign)
-    kept: dict[int, list[tuple[Batch, np.ndarray]]] = {index: [] for index in range(len(SITUATIONS))}
-    for _ in range(MOST_ROUNDS):
-        programs, queries = sample_questions(rng, grammar, PROGRAMS_A_ROUND, task.lines, balance="weights")
-        situation, rival = classify_rewrites(programs, queries[:, 0])
-        for index, parts in kept.items():
-            missing = n_each - sum(len(rows) for _, rows in parts)
-            rows = np.flatnonzero(situation == index)[:missing]
-            if len(rows):
-                parts.append((ask_questions(programs.take(rows), queries[rows]), rival[rows]))
-        if all(sum(len(rows) for _, rows in parts) == n_each for parts in kept.values()):
-            return _join(kept)
-    raise BindscopeError(
-        f"reassignment: {MOST_ROUNDS * PROGRAMS_A_ROUND:,} programs of {task.lines} lines do not hold {n_each} of each "
-        "situation; use more lines, a larger max_depth or fewer questions."
-    )
+    programs, queries = sample_questions(rng, grammar, N_CANDIDATES, task.lines, balance="weights")
+    situation, rival = classify_rewrites(programs, queries[:, 0])
+    found = [np.flatnonzero(situation == index)[:n_each] for index in range(len(SITUATIONS))]
+    if min(map(len, found)) < n_each:
+        raise BindscopeError(
+            f"reassignment: {N_CANDIDATES:,} programs of {task.lines} lines hold fewer than {n_each} questions of each "
+            "situation; use more lines, a larger max_depth or fewer questions."
+        )
+    rows = np.concatenate(found)
+    return RewrittenQuestions(ask_questions(programs.take(rows), queries[rows]), situation[rows], rival[rows])
 
 
 def share_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.Dataset:
@@ -123,17 +120,3 @@ def _other_writes(programs: Programs) -> tuple[np.ndarray, np.ndarray]:
     same = programs.variables[:, :, None] == programs.variables[:, None, :]  # [program, line, other line]
     before = np.tri(programs.n_lines, k=-1, dtype=bool)  # [line, other line]
     return (same & before).any(2), (same & before.T).any(2)
-
-
-def _join(kept: dict[int, list[tuple[Batch, np.ndarray]]]) -> RewrittenQuestions:
-    parts = [(index, batch, rival) for index, found in kept.items() for batch, rival in found]
-    batches = [batch for _, batch, _ in parts]
-    joined = Batch(
-        tokens=np.concatenate([batch.tokens for batch in batches]),
-        layout=batches[0].layout,
-        target_positions=batches[0].target_positions,
-        targets=np.concatenate([batch.targets for batch in batches]),
-        labels={name: np.concatenate([batch.labels[name] for batch in batches]) for name in batches[0].labels},
-    )
-    situation = np.concatenate([np.full(len(rival), index) for index, _, rival in parts])
-    return RewrittenQuestions(joined, situation, np.concatenate([rival for *_, rival in parts]))

@@ -14,6 +14,7 @@ from bindscope.runs.directory import Run
 
 ENDED = ("finished", "stopped early")  # what the status of a run with nothing left to train is
 
+
 def train_sweep(configs: Sequence[RunConfig], directory: Path | str, jobs: int = 1) -> Iterator[Run]:
     """Train every configuration into ``directory``/its name, ``jobs`` at a time with one thread each.
 

@@ -72,7 +72,10 @@ def _cell_dataset(run: Run) -> xr.Dataset:
     trajectory = trajectory_dataset(run.metrics)
     phases = {phase.name: phase for phase in phases_of(trajectory)}
     by_phase: dict[str, Any] = {
-        "phase_first_step": ("phase", [float(phases[name].first_step) if name in phases else np.nan for name in PHASES]),
+        "phase_first_step": (
+            "phase",
+            [float(phases[name].first_step) if name in phases else np.nan for name in PHASES],
+        ),
         "phase_last_step": ("phase", [float(phases[name].last_step) if name in phases else np.nan for name in PHASES]),
         "phase_accuracy": ("phase", [phases[name].accuracy if name in phases else np.nan for name in PHASES]),
     }

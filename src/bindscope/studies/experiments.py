@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
     from bindscope.runs.directory import Run
 
-SHIPPED_DATASETS = Path(__file__).parent.parent / "shipped" / "experiments"
+Progress = Callable[[int, int], None] | None  # (done, total)
+SHIPPED_RUNS = Path(__file__).parent.parent / "shipped"
+SHIPPED_DATASETS = SHIPPED_RUNS / "experiments"
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,12 @@ class Experiment:
     preset: str
     variants: tuple[Variant, ...]
     seeds: int
-    conclude: Callable[[xr.Dataset], str] = str  # the answer in a paragraph, from the numbers alone
-    draw: Callable[[xr.Dataset], Figure] | None = None
-    limits: str = ""  # what the answer does not cover
+    limits: str  # what the answer does not cover
+    conclude: Callable[[xr.Dataset], str]  # the answer in a paragraph, from the numbers alone
+    draw: Callable[[xr.Dataset], Figure]
+    measure: Callable[[Mapping[Cell, Run], Progress], xr.Dataset] | None = None  # what the records do not hold
     changes: Mapping[str, Any] = field(default_factory=dict)  # to the preset, in every variant
-    minutes: float = 0.0  # what one cell takes, roughly, with one thread on a quiet core
-    measure: Callable[[Mapping[Cell, Run]], xr.Dataset] | None = None  # what the records do not hold
+    minutes: float = 1.0  # what one run takes, roughly, with one thread on a quiet core
 
     def find_variant(self, name: str) -> Variant:
         known = {variant.name: variant for variant in self.variants}
@@ -133,7 +136,7 @@ def find_cells(cells: Sequence[Cell], directory: Path) -> dict[Cell, Run]:
     return found
 
 
-def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run]) -> xr.Dataset:
+def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
     """What all cells recorded (see ``cells.gather_cells``), and what the experiment measures besides."""
     import json
 
@@ -144,7 +147,7 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run]) -> xr.D
     order = [variant.name for variant in experiment.variants]
     dataset = gather_cells({(cell.variant, cell.seed): run for cell, run in runs.items()}, order)
     if experiment.measure is not None:
-        dataset = dataset.merge(experiment.measure(runs))
+        dataset = dataset.merge(experiment.measure(runs, on_progress))
     used = [variant for variant in experiment.variants if variant.name in dataset.variant.values]
     dataset.attrs = {
         "title": f"experiment {experiment.name}",
@@ -158,6 +161,18 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run]) -> xr.D
         "steps": max(cell.config.training.steps for cell in runs),
     }
     return dataset
+
+
+def defer(module: str, name: str) -> Callable[..., Any]:
+    """The function ``name`` of a module that is imported when the function is first called, so that listing is instant.
+
+    >>> defer("bindscope.studies.binding.experiment_figures", "draw_long")(dataset)
+    """
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments)
+
+    return call
 
 
 def find_experiment(name: str) -> Experiment:
@@ -190,8 +205,9 @@ def save_experiment_dataset(dataset: xr.Dataset, path: Path) -> Path:
     """Write it compressed, whole or not at all."""
     from bindscope.runs.files import explain_failure, write_atomically
 
-    numbers = [name for name, variable in dataset.variables.items() if variable.dtype.kind == "f" and variable.ndim]
-    encoding: Any = {name: {"zlib": True, "complevel": 9, "dtype": "float32"} for name in numbers}
+    packed = {"zlib": True, "complevel": 9, "dtype": "float32"}
+    large = [name for name, variable in dataset.variables.items() if variable.dtype.kind == "f" and variable.size > 256]
+    encoding: Any = dict.fromkeys(large, packed)
     with explain_failure(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, bytes(dataset.to_netcdf(engine="h5netcdf", encoding=encoding)))

@@ -60,9 +60,7 @@ def ablation_configs(
     else:
         chosen = [find_ablation(name) for name in names]
     return [
-        cell_config(base, _fitted_changes(base, ablation), ablation.name, seed)
-        for ablation in chosen
-        for seed in seeds
+        cell_config(base, _fitted_changes(base, ablation), ablation.name, seed) for ablation in chosen for seed in seeds
     ]
 
 

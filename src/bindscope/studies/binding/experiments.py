@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bindscope.studies.experiments import Experiment, Variant
+from bindscope.studies.experiments import Experiment, Variant, defer
 
 TINY: dict[str, Any] = {"training.evaluate_every": 50, "training.evaluation_size": 1_000}
 IDENTITY: dict[str, Any] = {"model.identity_qk": True, "model.identity_vo": True, "model.identity_gain": 20.0}
@@ -16,10 +16,12 @@ NEUTRAL: dict[str, Any] = {
     **NO_OFFSETS, **NO_MIMETIC, "model.init.tied_start": 0.0, "model.rope_fraction": 1.0, "model.rope_base": 1e4,
 }  # fmt: skip
 LONG: dict[str, Any] = {
-    "task.queries": 10, "task.max_depth": 6, "training.steps": 2_500, "training.stop_at": 0.99,
+    "task.queries": 10, "task.max_depth": 6, "training.steps": 1_500, "training.stop_at": 0.99,
     "training.evaluation_size": 1_500,
 }  # fmt: skip
-
+_CONCLUSIONS, _FIGURES, _MEASURES = (
+    f"bindscope.studies.binding.{module}" for module in ("conclusions", "experiment_figures", "experiment_measures")
+)
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
@@ -30,6 +32,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=6,
         changes={"training.stop_at": 0.99},
         minutes=7,
+        limits="One preset, one task; runs stop once every depth is at 99 %.",
+        conclude=defer(_CONCLUSIONS, "conclude_seeds"),
+        draw=defer(_FIGURES, "draw_seeds_figure"),
     ),
     Experiment(
         name="held-out",
@@ -39,6 +44,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=1,
         changes={"training.stop_at": 0.99},
         minutes=7,
+        limits="One seed and one choice of held-out combinations; the variable and the constant are each met in many others.",
+        conclude=defer(_CONCLUSIONS, "conclude_held_out"),
+        draw=defer(_FIGURES, "draw_held_out"),
     ),
     Experiment(
         name="weighting",
@@ -51,6 +59,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=1,
         changes={"training.stop_at": 0.99},
         minutes=7,
+        limits="One seed of each; queries are balanced over depths in both, so the depths asked about stay the same.",
+        conclude=defer(_CONCLUSIONS, "conclude_weighting"),
+        draw=defer(_FIGURES, "draw_weighting"),
+        measure=defer(_MEASURES, "measure_longest_chain"),
     ),
     Experiment(
         name="identity",
@@ -79,8 +91,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             ),
         ),
         seeds=2,
-        changes={**TINY, "training.steps": 1_000},
+        changes={**TINY, "training.steps": 800},
         minutes=1,
+        limits='Six lines, chains of up to three, 800 steps at one learning rate; few seeds. "Never" means not within them. The parts are removed from one trained model, where other heads can stand in for one that is cut.',
+        conclude=defer(_CONCLUSIONS, "conclude_identity"),
+        draw=defer(_FIGURES, "draw_identity"),
+        measure=defer(_MEASURES, "measure_identity"),
     ),
     Experiment(
         name="identity-16",
@@ -95,6 +111,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=1,
         changes={"training.stop_at": 0.99},
         minutes=13,
+        limits="Few seeds; learning rates were chosen for the preset with both paths.",
+        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
+        draw=defer(_FIGURES, "draw_comparison"),
     ),
     Experiment(
         name="loss",
@@ -107,6 +126,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=3,
         changes={**TINY, "training.steps": 2_000},
         minutes=2,
+        limits="Six lines, at most 2,000 steps, the learning rate chosen for the answer loss; an all-token loss gives the answer a small share of the gradient, which Adam's scaling only partly undoes.",
+        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
+        draw=defer(_FIGURES, "draw_comparison"),
     ),
     Experiment(
         name="reassignment",
@@ -119,6 +141,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=2,
         changes={**TINY, "training.steps": 2_000},
         minutes=2,
+        limits="Six lines; 300 questions of each situation, in which exactly one thing is unusual and the rival's digit differs.",
+        conclude=defer(_CONCLUSIONS, "conclude_reassignment"),
+        draw=defer(_FIGURES, "draw_reassignment"),
+        measure=defer(_MEASURES, "measure_writes"),
     ),
     Experiment(
         name="encoder",
@@ -129,8 +155,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("bidirectional", "every position sees all", {"model.causal": False}),
         ),
         seeds=2,
-        changes={**TINY, "training.steps": 1_500, "task.queries": 1, "training.batch_size": 100},
+        changes={**TINY, "training.steps": 1_200, "task.queries": 1, "training.batch_size": 100},
         minutes=2,
+        limits="Six lines, one query a program: with several, the program would not see the query in training but would in evaluation. The start was made for causal attention.",
+        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
+        draw=defer(_FIGURES, "draw_comparison"),
     ),
     Experiment(
         name="long",
@@ -140,10 +169,18 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("10-lines", "10 lines", {"task.lines": 10}),
             Variant("18-lines", "18 lines", {"task.lines": 18}),
             Variant("26-lines", "26 lines, as many as there are letters", {"task.lines": 26}),
-            Variant("30-lines", "30 lines, a fifth of which assign a variable again", {"task.lines": 30, "task.reassign": 0.2}),
+            Variant(
+                "30-lines",
+                "30 lines, a fifth of which assign a variable again",
+                {"task.lines": 30, "task.reassign": 0.2},
+            ),
         ),
         seeds=1,
         changes=LONG,
         minutes=5,
+        limits="One seed a length, 1,500 steps; a 30-line program needs variables that are assigned again, so that variant differs in more than its length.",
+        conclude=defer(_CONCLUSIONS, "conclude_long"),
+        draw=defer(_FIGURES, "draw_long"),
+        measure=defer(_MEASURES, "measure_lengths"),
     ),
 )

@@ -1,0 +1,111 @@
+"""What experiments measure in trained models beyond the records of their training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bindscope.errors import BindscopeError
+from bindscope.measures.evaluation import build_evaluator
+from bindscope.measures.identity_paths import compare_parts, remove_parts
+from bindscope.measures.longest_chain import sample_longest_chain, share_of_longest
+from bindscope.measures.writes import sample_rewritten, share_of_writes
+from bindscope.runs.directory import Run
+from bindscope.studies.experiments import SHIPPED_RUNS, Cell, Progress
+from bindscope.tasks.binding import BindingTask
+
+SEED = 20_896  # draws what is measured; training never uses it
+N_CHECKPOINTS = 16  # of a run, spread evenly over those it kept
+N_WRITES = 300  # questions of each situation
+N_LONGEST = 600
+N_LENGTH = 600  # programs of each length
+LENGTHS = (6, 10, 14, 18, 22, 26)
+N_PARTS, N_PATTERNS = 300, 64  # programs that parts are removed on, and that attention is read on
+
+
+def measure_writes(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
+    """Which write each model answers with, over (variant, seed, checkpoint, situation, outcome).
+
+    ``laptop_write_share`` is the same for the shipped ``binding-laptop``, at 16 lines.
+    """
+    laptop = Run.open(SHIPPED_RUNS / "binding-laptop")
+    cells: dict[tuple[str, int], Run] = {(cell.variant, cell.seed): run for cell, run in runs.items()}
+    results = []
+    for done, ((variant, seed), run) in enumerate(cells.items(), start=1):
+        shares = _over_checkpoints(run, _write_shares(run))
+        results.append(shares.expand_dims(variant=[variant], seed=[seed]))
+        _report(on_progress, done, len(cells) + 1)
+    shipped = _over_checkpoints(laptop, _write_shares(laptop)).rename(
+        write_share="laptop_write_share", checkpoint="laptop_checkpoint", n_write="laptop_n_write"
+    )
+    _report(on_progress, len(cells) + 1, len(cells) + 1)
+    return xr.merge([xr.combine_by_coords(results, join="outer"), shipped], join="outer")
+
+
+def measure_longest_chain(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
+    """How often models answer with the longest chain's digit, and with another's, over (variant, seed, checkpoint)."""
+    results = []
+    for done, (cell, run) in enumerate(runs.items(), start=1):
+        questions = sample_longest_chain(_task_of(run), np.random.default_rng(SEED), N_LONGEST)
+
+        def measure(model: Any, questions: Any = questions) -> xr.Dataset:
+            longest, another = share_of_longest(model, questions)
+            return xr.Dataset({"longest_chain_share": longest, "another_chain_share": another, "n_longest": N_LONGEST})
+
+        results.append(_over_checkpoints(run, measure).expand_dims(variant=[cell.variant], seed=[cell.seed]))
+        _report(on_progress, done, len(runs))
+    return xr.combine_by_coords(results, join="outer")  # type: ignore[return-value]
+
+
+def measure_lengths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
+    """Accuracy of each last checkpoint at other lengths: ``accuracy_at`` over (variant, seed, lines, depth)."""
+    results = []
+    for done, (cell, run) in enumerate(runs.items(), start=1):
+        model, task = run.checkpoint("last"), _task_of(run)
+        rows = []
+        for lines in LENGTHS:
+            at_length = replace(task, lines=lines, min_lines=None, queries=1, reassign=0.0)
+            pool = build_evaluator(at_length, N_LENGTH, SEED)(model)["test"]
+            by_depth = [np.nan if value is None else value for value in pool["accuracy_by_depth"]]
+            rows.append(by_depth + [np.nan] * (task.max_depth - len(by_depth)))
+        shares = xr.DataArray(rows, {"lines": list(LENGTHS), "depth": range(1, task.max_depth + 1)})
+        results.append(shares.to_dataset(name="accuracy_at").expand_dims(variant=[cell.variant], seed=[cell.seed]))
+        _report(on_progress, done, len(runs))
+    return xr.combine_by_coords(results, join="outer")  # type: ignore[return-value]
+
+
+def measure_identity(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
+    """What the identity paths of the shipped ``binding-laptop`` do; see ``measures.identity_paths``."""
+    laptop = Run.open(SHIPPED_RUNS / "binding-laptop")
+    model = laptop.checkpoint("last")
+    batch = laptop.config.task.sample_evaluation(np.random.default_rng(SEED), N_PARTS)["test"]
+    removed = remove_parts(model, batch, on_progress).rename(depth="laptop_depth")
+    return removed.merge(compare_parts(model, batch.take(slice(N_PATTERNS))))
+
+
+def _write_shares(run: Run) -> Callable[[Any], xr.Dataset]:
+    questions = sample_rewritten(_task_of(run), np.random.default_rng(SEED), N_WRITES)
+    return lambda model: share_of_writes(model, questions)
+
+
+def _over_checkpoints(run: Run, measure: Callable[[Any], xr.Dataset]) -> xr.Dataset:
+    """A measurement at evenly chosen checkpoints from step 100 on, along ``checkpoint``."""
+    steps = [step for step in run.steps if step >= 100] or list(run.steps)
+    chosen = sorted({steps[round(place)] for place in np.linspace(0, len(steps) - 1, N_CHECKPOINTS)})
+    return xr.concat([measure(run.checkpoint(step)).expand_dims(checkpoint=[step]) for step in chosen], "checkpoint")
+
+
+def _task_of(run: Run) -> BindingTask:
+    task = run.config.task
+    if not isinstance(task, BindingTask):
+        raise BindscopeError(f"{run.name}: this is measured in binding runs only.")
+    return task
+
+
+def _report(on_progress: Progress, done: int, total: int) -> None:
+    if on_progress is not None:
+        on_progress(done, total)
