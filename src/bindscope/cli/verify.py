@@ -170,7 +170,9 @@ def watch_results() -> Iterator[OnResult]:
 
 
 def _describe_origins(verification: Verification) -> Iterator[str]:
-    made = [filled for filled in verification.filled.values() if filled.origin == "computed" and filled.dataset is not None]
+    made = [
+        filled for filled in verification.filled.values() if filled.origin == "computed" and filled.dataset is not None
+    ]
     kept = [filled for filled in verification.filled.values() if filled.origin == "kept"]
     if made:
         seconds = format_duration(sum(filled.seconds for filled in made))
@@ -182,4 +184,4 @@ def _describe_origins(verification: Verification) -> Iterator[str]:
 
 
 def _names(filled: Sequence[object]) -> str:
-    return ", ".join(getattr(result, "name") for result in filled)
+    return ", ".join(result.name for result in filled)

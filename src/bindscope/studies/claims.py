@@ -47,7 +47,9 @@ class Quantity:
         """The value with its interval, without the label."""
         if self.value != self.value:
             return "–"
-        show = {"share": _show_share, "step": lambda step: f"{step:,.0f}", "1": lambda number: f"{number:.3g}"}[self.unit]
+        show = {"share": _show_share, "step": lambda step: f"{step:,.0f}", "1": lambda number: f"{number:.3g}"}[
+            self.unit
+        ]
         percent = " %" if self.unit == "share" else ""
         interval = "" if self.low is None or self.high is None else f" [{show(self.low)}–{show(self.high)}]"
         return f"{show(self.value)}{percent}{interval}"

@@ -10,8 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.ticker import PercentFormatter
 
-from bindscope.studies.style import MUTED
-
 ON_DARK, ON_LIGHT = "#ffffff", "#10131a"  # not the page's ink: what is written on a cell must not follow its theme
 MOST_WRITTEN = 260  # cells above which numbers would be too small to read
 
@@ -54,12 +52,13 @@ def draw_heat_map(
     return mesh
 
 
-def add_share_bar(axes: Axes, mesh: QuadMesh, label: str = "") -> None:
-    """A colour bar in per cent beside the panel."""
-    bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02, fraction=0.045, format=PercentFormatter(1, decimals=0))
+def add_share_bar(axes: Axes | Sequence[Axes], mesh: QuadMesh) -> None:
+    """A colour bar in per cent beside one panel or several."""
+    figure = mesh.figure
+    assert figure is not None
+    bar = figure.colorbar(mesh, ax=axes, pad=0.02, fraction=0.045, format=PercentFormatter(1, decimals=0))
     bar.outline.set_visible(False)  # type: ignore[operator]
     bar.set_ticks([0, 0.5, 1])
-    bar.set_label(label, color=MUTED, fontsize=8)
 
 
 def _write_numbers(axes: Axes, cells: np.ndarray, font_size: float, low: float, high: float) -> None:
@@ -68,5 +67,5 @@ def _write_numbers(axes: Axes, cells: np.ndarray, font_size: float, low: float, 
     for (row, column), value in np.ndenumerate(cells):
         if np.isfinite(value):
             colour = ON_LIGHT if bright[row, column] else ON_DARK
-            words = f"{100 * value:.0f}"
+            words = f"{100 * value:.0f}".replace("-0", "0")
             axes.text(column, row, words, ha="center", va="center", fontsize=font_size, color=colour)

@@ -197,7 +197,8 @@ class Library:
         seconds = time.perf_counter() - start
         if not result.kept:
             return Filled(result.name, dataset, "read", seconds=seconds, note=note, key=key)
-        dataset.attrs |= {KEY: key, "result": result.name, "revision": result.revision, "run": self.run.name, **settings}
+        dataset.attrs |= {KEY: key, "result": result.name, "revision": result.revision, "run": self.run.name}
+        dataset.attrs |= {f"asked_{name}": value for name, value in settings.items()}
         path = write_result(self.folder, result.name, _storable(dataset))
         return Filled(result.name, dataset, "computed", path=path, seconds=seconds, note=note, key=key)
 

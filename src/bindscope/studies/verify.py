@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STUDIES: Mapping[str, str] = {"binding": "bindscope.studies.binding.claims"}  # family → module that holds its STUDY
-OnResult = Callable[[Result, int, int], OnProgress | None]  # told which result is next, its place and how many there are
+OnResult = Callable[
+    [Result, int, int], OnProgress | None
+]  # told which result is next, its place and how many there are
 
 
 @dataclass(frozen=True, eq=False)

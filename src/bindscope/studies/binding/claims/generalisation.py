@@ -28,7 +28,8 @@ def judge_held_out(results: Mapping[str, xr.Dataset]) -> Finding:
     held = cell_of("combinations never shown", dataset, "accuracy", pool="held_out")
     if not shown.value >= KNOWN:
         return not_testable(
-            f"the model answers {shown.value:.1%} of what training showed; that must be {KNOWN:.0%} first", (held, shown)
+            f"the model answers {shown.value:.1%} of what training showed; that must be {KNOWN:.0%} first",
+            (held, shown),
         )
     gap = shown.value - held.value
     criterion = (
@@ -48,11 +49,14 @@ def judge_lengths(results: Mapping[str, xr.Dataset]) -> Finding:
     lines, depth = int(dataset.attrs["trained_lines"]), int(dataset.attrs["trained_max_depth"])
     shallow, deep = dataset.depth <= depth, dataset.depth > depth
     within = _pool(dataset.sel(depth=shallow, lines=[lines]), "trained length and depth")
-    longer = _pool(dataset.sel(depth=shallow, lines=dataset.lines >= LONGER * lines), f"from {LONGER * lines:.0f} lines on")
+    longer = _pool(
+        dataset.sel(depth=shallow, lines=dataset.lines >= LONGER * lines), f"from {LONGER * lines:.0f} lines on"
+    )
     deeper = _pool(dataset.sel(depth=deep, lines=dataset.lines <= lines), f"deeper than {depth}")
     if not within.value >= KNOWN:
         return not_testable(
-            f"at its own length and depths the model answers {within.value:.1%}; that must be {KNOWN:.0%} first", (within,)
+            f"at its own length and depths the model answers {within.value:.1%}; that must be {KNOWN:.0%} first",
+            (within,),
         )
     if not longer.n or not deeper.n:
         return not_testable("there are no longer or no deeper programs that this model has positions for", (within,))
@@ -74,7 +78,9 @@ def judge_lengths(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def _falls(within: Quantity, beyond: Quantity, what: str) -> Condition:
     fall = within.value - beyond.value
-    return Condition(fall >= FALL, f"{what} are answered {fall:.0%} worse", f"{what} are answered no worse ({fall:.1%})")
+    return Condition(
+        fall >= FALL, f"{what} are answered {fall:.0%} worse", f"{what} are answered no worse ({fall:.1%})"
+    )
 
 
 def _pool(dataset: xr.Dataset, label: str) -> Quantity:

@@ -125,9 +125,7 @@ def _step_words(step: int | None) -> str:
     return "no step" if step is None else f"step {step:,}"
 
 
-def _source_control(
-    dataset: xr.Dataset, early_share: float
-) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
+def _source_control(dataset: xr.Dataset, early_share: float) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
     """The untrained model has no such habit; where the run ends systematic, the line of the root no longer matters."""
     n = int(dataset.n_misleading)
     untrained = float(dataset.follows_early_lines[0])
@@ -168,7 +166,9 @@ def _unfinished(dataset: xr.Dataset, names: tuple[str, ...]) -> str | None:
     if dataset.attrs.get("status") not in ("training", "interrupted") or set(PHASES) <= set(names):
         return None
     last, total = int(dataset.step[-1]), int(dataset.attrs["total_steps"])
-    return f"training has not ended (step {last:,} of {total:,}), and so far only {', '.join(names) or 'no phase'} is seen"
+    return (
+        f"training has not ended (step {last:,} of {total:,}), and so far only {', '.join(names) or 'no phase'} is seen"
+    )
 
 
 def _phase_quantity(dataset: xr.Dataset, phase: Phase) -> Quantity:

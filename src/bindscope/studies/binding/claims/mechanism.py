@@ -107,7 +107,9 @@ def judge_emergence(results: Mapping[str, xr.Dataset]) -> Finding:
     if not before.sizes["step"] or not len(after):
         return not_testable("no checkpoint was kept inside the heuristic or the systematic phase")
     highest = int(before.step.values[before.circuit.values.argmax()])
-    early = cell_of(f"heuristic phase, highest (step {highest:,})", dataset, "circuit", int(dataset.attrs["n"]), step=highest)
+    early = cell_of(
+        f"heuristic phase, highest (step {highest:,})", dataset, "circuit", int(dataset.attrs["n"]), step=highest
+    )
     late = cell_of("at the last checkpoint", dataset, "circuit", int(dataset.attrs["n"]), step=dataset.step.values[-1])
     appears = find_transition(dataset.step.values, dataset.circuit.values, late.value / 2)
     window = (heuristic.last_step, int(after[0]))
@@ -148,7 +150,9 @@ def _best(dataset: xr.Dataset, depth: int, place: str) -> Quantity:
 
 def _best_of(dataset: xr.Dataset, label: str, place: str) -> Quantity:
     """The same over all depths that have the place, each at its own best layer."""
-    known = [depth for depth in dataset.depth.values if np.isfinite(dataset.success.sel(depth=depth, place=place)).any()]
+    known = [
+        depth for depth in dataset.depth.values if np.isfinite(dataset.success.sel(depth=depth, place=place)).any()
+    ]
     cells = [_best(dataset, int(depth), place) for depth in known]
     n = sum(cell.n or 0 for cell in cells)
     return share_of(label, sum(cell.value * (cell.n or 0) for cell in cells) / n if n else np.nan, n)

@@ -54,7 +54,9 @@ def draw_held_out(results: Mapping[str, xr.Dataset]) -> Figure:
         axes.set_xlabel("right answers, with 95 % Wilson intervals")
         axes.spines["left"].set_visible(False)
         share = float(dataset.attrs.get("held_out", np.nan))
-        title_figure(figure, "VB9 · Combinations never shown", f"{share:.0%} of (variable, constant) held out of training")
+        title_figure(
+            figure, "VB9 · Combinations never shown", f"{share:.0%} of (variable, constant) held out of training"
+        )
     return figure
 
 

@@ -38,21 +38,25 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
     """Interchange success over layer and place, a panel for each depth."""
     dataset = results["chain"]
     depths = [int(depth) for depth in dataset.depth.values]
+    n_columns = min(2, len(depths))
+    n_rows = -(-len(depths) // n_columns)
     with figure_style():
-        figure = Figure(figsize=(2.2 + 0.56 * sum(depth + 3 for depth in depths), 3.4), layout="constrained")
-        panels = figure.subplots(
-            1, len(depths), sharey=True, squeeze=False, width_ratios=[depth + 3 for depth in depths]
-        )[0]
-        for axes, depth in zip(panels, depths):
+        height = 0.9 + n_rows * (0.9 + 0.27 * dataset.sizes["layer"])
+        figure = Figure(figsize=(4.6 * n_columns, height), layout="constrained")
+        panels = figure.subplots(n_rows, n_columns, squeeze=False)
+        for axes, depth in zip(panels.flat, depths):
             places = [*chain_places(depth), "distractor"]
             cells = dataset.success.sel(depth=depth, place=places).transpose("layer", "place").values
-            mesh = draw_heat_map(axes, cells, [f"L{layer}" for layer in dataset.layer.values], places)
+            mesh = draw_heat_map(axes, cells, [f"L{layer}" for layer in dataset["layer"].values], places)
             n = int(dataset.n.sel(depth=depth, place="colon").max())
             axes.set_title(f"depth {depth}, n = {n}", fontsize=9, loc="left", color=MUTED)
-            axes.tick_params(axis="x", rotation=50)
+            axes.tick_params(axis="x", labelsize=7)
             axes.axvline(len(places) - 1.5, color=ORANGE, linewidth=1.2)
-        panels[0].set_ylabel("stream entering layer")
-        add_share_bar(panels[-1], mesh)
+        for axes in panels.flat[len(depths) :]:
+            axes.set_visible(False)
+        for axes in panels[:, 0]:
+            axes.set_ylabel("stream entering")
+        add_share_bar(list(panels.flat), mesh)
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
         subtitle = f"{where} · interchange success in per cent · without {dataset.attrs['excluded']}"
         title_figure(figure, "VB3 · Where the value can be changed", subtitle)
@@ -62,7 +66,8 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
 def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
     """What each head moves by itself, place by place, and what the strongest heads move together."""
     dataset = results["heads"]
-    places = [str(place) for place in dataset.place.values if place != "anywhere"]
+    names = [str(place) for place in dataset.place.values if place != "anywhere"]
+    places = sorted(names, key=lambda place: place == "distractor")  # the control comes last
     with figure_style():
         figure = Figure(figsize=(max(8.4, 1.45 * (len(places) + 2)), 3.5), layout="constrained")
         widths = [*[1.0] * len(places), 2.0]
@@ -70,7 +75,13 @@ def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
         for index, (axes, place) in enumerate(zip(panels, places)):
             cells = dataset.logit_difference.sel(place=place).transpose("layer", "head").values
             mesh = draw_heat_map(
-                axes, cells, dataset["layer"].values, dataset["head"].values, high=HIGHEST_EFFECT, written=cells.size <= 40, font_size=6
+                axes,
+                cells,
+                dataset["layer"].values,
+                dataset["head"].values,
+                high=HIGHEST_EFFECT,
+                written=cells.size <= 40,
+                font_size=6,
             )
             axes.set_title(place, fontsize=9, color=MUTED)
             axes.set_xlabel("head")
@@ -78,7 +89,7 @@ def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
         bar = figure.colorbar(mesh, ax=list(panels[:-1]), location="bottom", fraction=0.05, aspect=50, pad=0.04)
         bar.outline.set_visible(False)  # type: ignore[operator]
         bar.set_label("logit difference moved by one head, of 100 % from base to counterfactual", fontsize=8)
-        bar.set_ticks([0, 0.2, HIGHEST_EFFECT], labels=["0 %", "20 %", f"{HIGHEST_EFFECT:.0%}+"])
+        bar.set_ticks([0, 0.2, HIGHEST_EFFECT], labels=["0 %", "20 %", f"{100 * HIGHEST_EFFECT:.0f} % +"])
         _draw_joint(panels[-1], dataset)
         n_fit, n_test = int(dataset.attrs["n_fit"]), int(dataset.attrs["n_test"])
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
@@ -103,7 +114,9 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
             ("accuracy", ORANGE, (0, (5, 1.5)), "both programs right"),
             ("distractor", GREY, (0, (1.5, 1.2)), "distractor"),
         ):
-            left.fill_between(steps, dataset[f"{name}_low"], dataset[f"{name}_high"], color=colour, alpha=0.2, linewidth=0)
+            left.fill_between(
+                steps, dataset[f"{name}_low"], dataset[f"{name}_high"], color=colour, alpha=0.2, linewidth=0
+            )
             left.plot(steps, dataset[name], color=colour, linestyle=dash, label=label)  # type: ignore[arg-type]
         set_share_axis(left)
         place_legend_above(left)
@@ -115,7 +128,9 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
         add_share_bar(right, mesh)
         n = int(dataset.attrs["n"])
         subtitle = f"{dataset.attrs.get('run', '')} · n = {n} pairs, circuit frozen at step {int(dataset.attrs['frozen_at']):,}"
-        title_figure(figure, "VB5 · The mechanism through training", f"{subtitle} · without {dataset.attrs['excluded']}")
+        title_figure(
+            figure, "VB5 · The mechanism through training", f"{subtitle} · without {dataset.attrs['excluded']}"
+        )
     return figure
 
 
@@ -125,16 +140,17 @@ def _draw_joint(axes: Axes, dataset: xr.Dataset) -> None:
     axes.plot(rank, share, color=BLUE, marker="o", markersize=4, label="strongest", clip_on=False)
     random = dataset.random_success.values
     axes.plot(np.full(len(random), rank[-1]), random, "x", color=GREY, markersize=5, label="random", clip_on=False)
-    axes.plot(rank[-1], float(dataset.distractor_success), "s", color=ORANGE, markersize=4, label="distractor", clip_on=False)
-    names = [f"+ L{layer}.H{head}" for layer, head in zip(dataset.ranked_layer.values, dataset.ranked_head.values)]
-    for place, value, name in zip(rank, share, names) if len(rank) <= 6 else ():
-        high = value > 0.85
-        axes.annotate(
-            name, (place, value), (0, -10 if high else 7), textcoords="offset points", fontsize=7,
-            ha="right" if high else "center", va="top" if high else "bottom", color=MUTED,
-        )  # fmt: skip
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.plot(
+        rank[-1], float(dataset.distractor_success), "s", color=ORANGE, markersize=4, label="distractor", clip_on=False
+    )
+    names = [f"+L{layer}.H{head}" for layer, head in zip(dataset.ranked_layer.values, dataset.ranked_head.values)]
+    if len(rank) <= 8:
+        axes.set_xticks(rank, names, rotation=50, ha="right", rotation_mode="anchor", fontsize=7)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(0.6, rank[-1] + 0.4)
     axes.set_xlabel("heads patched together")
     set_share_axis(axes)
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.03, 1.0), ncols=3, handletextpad=0.3, columnspacing=0.8, fontsize=7.5)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(-0.03, 1.0), ncols=3, handletextpad=0.3, columnspacing=0.8, fontsize=7.5
+    )

@@ -64,7 +64,9 @@ def find_experiment_result(context: Context, name: str) -> xr.Dataset:
 
     path = find_experiment_dataset(name, context.runs_directory)
     if path is None:
-        raise NotTestable(f"one run cannot show this; train several with 'bindscope experiment {name}' and verify again")
+        raise NotTestable(
+            f"one run cannot show this; train several with 'bindscope experiment {name}' and verify again"
+        )
     dataset = load_experiment_dataset(path)
     preset, own = str(dataset.attrs["preset"]), context.run.config
     trained = override(find_preset(preset).config, json.loads(str(dataset.attrs["common_changes"])))
@@ -88,7 +90,7 @@ def _held_out_of_experiment(dataset: xr.Dataset) -> xr.Dataset:
         last = runs[share_name].ffill("step").isel(step=-1)  # [seed]
         n = runs[count_name]
         counts.append(float(n.sum()))
-        hits.append(float(np.round((last * n)).sum()))
+        hits.append(float(np.round(last * n).sum()))
     pools = xr.Dataset(share_variables("accuracy", ["pool"], hits, counts), {"pool": ["test", "held_out"]})
     pools["n"] = ("pool", np.array(counts).astype(int))
     share = json.loads(str(dataset.attrs["changes"]))[str(runs.variant.values)].get("task.held_out", np.nan)
