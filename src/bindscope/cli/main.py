@@ -38,6 +38,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
+    "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),
+    "probe": ("probe:probe", "Probe the stream for the values of all variables, position by position."),
     "ablate": ("ablate:ablate", "Train a binding preset without each part of its recipe, and compare."),
     "experiment": ("experiment:experiment", "List the experiments, or train what one needs and answer its question."),
     "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),

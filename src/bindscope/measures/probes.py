@@ -41,7 +41,7 @@ from bindscope.tasks.task import Batch
 PROBES = ("linear", "logistic", "mlp")
 CONDITIONS = ("trained", "shuffled labels", "untrained model")
 N_DIGITS, N_LETTERS = 10, len(LETTERS)
-NUMBERS_AT_ONCE = 1 << 26  # how many numbers of the stream are held together; bounds memory, never changes a number
+NUMBERS_AT_ONCE = 3 << 25  # how many numbers of the stream are held together; bounds memory, never changes a number
 TOKENS_AT_ONCE = 1 << 14
 MEASURES = ("accuracy", "late_accuracy", "seen_accuracy", "state")
 

@@ -3,6 +3,7 @@
 from bindscope.subspaces.find import RANKS, FoundSubspace, Samples, find_subspace, fit_subspace, sample_stream
 from bindscope.subspaces.measure import CONDITIONS, METHODS, Search, default_search, measure_subspace
 from bindscope.subspaces.places import QUALITIES, find_columns, label_columns, place_columns
+from bindscope.subspaces.projections import project_over_training
 from bindscope.subspaces.rotation import LearnedRotation, RotationPlan, learn_rotation
 from bindscope.subspaces.stream import read_stream, swap_stream
 from bindscope.subspaces.subspace import Subspace, principal_angles, random_subspace
@@ -28,6 +29,7 @@ __all__ = [
     "measure_subspace",
     "place_columns",
     "principal_angles",
+    "project_over_training",
     "random_subspace",
     "read_stream",
     "sample_stream",
