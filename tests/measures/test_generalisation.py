@@ -45,6 +45,20 @@ def test_the_line_1_habit_is_seen_where_line_1_is_wrong():
     np.testing.assert_array_equal(right + table.n_wrong, table.n)
 
 
+@pytest.mark.parametrize("selection", ["misleading", "conflict"])
+def test_only_what_tells_habit_and_chain_apart_can_be_asked(selection):
+    habit = grid(Answering(say_line_1), [2, 7], [1, 2, 3], n=15, selection=selection)
+    assert habit.n.sel(lines=2).sum() == 0  # two lines leave no third place for the answer
+    asked = habit.sel(lines=7, depth=[2, 3])
+    assert (asked.n == 15).all()
+    assert (asked.n_wrong == 15).all()
+    assert (asked.accuracy == 0).all()
+    assert (habit.n.sel(lines=7, depth=1) == 0) == (selection == "conflict")  # there the nearest constant is right
+    solver = grid(Answering(solve), [7], [3], n=15, selection=selection)
+    assert solver.accuracy == solver.accuracy_where_wrong == 1
+    assert solver.line_1_where_wrong == 0
+
+
 def test_the_deepest_chains_of_the_paper_can_be_asked():
     table = grid(Answering(solve), [13, 25], [13], n=5)
     assert table.accuracy.values.tolist() == [[1], [1]]
@@ -91,9 +105,10 @@ def test_held_out_combinations_are_a_pool_of_their_own():
     [
         (lambda: grid(Answering(solve), [4], [1], n=0), "n must be at least 1"),
         (lambda: grid(Answering(solve), [], [1]), "at least one length"),
+        (lambda: grid(Answering(solve), [4], [1], selection="odd"), "choose one of all"),
         (lambda: grid(Answering(solve), [0], [1]), "all at least 1"),
-        (lambda: grid(Answering(solve), [4], [9]), "no program of these lengths"),
-        (lambda: grid(construct_dereferencer(6, 3), [7], [1]), "its longest has 6 lines"),
+        (lambda: grid(Answering(solve), [4], [9]), "cells deeper than their program is long"),
+        (lambda: grid(construct_dereferencer(6, 3), [7], [1]), "positions for 6 lines at most"),
         (lambda: compare_held_out(Answering(solve), TASK, 5, np.random.default_rng(0)), "holds out no combinations"),
     ],
 )

@@ -92,7 +92,7 @@ def behaviour(
     found = opened.find_step(step)
     if lengths is not None:
         dataset = _measure_grid(
-            opened, found, parse_range(lengths, "--lengths"), parse_range(depths, "--depths"), n, seed
+            opened, found, parse_range(lengths, "--lengths"), parse_range(depths, "--depths"), n, seed, only
         )
         text = format_grid(dataset)
     else:
@@ -151,7 +151,9 @@ def _measure_questions(
     return dataset, text
 
 
-def _measure_grid(run: Run, step: int, lengths: range, depths: range, n: int | None, seed: int) -> xr.Dataset:
+def _measure_grid(
+    run: Run, step: int, lengths: range, depths: range, n: int | None, seed: int, only: str
+) -> xr.Dataset:
     import numpy as np
     from rich.console import Console
     from rich.progress import Progress
@@ -159,9 +161,11 @@ def _measure_grid(run: Run, step: int, lengths: range, depths: range, n: int | N
     from bindscope.measures.generalisation import length_depth_grid
 
     model, rng = run.checkpoint(step), np.random.default_rng(seed)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("program lengths")
         return length_depth_grid(
             model, run.config.task, lengths, depths, n or N_CELL, rng,  # type: ignore[arg-type]
             on_progress=lambda done, total: progress.update(bar, completed=done, total=total),
+            selection=only,  # type: ignore[arg-type]
         )  # fmt: skip

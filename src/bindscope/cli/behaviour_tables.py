@@ -89,7 +89,9 @@ def format_grid(dataset: xr.Dataset) -> str:
         [
             f"accuracy by lines and depth (trained on {lines} lines, depth up to {trained['trained_max_depth']})",
             _grid_table(dataset, "accuracy"),
-            "the share of line 1's constant among programs where it is wrong",
+            "accuracy where line 1 is wrong",
+            _grid_table(dataset, "accuracy_where_wrong"),
+            "the share of line 1's constant where it is wrong",
             _grid_table(dataset, "line_1_where_wrong"),
             f"{n}.\nMissing: {trained['missing']}.",
         ]

@@ -67,7 +67,8 @@ def lens(
         )
     chosen = opened.steps if steps == "all" else sorted({opened.find_step(step.strip()) for step in steps.split(",")})
     batch = opened.config.task.sample_evaluation(np.random.default_rng(seed), n)["test"]
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         models = ((step, opened.checkpoint(step)) for step in progress.track(chosen, description="checkpoints"))
         dataset = logit_lens(models, batch, rng=np.random.default_rng(seed))
     dataset.attrs |= {"run": opened.name, "seed": seed}

@@ -18,11 +18,13 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.predictions import Predictions, predict_answers
+from bindscope.measures.predictions import SELECTIONS, Predictions, Selection, predict_answers
 from bindscope.measures.shares import CONFIDENCE, count_variable, share_variables
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import BindingTask, Grammar, ask_questions, sample_programs, sample_questions
+from bindscope.tasks.binding import BindingTask, Grammar, Programs, ask_questions, sample_programs, sample_questions
 from bindscope.tasks.binding.positions import n_positions
+from bindscope.tasks.binding.rules import nearest_constants
+from bindscope.tasks.binding.sampler import LineFilter
 from bindscope.tasks.task import Batch
 
 GRAMMARS = (
@@ -34,8 +36,8 @@ GRAMMARS = (
     (0.03, 9.0),
     (0.0, 12.0),
 )  # p_constant, exponent
-COMMON = 0.004  # a grammar serves a cell when at least this share of its programs has the asked chain …
-N_TRIED = 1000  # … among so many
+COMMON = 0.001  # a grammar serves a cell when at least this share of its programs has the asked chain …
+N_TRIED = 4000  # … among so many
 
 
 def length_depth_grid(
@@ -46,35 +48,43 @@ def length_depth_grid(
     n: int,
     rng: np.random.Generator,
     on_progress: Callable[[int, int], None] | None = None,
+    selection: Selection = "all",
 ) -> xr.Dataset:
     """Accuracy and the line-1 habit over (lines, depth), with Wilson intervals.
 
     ``accuracy``; ``line_1``: the share of predictions that are line 1's constant; ``line_1_right``: how often that is
-    the answer; ``line_1_where_wrong``: the share among programs where it is not, ``n_wrong`` of them.
+    the answer. Among the ``n_wrong`` programs where it is not: ``line_1_where_wrong``, the share of that constant, and
+    ``accuracy_where_wrong``. The deeper the chain, the more often it starts on line 1, so that guessing line 1 looks
+    like following the chain: ``selection`` = "misleading" or "conflict" asks only what tells the two apart.
     """
     _check_grid(task, lengths, depths, n)
+    eligible = _line_filter(selection)
     most_lines = longest_program(model)
     drawn = [(row, column) for row in range(len(lengths)) for column in range(len(depths))]
     counts = {name: np.zeros((len(lengths), len(depths)), np.int64) for name in _COUNTS}
     settings = np.full((2, len(lengths), len(depths)), np.nan)
     for done, (row, column) in enumerate(drawn, start=1):
-        grammar = None if lengths[row] > most_lines else find_grammar(task, lengths[row], depths[column], rng)
+        fits = most_lines is None or lengths[row] <= most_lines
+        grammar = find_grammar(task, lengths[row], depths[column], rng, eligible) if fits else None
         if grammar is not None:
             settings[:, row, column] = grammar.p_constant, grammar.exponent
-            questions = _ask(grammar, lengths[row], depths[column], n, rng)
+            questions = _ask(grammar, lengths[row], depths[column], n, rng, eligible)
             for name, count in _count(predict_answers(model, questions)).items():
                 counts[name][row, column] = count
         if on_progress is not None:
             on_progress(done, len(drawn))
     if not counts["n"].any():
         raise BindscopeError(
-            "generalisation: no program of these lengths has a chain of these depths that this model has positions for "
-            f"(its longest has {most_lines} lines)."
+            f"generalisation: {_say_missing(model, most_lines, lengths)}, and that is all that was asked for; "
+            "ask for longer programs or smaller depths."
+            if most_lines is None or min(lengths) <= most_lines
+            else f"generalisation: this model has positions for {most_lines} lines at most; ask for shorter programs."
         )
     dataset = _label_grid(counts, lengths, depths)
     dataset["p_constant"] = (("lines", "depth"), settings[0], {"units": "share"})
     dataset["exponent"] = (("lines", "depth"), settings[1], {"units": "1"})
     dataset.attrs |= {
+        "selection": selection,
         "trained_lines": task.lines,
         "trained_min_lines": task.min_lines or task.lines,
         "trained_max_depth": task.max_depth,
@@ -107,14 +117,16 @@ def compare_held_out(model: Transformer, task: BindingTask, n: int, rng: np.rand
     return dataset
 
 
-def longest_program(model: Transformer) -> int:
-    """The most lines whose tokens the model has positions for; rotating or absent positions have no end."""
+def longest_program(model: Transformer) -> int | None:
+    """The most lines whose tokens the model has positions for; None where positions rotate or are absent: no end."""
     if model.config.positions in ("rope", "none"):
-        return np.iinfo(np.int64).max
+        return None
     return (model.config.n_positions - n_positions(0)) // (n_positions(1) - n_positions(0))
 
 
-def find_grammar(task: BindingTask, n_lines: int, depth: int, rng: np.random.Generator) -> Grammar | None:
+def find_grammar(
+    task: BindingTask, n_lines: int, depth: int, rng: np.random.Generator, eligible: LineFilter | None = None
+) -> Grammar | None:
     """The task's own grammar, or the first of ``GRAMMARS`` that makes such chains often enough; None if none can."""
     if depth > n_lines or (n_lines > task.n_variables and not task.reassign):
         return None
@@ -123,22 +135,45 @@ def find_grammar(task: BindingTask, n_lines: int, depth: int, rng: np.random.Gen
     for p_constant, exponent in [(own.p_constant, own.exponent), *easier]:
         grammar = replace(own, p_constant=p_constant, exponent=max(exponent, own.exponent))
         programs = sample_programs(rng, grammar, N_TRIED, n_lines)
-        if ((programs.depth == depth) & programs.live).any(1).mean() >= COMMON:
+        asked = (programs.depth == depth) & programs.live
+        asked = asked if eligible is None else asked & eligible(programs)
+        if asked.any(1).mean() >= COMMON:
             return grammar
     return None
 
 
-_COUNTS = ("n", "right", "line_1", "line_1_right", "n_wrong", "line_1_where_wrong")
+_COUNTS = ("n", "right", "line_1", "line_1_right", "n_wrong", "line_1_where_wrong", "right_where_wrong")
 
 
-def _ask(grammar: Grammar, n_lines: int, depth: int, n: int, rng: np.random.Generator) -> Batch:
-    return ask_questions(*sample_questions(rng, grammar, n, n_lines, depths=range(depth, depth + 1)))
+def _line_filter(selection: Selection) -> LineFilter | None:
+    """Which lines a selection allows to be asked about, as ``Predictions.select`` takes them."""
+
+    def misleading(programs: Programs) -> np.ndarray:
+        second = np.where(programs.is_constant[:, 1:2], programs.value[:, 1:2], -1)  # [program, 1]
+        wrong = programs.value != programs.value[:, :1]  # [program, line]
+        return wrong & (programs.value != second) if programs.n_lines > 1 else wrong
+
+    def conflict(programs: Programs) -> np.ndarray:
+        line_1, positional = programs.value[:, :1], nearest_constants(programs)
+        return (line_1 != positional) & (programs.value != line_1) & (programs.value != positional)
+
+    if selection not in SELECTIONS:
+        raise BindscopeError(f"selection '{selection}': choose one of {', '.join(SELECTIONS)}.")
+    return {"all": None, "misleading": misleading, "conflict": conflict}[selection]
+
+
+def _ask(
+    grammar: Grammar, n_lines: int, depth: int, n: int, rng: np.random.Generator, eligible: LineFilter | None
+) -> Batch:
+    drawn = sample_questions(rng, grammar, n, n_lines, depths=range(depth, depth + 1), eligible=eligible)
+    return ask_questions(*drawn)
 
 
 def _count(predictions: Predictions) -> dict[str, int]:
     line_1 = predictions.rules["line_1"]
     follows, wrong = predictions.predicted == line_1, line_1 != predictions.answers
-    masks = (np.ones(len(predictions), bool), predictions.right, follows, ~wrong, wrong, follows & wrong)
+    every, right = np.ones(len(predictions), bool), predictions.right
+    masks = (every, right, follows, ~wrong, wrong, follows & wrong, right & wrong)
     return {name: int(mask.sum()) for name, mask in zip(_COUNTS, masks)}
 
 
@@ -152,6 +187,7 @@ def _label_grid(counts: dict[str, np.ndarray], lengths: Sequence[int], depths: S
             **share_variables("line_1", dims, counts["line_1"], counts["n"]),
             **share_variables("line_1_right", dims, counts["line_1_right"], counts["n"]),
             **share_variables("line_1_where_wrong", dims, counts["line_1_where_wrong"], counts["n_wrong"]),
+            **share_variables("accuracy_where_wrong", dims, counts["right_where_wrong"], counts["n_wrong"]),
         },
         {"lines": list(lengths), "depth": list(depths)},
     )
@@ -168,9 +204,9 @@ def _check_grid(task: BindingTask, lengths: Sequence[int], depths: Sequence[int]
         raise BindscopeError("generalisation: give at least one length and one depth, all at least 1.")
 
 
-def _say_missing(model: Transformer, most_lines: int, lengths: Sequence[int]) -> str:
-    words = "cells deeper than their program is long, or with more lines than variables, are empty"
-    if max(lengths) > most_lines:
+def _say_missing(model: Transformer, most_lines: int | None, lengths: Sequence[int]) -> str:
+    words = "cells deeper than their program is long, with more lines than variables, or hardly ever drawn, are empty"
+    if most_lines is not None and max(lengths) > most_lines:
         kind = model.config.positions
         words += f"; so are those above {most_lines} lines, for which this model has no {kind} positions"
     return words

@@ -3,8 +3,8 @@
 Two checkpoints, one from the heuristic phase and one after the transition, meet programs on which line 1 holds the
 answer and programs on which it does not. Two sets of heads of equal size are chosen on one half of the programs:
 
-    circuit     heads without which the later checkpoint loses most answers that line 1 does not hold
-    heuristic   heads without which the earlier checkpoint most often stops giving line 1's constant
+    circuit     without each, the later checkpoint finds the answers that line 1 does not hold least probable
+    heuristic   without each, the earlier checkpoint finds line 1's constant least probable
 
 and taken away, singly and together, on the other half, beside random sets of as many other heads. If the circuit stands
 on top of a kept heuristic, then without the circuit heads the later model falls back on line 1: it still answers where
@@ -19,6 +19,8 @@ If the later model still relied on the heuristic heads, it would lose answers wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -56,7 +58,7 @@ def measure_retention(
     """What each checkpoint answers without the circuit heads and without the heuristic heads.
 
     ``accuracy``, ``line_1`` (the share of predictions that are line 1's constant) and, to compare it with,
-    ``most_recent`` (those that are the last constant) over (step, condition, group) on the second half of the programs; ``accuracy_drop`` and ``line_1_drop`` over (step, group, layer, head) when one head is
+    ``most_recent`` (those that are the last constant) over (step, condition, group) on the second half of the programs; ``accuracy_drop``, ``line_1_drop`` and ``log_probability_drop`` over (step, group, layer, head) when one head is
     ablated, on the first half; ``contribution`` (step, group, candidate, component): the mean direct contribution to
     the logits of answer and line 1 on the second half. ``in_circuit`` and ``in_heuristic`` (layer, head) are the sets.
     ``size`` heads are in each, a fifth of all when left out. Heads are replaced by their mean over all programs of the
@@ -70,9 +72,12 @@ def measure_retention(
     groups = [_group_masks(half) for half in halves]
     tick = _counter(2 * n_heads + 2 * (len(CONDITIONS) - 2 + n_random), on_progress)
 
-    drops = {step: _drop_by_head(model, halves[0], batch, groups[0], tick) for step, model in models.items()}
-    circuit = _most_harmful(drops[after[0]]["accuracy_drop"][1], size)  # on programs that line 1 gets wrong
-    heuristic = _most_harmful(_overall(drops[before[0]]["line_1_drop"], groups[0]), size)
+    drops = {
+        before[0]: _drop_by_head(before[1], halves[0], batch, groups[0], "line 1", tick),
+        after[0]: _drop_by_head(after[1], halves[0], batch, groups[0], "answer", tick),
+    }
+    circuit = _most_harmful(drops[after[0]]["log_probability_drop"][1], size)  # on programs that line 1 gets wrong
+    heuristic = _most_harmful(_overall(drops[before[0]]["log_probability_drop"], groups[0]), size)
     sets = _head_sets(circuit, heuristic, _random_sets(models, circuit, heuristic, size, n_random, rng))
     shares = {step: _ablate_sets(model, halves[1], batch, groups[1], sets, tick) for step, model in models.items()}
     parts = {step: _mean_contributions(model, halves[1], groups[1], rng) for step, model in models.items()}
@@ -121,13 +126,23 @@ def _shares(answers: np.ndarray, batch: Batch, groups: np.ndarray) -> dict[str, 
 
 
 def _drop_by_head(
-    model: Transformer, half: Batch, reference: Batch, groups: np.ndarray, tick: Callable[[], None]
+    model: Transformer,
+    half: Batch,
+    reference: Batch,
+    groups: np.ndarray,
+    candidate: Literal["answer", "line 1"],
+    tick: Callable[[], None],
 ) -> dict[str, np.ndarray]:
-    """How far accuracy and agreement with line 1 fall without each head: [group, layer, head]."""
-    ablated = ablate_heads(model, half, kind="mean", reference=reference, on_progress=lambda done, total: tick())
+    """How far accuracy, agreement with line 1 and the log-probability of a candidate fall without each head:
+    [group, layer, head]."""
+    asked = half if candidate == "answer" else replace(half, targets=half.labels["rule_line_1"])
+    ablated = ablate_heads(model, asked, kind="mean", reference=reference, on_progress=lambda done, total: tick())
     changed = _shares(ablated.answer.values, half, groups)  # [layer, head, group]
     intact = _shares(ablated.base_answer.values, half, groups)  # [group]
-    return {f"{name}_drop": np.moveaxis(intact[name] - changed[name], -1, 0) for name in intact}
+    drops = {f"{name}_drop": np.moveaxis(intact[name] - changed[name], -1, 0) for name in intact}
+    fall = (ablated.base_log_probability - ablated.log_probability).transpose(..., "example").values.astype(float)
+    drops["log_probability_drop"] = np.moveaxis(fall @ groups.T / groups.sum(1), -1, 0)
+    return drops
 
 
 def _overall(drop: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -216,7 +231,7 @@ def _label(
     steps = list(drops)
     dataset = xr.concat(list(parts.values()), xr.IndexVariable("step", steps))
     dataset = dataset.assign_coords(group=list(GROUPS), condition=list(CONDITIONS))
-    for name in ("accuracy_drop", "line_1_drop"):
+    for name in ("accuracy_drop", "line_1_drop", "log_probability_drop"):
         dataset[name] = (("step", "group", "layer", "head"), np.stack([drops[step][name] for step in steps]))
     for name in MEASURES:
         values = np.stack([shares[step][name] for step in steps])  # [step, bound, condition, group]
@@ -227,6 +242,7 @@ def _label(
     for key in dataset.data_vars:
         kind = "logit" if str(key).startswith("contribution") else "share"
         dataset[key].attrs["units"] = "program" if str(key) in ("n", "n_choosing") else kind
+    dataset.log_probability_drop.attrs["units"] = "nat"
     return dataset.assign_coords(layer=np.arange(dataset.sizes["layer"]), head=np.arange(dataset.sizes["head"]))
 
 
@@ -245,6 +261,7 @@ def _describe(
         "heuristic": words(heuristic),
         "shared": words(sorted({*circuit} & {*heuristic})),
         "chosen_on": "every other program, none of which is measured again",
+        "chosen_by": "log_probability_drop: of line 1's constant before, of the answer after",
         "ablation": "mean over all programs, position by position, identity path included",
         "interval": f"Wilson; random: range over {n_random} sets of heads outside both; contributions: bootstrap",
         "confidence": CONFIDENCE,
