@@ -59,7 +59,7 @@ def run_chunks(
         base_tokens, source_tokens = contrast.base[pairs], contrast.source[pairs]
         base = run_whole(model, base_tokens, contrast.at, also)
         if shared:
-            source = _run_sources(model, base, source_tokens, first[pairs], also)
+            source = _run_sources(base, source_tokens, first[pairs], also)
         else:
             run = run_whole(source_model or model, source_tokens, contrast.at, also)
             source = Source(run.stream, run.middle, run.results, run.end, run.logits)
@@ -104,12 +104,12 @@ def as_slice(indices: Tensor) -> slice | Tensor:
     return indices
 
 
-def _run_sources(model: Transformer, base: KeptRun, tokens: Tensor, first: Tensor, also: Iterable[str]) -> Source:
+def _run_sources(base: KeptRun, tokens: Tensor, first: Tensor, also: Iterable[str]) -> Source:
     """The runs of the source rows, which differ from the base runs only from ``first`` on."""
     stream, end, logits = base.stream.clone(), base.end.clone(), base.logits.clone()
     middle, results = (None if part is None else part.clone() for part in (base.middle, base.results))
     for position, rows in equal_groups(first):
-        rest = run_rest(model, base.take(rows), tokens[rows], position, also)
+        rest = run_rest(base.take(rows), tokens[rows], position, also)
         end[rows], logits[rows] = rest.end, rest.logits
         for whole, part in ((stream, rest.stream), (middle, rest.middle), (results, rest.results)):
             if whole is not None and part is not None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, equal_groups, run_chunks
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.engine import add_mlp, run_changed
+from bindscope.interventions.engine import run_changed
 from bindscope.model.transformer import Transformer
 
 NEEDS_MIDDLE = {"resid_pre": False, "resid_post": False, "resid_mid": True, "attn_out": True, "mlp_out": True}
@@ -87,10 +87,10 @@ def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals
         if site == "mlp_out":
             new = base_middle + (new - middle)
         elif site == "resid_mid":
-            new = add_mlp(model.layers[layer], middle.clone())
+            new = chunk.base.parts.layers[layer].add_mlp(middle.clone())
         else:
             entering = base.stream[layer][:, columns]
-            new = add_mlp(model.layers[layer], entering + (middle - source.stream[layer][:, columns]))
+            new = chunk.base.parts.layers[layer].add_mlp(entering + (middle - source.stream[layer][:, columns]))
     return _mark_changes(chunk, layer + 1, new, old)
 
 
@@ -142,7 +142,7 @@ def _fill_logits(
             taken = as_slice(part)
             starts = {arrivals[row].start: _start(model, chunk, arrivals[row], taken, position) for row in used}
             first = position if model.config.causal else 0
-            found = run_changed(model, chunk.base.take(taken), first, starts)  # [pair, row, output]
+            found = run_changed(chunk.base.take(taken), first, starts)  # [pair, row, output]
             for index, row in enumerate(used):
                 logits[row, taken] = torch.where(needed[row, taken, None], found[:, index], logits[row, taken])
 

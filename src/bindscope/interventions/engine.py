@@ -5,7 +5,7 @@ positions from p on, and only one column of logits is asked for. So one run is k
 middle of it:
 
     >>> kept = run_whole(model, tokens, at)
-    >>> logits = run_changed(model, kept, first=p, starts={2: streams, 3: others})  # [pair, row, output]
+    >>> logits = run_changed(kept, first=p, starts={2: streams, 3: others})  # [pair, row, output]
 
 ``starts`` maps a layer to the changed streams [pair, row, position, d_model] that enter it, of the positions from
 ``first`` on; or to those of position ``first`` alone ([pair, row, 1, d_model]), which saves the projections of all
@@ -22,31 +22,22 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.attend import (
-    Before,
-    Rows,
-    Turn,
-    add_attended,
-    attend,
-    join_rows,
-    project,
-    project_asked,
-    split_results,
-)
-from bindscope.model.transformer import Block, Transformer
+from bindscope.interventions.attend import Before, Projection, Rows, add_attended, attend, split_results
+from bindscope.interventions.parts import Layer, Parts
+from bindscope.model.transformer import Transformer
 
-MLP_TILE = 2**20  # hidden activations computed at once: few enough to stay near the processor
+WORTH_SAVING = 10**7  # multiplications: below that, calling more operations costs more than computing them would
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRun:
-    """What a run leaves for others, layer by layer, from position ``first`` to ``at`` (bidirectional: to the end).
+    """What a run leaves for others, layer by layer, from some first position to ``at`` (bidirectional: to the end).
 
     Of the last layer only position ``at`` is computed, except for keys and values. Queries and keys are rotated, queries
     divided by √d_head.
     """
 
-    first: int
+    parts: Parts
     at: int
     stream: Tensor  # [layer, pair, position, d_model]: entering each layer
     heads: Tensor  # [layer, q·k·v, pair, head, position, d_head]
@@ -59,13 +50,14 @@ class KeptRun:
         """Only these pairs."""
         stream, heads = self.stream[:, rows], self.heads[:, :, rows]
         middle, results = (None if part is None else part[:, rows] for part in (self.middle, self.results))
-        return KeptRun(self.first, self.at, stream, heads, middle, results, self.end[rows], self.logits[rows])
+        return KeptRun(self.parts, self.at, stream, heads, middle, results, self.end[rows], self.logits[rows])
 
     @property
     def n_positions(self) -> int:
         return self.stream.shape[2]
 
 
+@torch.no_grad()
 def run_whole(model: Transformer, tokens: Tensor, at: int, also: Iterable[str] = ()) -> KeptRun:
     """Run ``model`` on rows [pair, position] and keep what continuing needs, and ``also`` middle or results."""
     if model.training and model.config.dropout > 0:
@@ -74,147 +66,133 @@ def run_whole(model: Transformer, tokens: Tensor, at: int, also: Iterable[str] =
         raise BindscopeError(f"column {at} was asked for; the rows have columns 0 to {tokens.shape[1] - 1}.")
     if model.config.causal:
         tokens = tokens[:, : at + 1]
-    return _keep_run(model, tokens, at, None, 0, also)
-
-
-def run_rest(model: Transformer, kept: KeptRun, tokens: Tensor, first: int, also: Iterable[str] = ()) -> KeptRun:
-    """Run rows whose tokens equal those of the kept run before position ``first``.
-
-    >>> source = run_rest(model, kept, contrast.source, first=10)
-    """
-    return _keep_run(model, tokens[:, first : kept.n_positions], kept.at, kept, first, also)
+    return _keep_run(Sweep(Parts(model, tokens.shape[1]), at, 0), tokens, None, also)
 
 
 @torch.no_grad()
-def run_changed(model: Transformer, kept: KeptRun, first: int, starts: Mapping[int, Tensor]) -> Tensor:
+def run_rest(kept: KeptRun, tokens: Tensor, first: int, also: Iterable[str] = ()) -> KeptRun:
+    """Run rows whose tokens equal those of the kept run before position ``first``; keep the positions from there on.
+
+    >>> source = run_rest(kept, contrast.source, first=10)
+    """
+    return _keep_run(Sweep(kept.parts, kept.at, first), tokens[:, first : kept.n_positions], kept, also)
+
+
+@torch.no_grad()
+def run_changed(kept: KeptRun, first: int, starts: Mapping[int, Tensor]) -> Tensor:
     """Logits [pair, row, output] at column ``at`` of runs with changed streams; rows in the order of their layers.
 
     A start at layer ``n_layers`` gives the streams that leave the last layer, at ``at`` alone.
     """
-    if first and not model.config.causal:
+    parts = kept.parts
+    if first and not parts.config.causal:
         raise BindscopeError("run_changed: in a bidirectional model every position changes, so first must be 0.")
-    sweep = Sweep(model, first, kept.n_positions, kept.at)
+    sweep = Sweep(parts, kept.at, first)
     x: Tensor | None = None  # [pair, row, position, d_model]
-    for block in model.layers[min(starts) :]:
-        x = sweep.pass_layer(block, kept, x, starts.get(block.layer))
-    ends = [part for part in (x, starts.get(model.config.n_layers)) if part is not None]
-    return model.to_logits(torch.cat(ends, 1)[:, :, 0])
+    for layer in parts.layers[min(starts) :]:
+        x = sweep.pass_layer(layer, kept, x, starts.get(layer.index))
+    ends = [part for part in (x, starts.get(parts.config.n_layers)) if part is not None]
+    return parts.model.to_logits(torch.cat(ends, 1)[:, :, 0])
 
 
-@torch.no_grad()
-def _keep_run(
-    model: Transformer, tokens: Tensor, at: int, kept: KeptRun | None, first: int, also: Iterable[str]
-) -> KeptRun:
-    config, (n_pairs, n) = model.config, tokens.shape
-    sweep = Sweep(model, first, first + n, at)
-    x = _embed(model, tokens, first)[:, None]  # [pair, 1, position, d_model]
+def _keep_run(sweep: Sweep, tokens: Tensor, kept: KeptRun | None, also: Iterable[str]) -> KeptRun:
+    parts, (n_pairs, n) = sweep.parts, tokens.shape
+    config = parts.config
+    x = parts.embed(tokens, sweep.first)[:, None]  # [pair, 1, position, d_model]
     stream = x.new_empty(config.n_layers, n_pairs, n, config.d_model)
-    middle = torch.empty_like(stream) if "middle" in also else None
     heads = x.new_empty(config.n_layers, 3, n_pairs, config.n_heads, n, config.d_head)
-    shares = x.new_empty(config.n_layers, n_pairs, n, config.n_heads, config.d_model) if "results" in also else None
-    for layer, block in enumerate(model.layers):
-        stream[layer] = x[:, 0]
-        columns = sweep.columns(block)
-        rows, before = sweep.project_rows(block, x), sweep.before(block, kept)
-        heads[layer, 0][:, :, columns] = rows.queries[:, :, 0]
-        heads[layer, 1], heads[layer, 2] = rows.keys[:, :, 0], rows.values[:, :, 0]
-        z, pattern = attend(block.attention, rows, before, sweep.seen(block))
-        x = add_attended(block.attention, x[:, :, columns], z, pattern, rows, before)
+    middle = torch.empty_like(stream) if "middle" in also else None
+    results = x.new_empty(*stream.shape[:3], config.n_heads, config.d_model) if "results" in also else None
+    for layer in parts.layers:
+        at, columns = layer.index, sweep.columns(layer)
+        stream[at] = x[:, 0]
+        rows, before = sweep.project_rows(layer, x), sweep.before(layer, kept)
+        heads[at, 0][:, :, columns] = rows.queries[:, :, 0]
+        heads[at, 1], heads[at, 2] = rows.keys[:, :, 0], rows.values[:, :, 0]
+        z, pattern = attend(layer, rows, before, sweep.seen(layer))
+        x = add_attended(layer, x[:, :, columns], z, pattern, rows, before)
         if middle is not None:
-            middle[layer][:, columns] = x[:, 0]
-        if shares is not None:
-            shares[layer][:, columns] = split_results(block.attention, z, pattern, rows, before)[:, 0]
-        add_mlp(block, x)
+            middle[at][:, columns] = x[:, 0]
+        if results is not None:
+            results[at][:, columns] = split_results(layer, z, pattern, rows, before)[:, 0]
+        x = layer.add_mlp(x)
     end = x[:, 0, 0]
-    return KeptRun(first, at, stream, heads, middle, shares, end, model.to_logits(end))
-
-
-def _embed(model: Transformer, tokens: Tensor, first: int) -> Tensor:
-    x = model.embed(tokens)
-    if model.config.positions in ("learned", "normal"):
-        x = x + model.pos_embed[first : first + tokens.shape[1]]
-    return x
+    return KeptRun(parts, sweep.first + sweep.at, stream, heads, middle, results, end, parts.model.to_logits(end))
 
 
 class Sweep:
     """Rows of the positions from ``first`` on, on their way up the layers."""
 
-    def __init__(self, model: Transformer, first: int, n_positions: int, at: int) -> None:
-        self.first, self.at, self.last = first, at - first, model.config.n_layers - 1
-        self.identity = model.config.identity_qk or model.config.identity_vo
-        self.turn = Turn(model, torch.arange(first, n_positions, device=model.W_E.device))
-        self.bias: Tensor | None = None  # [query, key]
-        if model.config.causal:
-            self.bias = model.W_E.new_full((n_positions - first, n_positions - first), -torch.inf).triu_(1)
+    def __init__(self, parts: Parts, at: int, first: int) -> None:
+        self.parts, self.first, self.at = parts, first, at - first
+        self.n = parts.n_positions - first
+        self.everywhere, self.asked = Projection(parts, slice(first, None)), Projection(parts, slice(at, at + 1))
+        self.bias = None if parts.bias is None else parts.bias[first:, first:]  # [query, key]
 
-    def pass_layer(self, block: Block, kept: KeptRun, x: Tensor | None, start: Tensor | None) -> Tensor:
+    def pass_layer(self, layer: Layer, kept: KeptRun, x: Tensor | None, start: Tensor | None) -> Tensor:
         """The streams that leave the layer: those that came from below, ``x``, then those that start here."""
-        streams, parts = [], []
-        if x is not None:
-            streams.append(x)
-            parts.append(self.project_rows(block, x))
-        if start is not None and start.shape[2] < kept.n_positions - self.first:
-            streams.append(self.fill_stream(block, kept, start))
-            parts.append(self.fill_rows(block, kept, start, streams[-1]))
-        elif start is not None:
-            streams.append(start)
-            parts.append(self.project_rows(block, start))
-        columns, before = self.columns(block), self.before(block, kept)
-        rows = parts[0] if len(parts) == 1 else join_rows(*parts)
-        x = streams[0][:, :, columns] if len(streams) == 1 else torch.cat([part[:, :, columns] for part in streams], 1)
-        z, pattern = attend(block.attention, rows, before, self.seen(block))
-        x = add_attended(block.attention, x, z, pattern, rows, before)
-        return add_mlp(block, x)
+        below = x
+        if start is not None:
+            stream = start if start.shape[2] == self.n else self.fill_stream(layer, kept, start)
+            x = stream if x is None else torch.cat([x, stream], 1)
+        assert x is not None
+        if start is not None and self.saves(layer, start):
+            rows = self.join_known(layer, kept, below, start, x)
+        else:
+            rows = self.project_rows(layer, x)
+        before = self.before(layer, kept)
+        z, pattern = attend(layer, rows, before, self.seen(layer))
+        return layer.add_mlp(add_attended(layer, x[:, :, self.columns(layer)], z, pattern, rows, before))
 
-    def project_rows(self, block: Block, x: Tensor) -> Rows:
+    def saves(self, layer: Layer, start: Tensor) -> bool:
+        """Whether it pays to take from the kept run what a change of one position leaves as it was."""
+        return start.shape[0] * start.shape[1] * (self.n - start.shape[2]) * layer.qkv.numel() > WORTH_SAVING
+
+    def project_rows(self, layer: Layer, x: Tensor) -> Rows:
         """Queries, keys and values of whole streams."""
-        y = block.norm1(x)
-        normed = y if self.identity else None
-        if block.layer == self.last:
-            queries, (keys, values) = project_asked(block.attention, y, self.turn, self.at)
-            return Rows(queries, keys, values, normed, None if normed is None else y[:, :, self.columns(block)])
-        queries, keys, values = project(block.attention, y, self.turn)
-        return Rows(queries, keys, values, normed, normed)
+        y = layer.norm1(x)
+        normed = y if self.parts.identity else None
+        if layer.index < self.parts.last:
+            queries, keys, values = self.everywhere.project(layer, y)
+            return Rows(queries, keys, values, normed, normed)
+        asked = y[:, :, self.columns(layer)]
+        queries = self.asked.project(layer, asked, slice(0, 1))[0]
+        keys, values = self.everywhere.project(layer, y, slice(1, 3))
+        return Rows(queries, keys, values, normed, None if normed is None else asked)
 
-    def fill_stream(self, block: Block, kept: KeptRun, start: Tensor) -> Tensor:
+    def fill_stream(self, layer: Layer, kept: KeptRun, start: Tensor) -> Tensor:
         """The kept streams, with those of position ``first`` replaced."""
-        stream = kept.stream[block.layer][:, None, self.first :].repeat(1, start.shape[1], 1, 1)
+        stream = kept.stream[layer.index][:, None, self.first :].expand(-1, start.shape[1], -1, -1)
+        stream = stream.clone(memory_format=torch.contiguous_format)
         stream[:, :, :1] = start
         return stream
 
-    def fill_rows(self, block: Block, kept: KeptRun, start: Tensor, stream: Tensor) -> Rows:
-        """The kept queries, keys and values, with those of position ``first`` replaced."""
-        heads = kept.heads[block.layer][:, :, :, None, self.first :].repeat(1, 1, 1, start.shape[1], 1, 1)
-        heads[..., :1, :] = project(block.attention, block.norm1(start), self.turn.at(0))
-        normed = block.norm1(stream) if self.identity else None
-        columns = self.columns(block)
-        asked = None if normed is None else normed[:, :, columns]
-        return Rows(heads[0][..., columns, :], heads[1], heads[2], normed, asked)
+    def join_known(self, layer: Layer, kept: KeptRun, below: Tensor | None, start: Tensor, x: Tensor) -> Rows:
+        """Rows from below, and rows that have the kept queries, keys and values except at position ``first``."""
+        heads = kept.heads[layer.index][:, :, :, None, self.first :].expand(-1, -1, -1, start.shape[1], -1, -1)
+        heads = heads.clone(memory_format=torch.contiguous_format)
+        heads[..., :1, :] = Projection(self.parts, slice(self.first, self.first + 1)).project(layer, layer.norm1(start))
+        columns = self.columns(layer)
+        queries, keys, values = heads[0][..., columns, :], heads[1], heads[2]
+        if below is not None:
+            rows = self.project_rows(layer, below)
+            queries, keys = torch.cat([rows.queries, queries], 2), torch.cat([rows.keys, keys], 2)
+            values = torch.cat([rows.values, values], 2)
+        normed = layer.norm1(x) if self.parts.identity else None
+        return Rows(queries, keys, values, normed, None if normed is None else normed[:, :, columns])
 
-    def before(self, block: Block, kept: KeptRun | None) -> Before | None:
+    def before(self, layer: Layer, kept: KeptRun | None) -> Before | None:
         """What the rows see of earlier positions, which is as in the kept run."""
         if kept is None or self.first == 0:
             return None
-        keys, values = kept.heads[block.layer, 1:, :, :, : self.first]
-        return Before(keys, values, block.norm1(kept.stream[block.layer][:, : self.first]) if self.identity else None)
+        heads = kept.heads[layer.index]
+        normed = layer.norm1(kept.stream[layer.index][:, : self.first]) if self.parts.identity else None
+        return Before(heads[1, :, :, : self.first], heads[2, :, :, : self.first], normed)
 
-    def columns(self, block: Block) -> slice:
+    def columns(self, layer: Layer) -> slice:
         """The positions that have to leave the layer: all, or in the last layer the asked one."""
-        return slice(self.at, self.at + 1) if block.layer == self.last else slice(None)
+        return slice(self.at, self.at + 1) if layer.index == self.parts.last else slice(None)
 
-    def seen(self, block: Block) -> Tensor | None:
+    def seen(self, layer: Layer) -> Tensor | None:
         """The bias of the queries at ``columns``."""
-        return None if self.bias is None else self.bias[self.columns(block)]
-
-
-def add_mlp(block: Block, x: Tensor) -> Tensor:
-    """Add the layer's MLP, if it has one, to streams [..., d_model], in place and tile by tile."""
-    if block.mlp is None or block.norm2 is None:
-        return x
-    mlp, tokens = block.mlp, x.view(-1, x.shape[-1])
-    for tile in tokens.split(max(256, MLP_TILE // mlp.up.out_features)):
-        hidden = mlp.activation(mlp.up(block.norm2(tile)))
-        tile.addmm_(hidden, mlp.down.weight.T)
-    if mlp.down.bias is not None:
-        tokens += mlp.down.bias
-    return x
+        return None if self.bias is None else self.bias[self.columns(layer)]

@@ -76,6 +76,8 @@ def place_grid(
 
     >>> place_grid(model, contrast, structural_places(pairs))
     """
+    if not places:
+        raise BindscopeError("place_grid: no place was named; name at least one.")
     columns = np.stack([_check_place(name, column, contrast) for name, column in places.items()])  # [place, pair]
     wanted = np.zeros(tuple(contrast.base.shape), dtype=bool)
     pairs = np.arange(len(contrast))

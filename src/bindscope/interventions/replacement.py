@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, equal_groups, pairs_at_once
-from bindscope.interventions.engine import KeptRun, add_mlp, run_changed, run_whole
+from bindscope.interventions.engine import KeptRun, run_changed, run_whole
 from bindscope.model.transformer import Transformer
 
 Progress = Callable[[int, int], None] | None
@@ -37,7 +37,9 @@ def replace_heads(
     [row, position] marks where; default: everywhere. Take care that positions are those up to ``at`` in causal models.
     """
     kinds = ("middle", "results")
-    logits = model.W_E.new_empty(model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs)
+    logits = torch.empty(
+        model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs, dtype=model.W_E.dtype
+    )
     for rows, kept in _keep_runs(model, tokens, at, kinds):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = head_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
@@ -62,7 +64,7 @@ def replace_mlps(
     The layers are those that have an MLP, in order.
     """
     layers = layers_with_mlp(model)
-    logits = model.W_E.new_empty(len(layers), len(tokens), model.config.outputs)
+    logits = torch.empty(len(layers), len(tokens), model.config.outputs, dtype=model.W_E.dtype)
     for rows, kept in _keep_runs(model, tokens, at, ("middle",)):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = mlp_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
@@ -120,7 +122,7 @@ def head_arrivals(
         change = (new - old).transpose(1, 2)  # [pair, head, position, d_model]
         if marked is not None:
             change = change * marked[rows, columns][:, None, :, None]
-        return add_mlp(model.layers[layer], (middle[layer][rows, columns][:, None] + change).contiguous())
+        return kept.parts.layers[layer].add_mlp((middle[layer][rows, columns][:, None] + change).contiguous())
 
     return arrive
 
@@ -163,6 +165,6 @@ def sweep_groups(
         for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
             taken = as_slice(part)
             starts = {layer + 1: arrive(layer, taken, position) for layer in layers}
-            found = run_changed(model, kept.take(taken), position, starts)  # [pair, layer·row, output]
+            found = run_changed(kept.take(taken), position, starts)  # [pair, layer·row, output]
             logits[:, :, taken] = found.unflatten(1, (len(layers), n_rows)).permute(1, 2, 0, 3)
     return logits
