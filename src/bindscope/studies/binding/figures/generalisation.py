@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from bindscope.studies.heat_map import add_share_bar, draw_heat_map
+from bindscope.studies.share_map import add_share_bar, draw_share_map
 from bindscope.studies.style import BLUE, INK, MUTED, ORANGE, figure_style, title_figure
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def draw_held_out(results: Mapping[str, xr.Dataset]) -> Figure:
 
 def _draw_cells(axes: Axes, dataset: xr.Dataset, values: xr.DataArray, title: str):  # type: ignore[no-untyped-def]
     cells = values.transpose("lines", "depth").values
-    mesh = draw_heat_map(axes, cells, dataset.lines.values, dataset.depth.values)
+    mesh = draw_share_map(axes, cells, dataset.lines.values, dataset.depth.values)
     axes.set_xlabel("depth of the queried chain")
     axes.set_title(title, fontsize=9, loc="left", color=MUTED)
     _frame_trained(axes, dataset)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bindscope.studies.binding.results.mechanism import chain_places
-from bindscope.studies.heat_map import add_share_bar, draw_heat_map
+from bindscope.studies.share_map import add_share_bar, draw_share_map
 from bindscope.studies.style import (
     BLUE,
     GREY,
@@ -47,7 +47,7 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
         for axes, depth in zip(panels.flat, depths):
             places = [*chain_places(depth), "distractor"]
             cells = dataset.success.sel(depth=depth, place=places).transpose("layer", "place").values
-            mesh = draw_heat_map(axes, cells, [f"L{layer}" for layer in dataset["layer"].values], places)
+            mesh = draw_share_map(axes, cells, [f"L{layer}" for layer in dataset["layer"].values], places)
             n = int(dataset.n.sel(depth=depth, place="colon").max())
             axes.set_title(f"depth {depth}, n = {n}", fontsize=9, loc="left", color=MUTED)
             axes.tick_params(axis="x", labelsize=7)
@@ -74,7 +74,7 @@ def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
         panels = figure.subplots(1, len(places) + 1, width_ratios=widths)
         for index, (axes, place) in enumerate(zip(panels, places)):
             cells = dataset.logit_difference.sel(place=place).transpose("layer", "head").values
-            mesh = draw_heat_map(
+            mesh = draw_share_map(
                 axes,
                 cells,
                 dataset["layer"].values,
@@ -121,7 +121,7 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
         set_share_axis(left)
         place_legend_above(left)
         cells = dataset.cell_success.transpose("cell", "step").values
-        mesh = draw_heat_map(right, cells, dataset.cell.values, [format_step(step) for step in steps], written=False)
+        mesh = draw_share_map(right, cells, dataset.cell.values, [format_step(step) for step in steps], written=False)
         ticks = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), MOST_TICKS)).round().astype(int))
         right.set_xticks(ticks, [format_step(steps[tick]) for tick in ticks], rotation=50)
         right.set_xlabel("checkpoint, training step")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from bindscope.studies.heat_map import add_share_bar, draw_heat_map
+from bindscope.studies.share_map import add_share_bar, draw_share_map
 from bindscope.studies.style import (
     BLUE,
     DASHES,
@@ -84,7 +84,7 @@ def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
         figure = Figure(figsize=(10.6, 3.3), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[2.2, 1])
         cells = dataset.late_accuracy.sel(condition="trained").transpose("layer", "position").values
-        mesh = draw_heat_map(left, cells, dataset.layer.values, dataset.position.values, written=False)
+        mesh = draw_share_map(left, cells, dataset.layer.values, dataset.position.values, written=False)
         _label_positions(left, [str(place) for place in dataset.place.values])
         left.set_ylabel("stream entering layer")
         left.set_title("values with roots from line 3 on", fontsize=9, loc="left", color=MUTED)

@@ -14,7 +14,7 @@ ON_DARK, ON_LIGHT = "#ffffff", "#10131a"  # not the page's ink: what is written 
 MOST_WRITTEN = 260  # cells above which numbers would be too small to read
 
 
-def draw_heat_map(
+def draw_share_map(
     axes: Axes,
     cells: np.ndarray,
     rows: Sequence[object],
@@ -27,7 +27,7 @@ def draw_heat_map(
 ) -> QuadMesh:
     """``cells [row, column]`` with the first row at the top; missing cells stay empty.
 
-    >>> draw_heat_map(axes, accuracy, rows=["L0", "L1"], columns=["rhs 1", "query", "colon"])
+    >>> draw_share_map(axes, accuracy, rows=["L0", "L1"], columns=["rhs 1", "query", "colon"])
     """
     mesh = axes.pcolormesh(
         np.arange(len(columns) + 1) - 0.5,
