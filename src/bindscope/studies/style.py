@@ -157,9 +157,7 @@ def format_share(share: float) -> str:
 
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write the figure as the format its name ends in (svg, pdf or png), on white paper."""
-    suffix = path.suffix.removeprefix(".").lower()
-    if suffix not in FORMATS:
-        raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
+    suffix = figure_format(path)
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
     buffer = io.BytesIO()
     with figure_style():
@@ -168,6 +166,14 @@ def save_figure(figure: Figure, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, buffer.getvalue())
     return path
+
+
+def figure_format(path: Path) -> str:
+    """The format that a figure's name ends in; another one is refused."""
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix not in FORMATS:
+        raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
+    return suffix
 
 
 def figure_to_svg(figure: Figure, name: str, title: str) -> str:
