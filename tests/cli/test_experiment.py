@@ -19,12 +19,12 @@ def test_an_experiment_trains_its_runs_and_answers(tmp_path, monkeypatch, capsys
     command = ["experiment", "loss", "--only", "answer", "--seeds", "1", "--steps", "2", "--figure", "loss.png"]
     assert run(command) == 0
     printed = capsys.readouterr().out
-    assert "answer (1 seed) leaves the plateau at step never (of 2)" in printed
+    assert "answer (1 seed): plateau left never in 2 steps" in printed
     assert (tmp_path / "loss.png").is_file()
     dataset = load_experiment_dataset(tmp_path / "runs" / "experiment-loss" / "loss.nc")
     assert list(dataset.variant.values) == ["answer"]
     assert run(["experiment", "loss", "--show"]) == 0  # what was made here comes before what is shipped
-    assert "never (of 2)" in capsys.readouterr().out
+    assert "never in 2 steps" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

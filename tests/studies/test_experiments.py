@@ -122,7 +122,7 @@ def test_gathered_cells_hold_what_each_run_did():
     dataset = gather_cells(runs, ["slow", "fast", "absent"])
     assert list(dataset.variant.values) == ["slow", "fast"]
     assert dataset.learned.sel(variant="fast", seed=0) == pytest.approx(600, abs=50)
-    assert dataset.left_plateau.sel(variant="fast", seed=0) == pytest.approx(500, abs=100)
+    assert 300 <= dataset.left_plateau.sel(variant="fast", seed=0) <= 600
     assert np.isnan(dataset.learned.sel(variant="slow", seed=0))
     assert dataset.phases.sel(variant="fast", seed=0) == "random, heuristic, systematic"
     assert dataset.phases.sel(variant="slow", seed=0) == "random, heuristic"
@@ -142,11 +142,11 @@ def test_conclusions_tell_the_numbers_and_leave_out_what_was_not_trained():
     assert text.startswith("2 of 3 seeds")
     first, second, never = dataset.learned.sel(variant="preset").values
     assert np.isnan(never)
-    assert f"from step {first:,.0f}; {second:,.0f}; never (of 2,000)" in text
+    assert f"from: step {first:,.0f}, step {second:,.0f}, never in 2,000 steps" in text
     uneven = {**runs, ("other", 1): Recorded(SimulatedRun(masters=(500, 500, 500)).records())}
     text = conclude_comparison(gather_cells(uneven, ["preset", "other"]))
-    assert "other (1 seed) leaves the plateau at step" in text
-    assert "preset (3 seeds) leaves the plateau at step" in text
+    assert "other (1 seed): plateau left step " in text
+    assert "preset (3 seeds): plateau left step " in text
 
 
 def test_a_dataset_is_read_back_as_it_was(tmp_path):
