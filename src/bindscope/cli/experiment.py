@@ -70,6 +70,10 @@ def experiment(
     chosen = find_experiment(name)
     if min(1 if seeds is None else seeds, jobs) < 1:
         raise BindscopeError("--seeds and --jobs: give at least 1.")
+    if figure is not None:
+        from bindscope.studies.style import figure_format
+
+        figure_format(figure)  # refused before anything is trained
     if show:
         _show(chosen, out, figure)
     else:

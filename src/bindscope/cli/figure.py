@@ -45,14 +45,15 @@ def figure(
         Measure anew, whatever was kept.
     """
     from bindscope.cli.verify import open_library, watch_results
-    from bindscope.studies.style import check_format, save_figure
+    from bindscope.studies.style import figure_format, save_figure
     from bindscope.studies.verify import verify
 
     library, study = open_library(run, n=n, seed=seed, fresh=fresh)
     chosen = study.find_claim(claim)
     opened = library.run
     inside = Path(f"{opened.name}-{chosen.id}.svg") if is_shipped(opened.path) else library.folder / f"{chosen.id}.svg"
-    path = check_format(out or inside)
+    path = out or inside
+    figure_format(path)  # refused before anything is measured
     with watch_results() as on_result:
         judged = verify(library, [chosen], on_result).judged[0]
     save_figure(judged.draw(), path)

@@ -19,7 +19,7 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import BindingTask
+from bindscope.tasks.binding import BindingTask, constants_by_line
 from bindscope.tasks.binding.programs import Programs, ask_questions
 from bindscope.tasks.binding.sampler import Grammar, sample_questions
 from bindscope.tasks.task import Batch
@@ -63,8 +63,8 @@ def share_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.Dat
     """Which value the model answers with: shares over (situation, outcome) and how many questions each has."""
     batch = questions.batch
     predicted = read_answers(model, batch).argmax(1)  # [question]
-    n_lines = int(batch.labels["lines"][0, 0])
-    present = (predicted[:, None] == batch.tokens[:, 2 : 4 * n_lines : 4]).any(1)
+    constants = constants_by_line(batch.tokens, int(batch.labels["lines"][0, 0]))  # [question, line]
+    present = (predicted[:, None] == constants).any(1)
     is_right, is_rival = predicted == batch.targets[:, 0], predicted == questions.rival
     outcome = np.select([is_right, is_rival, present], [0, 1, 2], 3)
     count = np.zeros((len(SITUATIONS), len(OUTCOMES)))

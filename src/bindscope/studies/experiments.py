@@ -147,7 +147,7 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
     order = [variant.name for variant in experiment.variants]
     dataset = gather_cells({(cell.variant, cell.seed): run for cell, run in runs.items()}, order)
     if experiment.measure is not None:
-        dataset = dataset.merge(experiment.measure(runs, on_progress))
+        dataset = dataset.merge(experiment.measure(runs, on_progress), join="left")
     used = [variant for variant in experiment.variants if variant.name in dataset.variant.values]
     dataset.attrs = {
         "title": f"experiment {experiment.name}",

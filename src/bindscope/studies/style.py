@@ -165,7 +165,7 @@ def format_share(share: float) -> str:
 
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write the figure as the format its name ends in (svg, pdf or png), on white paper."""
-    suffix = check_format(path).suffix.removeprefix(".").lower()
+    suffix = figure_format(path)
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
     buffer = io.BytesIO()
     with figure_style():
@@ -176,12 +176,12 @@ def save_figure(figure: Figure, path: Path) -> Path:
     return path
 
 
-def check_format(path: Path) -> Path:
-    """The same path, refused unless its name ends in a format that figures can be saved as."""
+def figure_format(path: Path) -> str:
+    """The format that a figure's name ends in; another one is refused."""
     suffix = path.suffix.removeprefix(".").lower()
     if suffix not in FORMATS:
         raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
-    return path
+    return suffix
 
 
 def figure_to_svg(figure: Figure, name: str, title: str) -> str:

@@ -26,8 +26,8 @@ def conclude_seeds(dataset: xr.Dataset) -> str:
     return (
         f"{alike} of {len(runs)} seeds go through the three phases random, heuristic, systematic. "
         f"The heuristic plateau has an accuracy of {_range(plateau, _share)}. "
-        f"It is left at step {_steps(runs, 'left_plateau')}; every depth is at 90 % from step {_steps(runs, 'learned')}; "
-        f"the last accuracy is {_range([float(cell.last_accuracy) for cell in runs], _share)}."
+        f"It is left: {_steps(runs, 'left_plateau')}. Every depth is at 90 % from: {_steps(runs, 'learned')}. "
+        f"The last accuracy is {_range([float(cell.last_accuracy) for cell in runs], _share)}."
     )
 
 
@@ -53,7 +53,7 @@ def conclude_weighting(dataset: xr.Dataset) -> str:
         habit = [float(cell.follows_early_lines.max()) for cell in cells]
         text = (
             f"With {name} weighting the phases are {' or '.join(phases)}; of the programs that lines 1 and 2 mislead, at "
-            f"most {_range(habit, _share)} are answered from those lines; every depth is at 90 % from step "
+            f"most {_range(habit, _share)} are answered from those lines at any time; every depth at 90 %: "
             f"{_steps(cells, 'learned')}"
         )
         if "longest_chain_share" in dataset:
@@ -118,8 +118,8 @@ def conclude_long(dataset: xr.Dataset) -> str:
 def _describe_variant(dataset: xr.Dataset, name: str) -> str:
     cells = _cells(dataset, name)
     return (
-        f"{name} ({_count(len(cells), 'seed')}) leaves the plateau at step {_steps(cells, 'left_plateau')}, has every depth "
-        f"at 90 % from step {_steps(cells, 'learned')} and ends at {_range([float(c.last_accuracy) for c in cells], _share)}"
+        f"{name} ({_count(len(cells), 'seed')}): plateau left {_steps(cells, 'left_plateau')}; every depth at 90 % "
+        f"{_steps(cells, 'learned')}; last accuracy {_range([float(c.last_accuracy) for c in cells], _share)}"
     )
 
 
@@ -130,7 +130,7 @@ def _outcome(dataset: xr.Dataset, name: str) -> str:
         last = _range([float(cell.last_accuracy) for cell in cells], _share)
         left = sum(bool(cell.left_plateau.notnull()) for cell in cells)
         return f"learned by none of {_count(len(cells), 'seed')} ({left} left the plateau, last accuracy {last})"
-    return f"learned by {learned} of {_count(len(cells), 'seed')}, at step {_steps(cells, 'learned')}"
+    return f"learned by {learned} of {_count(len(cells), 'seed')} ({_steps(cells, 'learned')})"
 
 
 def _describe_parts(dataset: xr.Dataset) -> list[str]:
@@ -173,12 +173,14 @@ def _cells(dataset: xr.Dataset, variant: str) -> list[xr.Dataset]:
 
 
 def _steps(cells: Sequence[xr.Dataset], variable: str) -> str:
-    """``400, 550, never``: one for each seed."""
-    texts = []
-    for cell in cells:
-        step = float(cell[variable])
-        texts.append(f"{step:,.0f}" if step == step else f"never (of {float(cell.last_step):,.0f})")
-    return "; ".join(texts)
+    """``step 400, step 550, never in 2,000 steps``: one for each seed."""
+    return ", ".join(
+        f"step {float(cell[variable]):,.0f}" if bool(cell[variable].notnull()) else _never(cell) for cell in cells
+    )
+
+
+def _never(cell: xr.Dataset) -> str:
+    return f"never in {float(cell.last_step):,.0f} steps"
 
 
 def _step(step: int | None) -> str:

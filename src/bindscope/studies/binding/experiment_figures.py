@@ -37,7 +37,7 @@ CHAIN = Chart("Following the chain", "of the programs that lines 1 and 2 mislead
 HABIT = Chart("Answering from lines 1 and 2", "of the programs that they mislead", draw_share("follows_early_lines"))
 MILESTONES = Chart(
     "When it was learned",
-    "ring: left the plateau; disc: every depth ≥ 90 %; cross: not within the run",
+    "ring: left the plateau; disc: all depths ≥ 90 %; cross: never",
     draw_milestones,
 )
 PHASES = Chart("Phases", "with the median accuracy of each", draw_phases)
@@ -49,9 +49,9 @@ PART_NAMES = {
     "trained outputs": "trained outputs",
 }
 SITUATION_TITLES = {
-    "query": ("Queried variable written before", "rival: its first write"),
-    "earlier": ("Referenced variable written before", "rival: its first write"),
-    "later": ("Referenced variable written again later", "rival: its last write"),
+    "query": ("Queried variable written before", "its first write"),
+    "earlier": ("Referenced variable written before", "its first write"),
+    "later": ("Referenced variable written again later", "its last write"),
 }
 
 
@@ -86,7 +86,7 @@ def draw_identity(dataset: xr.Dataset) -> Figure:
 
 def draw_reassignment(dataset: xr.Dataset) -> Figure:
     charts = [
-        Chart(title, f"solid: right write; dashed {rival}", partial(_draw_writes, situation))
+        Chart(title, f"solid: the right write; dashed: the rival, {rival}", partial(_draw_writes, situation))
         for situation, (title, rival) in SITUATION_TITLES.items()
     ]
     return draw_charts(dataset, charts)

@@ -19,12 +19,12 @@ from bindscope.studies.experiments import SHIPPED_RUNS, Cell, Progress
 from bindscope.tasks.binding import BindingTask
 
 SEED = 20_896  # draws what is measured; training never uses it
-N_CHECKPOINTS = 16  # of a run, spread evenly over those it kept
+N_CHECKPOINTS = 10  # of a run, spread evenly over those it kept
 N_WRITES = 300  # questions of each situation
 N_LONGEST = 600
 N_LENGTH = 600  # programs of each length
 LENGTHS = (6, 10, 14, 18, 22, 26)
-N_PARTS, N_PATTERNS = 300, 64  # programs that parts are removed on, and that attention is read on
+N_PARTS, N_PATTERNS = 200, 64  # programs that parts are removed on, and that attention is read on
 
 
 def measure_writes(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:

@@ -16,7 +16,7 @@ NEUTRAL: dict[str, Any] = {
     **NO_OFFSETS, **NO_MIMETIC, "model.init.tied_start": 0.0, "model.rope_fraction": 1.0, "model.rope_base": 1e4,
 }  # fmt: skip
 LONG: dict[str, Any] = {
-    "task.queries": 10, "task.max_depth": 6, "training.steps": 1_500, "training.stop_at": 0.99,
+    "task.queries": 10, "task.max_depth": 6, "training.steps": 1_200, "training.stop_at": 0.99,
     "training.evaluation_size": 1_500,
 }  # fmt: skip
 _CONCLUSIONS, _FIGURES, _MEASURES = (
@@ -155,7 +155,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("bidirectional", "every position sees all", {"model.causal": False}),
         ),
         seeds=2,
-        changes={**TINY, "training.steps": 1_200, "task.queries": 1, "training.batch_size": 100},
+        changes={**TINY, "training.steps": 800, "task.queries": 1, "training.batch_size": 100},
         minutes=2,
         limits="Six lines, one query a program: with several, the program would not see the query in training but would in evaluation. The start was made for causal attention.",
         conclude=defer(_CONCLUSIONS, "conclude_comparison"),
@@ -178,7 +178,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=1,
         changes=LONG,
         minutes=5,
-        limits="One seed a length, 1,500 steps; a 30-line program needs variables that are assigned again, so that variant differs in more than its length.",
+        limits="One seed a length, 1,200 steps; a 30-line program needs variables that are assigned again, so that variant differs in more than its length.",
         conclude=defer(_CONCLUSIONS, "conclude_long"),
         draw=defer(_FIGURES, "draw_long"),
         measure=defer(_MEASURES, "measure_lengths"),
