@@ -134,7 +134,7 @@ def judge_emergence(results: Mapping[str, xr.Dataset]) -> Finding:
 
 
 def _unlearned(dataset: xr.Dataset) -> Finding:
-    share, n = float(dataset.attrs["accuracy"]), int(dataset.attrs.get("n_test", dataset.attrs["n"]))
+    share, n = float(dataset.attrs["accuracy"]), int(dataset.attrs["n_test" if "n_test" in dataset.attrs else "n"])
     return not_testable(
         f"both programs of a pair are answered rightly in {share:.0%} of pairs; below {KNOWN:.0%} there is no "
         "mechanism to look for",

@@ -105,6 +105,8 @@ def judge_retention(results: Mapping[str, xr.Dataset]) -> Finding:
 def judge_probes(results: Mapping[str, xr.Dataset]) -> Finding:
     """VB11: no single position holds the state of the program in linear form."""
     dataset = results["probes"]
+    if not np.isfinite(dataset.late_accuracy.values).any():
+        return not_testable("in these programs no variable has its root on line 3 or later")
     best = {name: _best_probe(dataset, name) for name in ("trained", "shuffled labels", "untrained model")}
     late = Quantity("variables with roots from line 3 on", _highest(dataset, "late_accuracy", "trained"))
     state = _best_state(dataset)

@@ -97,7 +97,7 @@ def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
                 ("accuracy", "shuffled labels", GREY, "shuffled"),
             )
         ):
-            best = np.nanmax(dataset[name].sel(condition=condition).transpose("layer", "position").values, axis=1)
+            best = dataset[name].sel(condition=condition).max("position").values  # [layer]
             right.plot(
                 dataset.layer.values, best, color=colour, linestyle=DASHES[index], marker="o", markersize=3, label=label
             )

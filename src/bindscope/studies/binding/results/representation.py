@@ -31,10 +31,12 @@ KEPT_OF_SUBSPACES = ("success_share", "success_low", "success_high", "kept_share
 
 def compute_subspaces(context: Context) -> xr.Dataset:
     """Interchange inside the subspaces of values and of names, fitted on one half of the pairs, tested on the other."""
-    from bindscope.subspaces import default_search, measure_subspace
+    from bindscope.subspaces import RANKS, default_search, measure_subspace
 
     model, rng, generator = context.run.checkpoint("last"), context.rng, _generator(context.seed)
     half = max(1, context.n // 2)
+    if model.config.d_model < max(RANKS.values()):
+        raise NotTestable(f"a stream {model.config.d_model} wide cannot hold {max(RANKS.values())} dimensions for names")
     parts, accuracy = [], []
     for place, quality in enumerate(("values", "names")):
         fit, test = (_sample(context.run, rng, half, quality) for _ in range(2))
@@ -71,9 +73,10 @@ def compute_retention(context: Context) -> xr.Dataset:
     from bindscope.studies.binding.retention import find_checkpoints, measure_retention
 
     run = context.run
+    missing = {"heuristic", "systematic"} - {phase.name for phase in phases_of_run(run)}
+    if missing:
+        raise NotTestable(f"this run has no {min(missing)} phase, so there is nothing to be kept or built on top of it")
     before, after = find_checkpoints(run)
-    if "systematic" not in [phase.name for phase in phases_of_run(run)]:
-        raise NotTestable("this run has no systematic phase, so nothing is built on top of the heuristic")
     task: Any = run.config.task
     batch = task.sample_evaluation(context.rng, context.n)["test"]
     checkpoints = ((step, run.checkpoint(step)) for step in (before, after))
