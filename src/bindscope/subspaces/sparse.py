@@ -18,7 +18,7 @@ from torch import Tensor
 
 MOST_ITERATIONS = 300
 ON_THE_PATH = 60  # iterations with each penalty while features are being chosen
-SETTLED = 1e-4  # no weight moved further than this share of the largest
+SETTLED = 1e-5  # no weight moved further than this share of the largest
 WEAKEN = 0.7  # each penalty on the path is this share of the one before
 LONGEST_PATH = 25
 
