@@ -40,7 +40,9 @@ def test_the_dereferencers_value_is_seen_hopping_along_the_chain() -> None:
     pairs = sample_pairs(8, depth=3)
     success = patch_model(dereferencer(), pairs, Patch("chain")).success.mean("pair")
     hops = {0: "rhs 1", 1: "rhs 1", 2: "rhs 2", 3: "rhs 3", 4: "query"}
-    assert {int(layer): str(success.place[int(success.sel(layer=layer).argmax())].item()) for layer in hops} == hops
+    assert {
+        int(layer): str(success.place[int(success.sel(layer=layer).values.argmax())].item()) for layer in hops
+    } == hops
     assert all(success.sel(layer=layer, place=place) == 1 for layer, place in hops.items())
 
 

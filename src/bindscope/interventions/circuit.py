@@ -24,8 +24,9 @@ A circuit is plain data. Found at the last checkpoint it can be frozen and appli
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -35,10 +36,10 @@ from torch import Tensor
 from bindscope.errors import BindscopeError
 from bindscope.interventions.ablation import Kind, ablate_together
 from bindscope.interventions.address import mark_columns
-from bindscope.interventions.answers import Edits
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.interchange import patch_sites
-from bindscope.interventions.knockout import Edge, cut_edits
+from bindscope.interventions.outcome import measure_outcomes
+from bindscope.interventions.replacement import replace_heads
 from bindscope.model.run import Trace, run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
@@ -46,6 +47,7 @@ from bindscope.tasks.task import Batch
 
 Places = Mapping[str, np.ndarray]  # columns [pair] by name, −1 where a pair has none
 Progress = Callable[[int, int], None]
+Metric = Literal["success", "logit_difference"]
 ELSEWHERE = "elsewhere"
 SAME = 1e-5  # activations this near are the same in both runs: putting one for the other cannot change an answer
 
@@ -58,7 +60,7 @@ class Move:
     head: int
     source: str
     target: str
-    success: float = math.nan  # interchange: share of pairs whose answer follows this term alone
+    success: float = math.nan  # interchange: how far the answer follows this term alone
     loss: float = math.nan  # knock-out: share of right answers lost without this edge
 
     def __str__(self) -> str:
@@ -71,6 +73,7 @@ class Circuit:
 
     moves: tuple[Move, ...]
     n_pairs: int
+    metric: Metric
     least_success: float
     least_loss: float
 
@@ -94,31 +97,34 @@ def find_circuit(
     contrast: Contrast,
     places: Places,
     *,
+    metric: Metric = "success",
     least_success: float = 0.5,
     least_loss: float = 0.5,
     least_attention: float = 0.05,
     on_progress: Progress | None = None,
 ) -> Circuit:
-    """The moves that the answers to these pairs depend on; the module says what counts."""
+    """The moves that the answers to these pairs depend on; the module says what counts.
+
+    ``metric`` says how far the answer follows: ``success`` asks that the source's answer be on top; ``logit_difference``
+    measures the way towards it, which also finds heads that carry the value together, each a part of the way.
+    """
     for name, share in (("least_success", least_success), ("least_loss", least_loss)):
         if not 0 < share <= 1:
             raise BindscopeError(f"{name}: must lie above 0 and at most at 1, got {share}.")
-    search = _Search(model, contrast, places)
-    layers = range(model.config.n_layers)
+    search = _Search(model, contrast, places, metric)
     found: dict[tuple[int, int, str, str], dict[str, float]] = {}
-    for layer in layers:
-        for head in range(model.config.n_heads):
-            for target, source, success in search.carried(layer, head, least_success):
-                found.setdefault((layer, head, source, target), {})["success"] = success
-            for target, source, loss in search.needed(layer, head, least_loss, least_attention):
-                found.setdefault((layer, head, source, target), {})["loss"] = loss
+    for done, target in enumerate(places, start=1):
+        for layer, head, source, success in search.carried(target, least_success):
+            found.setdefault((layer, head, source, target), {})["success"] = success
+        for layer, head, source, loss in search.needed(target, least_loss, least_attention):
+            found.setdefault((layer, head, source, target), {})["loss"] = loss
         if on_progress is not None:
-            on_progress(layer + 1, len(layers))
+            on_progress(done, len(places))
     moves = tuple(
         Move(*move, evidence.get("success", math.nan), evidence.get("loss", math.nan))
         for move, evidence in sorted(found.items())
     )
-    return Circuit(moves, len(contrast), least_success, least_loss)
+    return Circuit(moves, len(contrast), metric, least_success, least_loss)
 
 
 def patch_circuit(
@@ -169,77 +175,91 @@ def _columns(circuit: Circuit, places: Places) -> dict[Site | str, np.ndarray]:
 
 
 class _Search:
-    """The runs that both tests read from."""
+    """Both tests at one target place: every head of every layer in one sweep, its output there replaced."""
 
     @torch.no_grad()
-    def __init__(self, model: Transformer, contrast: Contrast, places: Places) -> None:
-        self.model, self.contrast, self.places = model, contrast, places
-        self.shape = contrast.base.shape[0], contrast.base.shape[1]
-        read = [Site(name, layer) for layer in range(model.config.n_layers) for name in ("resid_pre", "pattern", "v")]
+    def __init__(self, model: Transformer, contrast: Contrast, places: Places, metric: Metric) -> None:
+        self.model, self.contrast, self.places, self.metric = model, contrast, places, metric
+        self.layers = range(model.config.n_layers)
+        read = [Site(name, layer) for layer in self.layers for name in ("resid_pre", "scores", "v")]
         self.base, self.source = (run(model, tokens, read) for tokens in (contrast.base, contrast.source))
-        self.right = self._answers(self.base.logits) == contrast.base_answers  # [pair]
+        self.base_logits, self.source_logits = (t.logits[:, contrast.at] for t in (self.base, self.source))
+        self.right = (self.base_logits.argmax(-1) == contrast.base_answers).numpy()  # [pair]
 
-    def carried(self, layer: int, head: int, least_success: float) -> list[tuple[str, str, float]]:
-        """(target, source, success) of every term that makes the answer follow."""
+    def carried(self, target: str, least_success: float) -> list[tuple[int, int, str, float]]:
+        """(layer, head, source, success) of every term that makes the answer follow."""
+        outputs, terms = [], []  # of each layer: [pair, head, d_model] and, as differences, [pair, key, head, d_model]
+        for layer in self.layers:
+            still = self._terms(self.base, layer, target)
+            outputs.append(still.sum(1))
+            terms.append(self._terms(self.source, layer, target) - still)
+        together = self._success(target, outputs, [term.sum(1) for term in terms])
         found = []
-        for target, column in self.places.items():
-            terms = self._terms(self.source, layer, head, column) - self._terms(self.base, layer, head, column)
-            together = self._success(layer, head, column, terms.sum(1))
-            if together < least_success:
+        unexplained = {(layer, head) for layer, head in np.argwhere(together >= least_success).tolist()}
+        for source in self.places if unexplained else ():
+            marks = torch.from_numpy(mark_columns(self.places[source], *self.contrast.base.shape)).to(terms[0].dtype)
+            alone = self._success(target, outputs, [torch.einsum("pkhm,pk->phm", term, marks) for term in terms])
+            strong = np.argwhere((alone >= least_success) & (together >= least_success)).tolist()
+            found += [(layer, head, source, float(alone[layer, head])) for layer, head in strong]
+        unexplained -= {(layer, head) for layer, head, _, _ in found}
+        return found + [(layer, head, ELSEWHERE, float(together[layer, head])) for layer, head in sorted(unexplained)]
+
+    def needed(self, target: str, least_loss: float, least_attention: float) -> list[tuple[int, int, str, float]]:
+        """(layer, head, source, loss) of every edge without which the answer is lost."""
+        query, found = self.places[target], []
+        patterns = torch.stack([self._row(self.base, layer, query).softmax(-1) for layer in self.layers])
+        for source, key in self.places.items():
+            present = (query >= 0) & (key >= 0) & (query > key if self.model.config.causal else query != key)
+            if not (present & self.right).any():
                 continue
-            alone = {source: self._success(layer, head, column, self._from(source, terms)) for source in self.places}
-            strong = [(target, source, success) for source, success in alone.items() if success >= least_success]
-            found += strong or [(target, ELSEWHERE, together)]
+            held = patterns[:, present, :, key[present]].mean(0).numpy()  # [layer, head]: the edge's share of attention
+            if (held < least_attention).all():
+                continue
+            cut = np.where(present, key, -1)
+            logits = self._replace(target, [self._terms(self.base, layer, target, cut).sum(1) for layer in self.layers])
+            lost = (logits.argmax(-1) != self.contrast.base_answers).numpy()  # [layer, head, pair]
+            loss = np.where(held < least_attention, 0, lost[:, :, present & self.right].mean(-1))
+            lossy = np.argwhere(loss >= least_loss).tolist()
+            found += [(layer, head, source, float(loss[layer, head])) for layer, head in lossy]
         return found
 
-    def needed(self, layer: int, head: int, least_loss: float, least_attention: float) -> list[tuple[str, str, float]]:
-        """(target, source, loss) of every edge without which the answer is lost."""
-        pattern = self.base[Site("pattern", layer)][:, head]  # [pair, query, key]
-        found = []
-        for target, query in self.places.items():
-            for source, key in self.places.items():
-                both = (query >= 0) & (key >= 0) & (query > key if self.model.config.causal else query != key)
-                if not both.any() or float(pattern[both, query[both], key[both]].mean()) < least_attention:
-                    continue
-                edge = Edge(np.where(both, query, -1), np.where(both, key, -1), layer, head, f"{target}>{source}")
-                loss = self._loss(edge, both)
-                if loss >= least_loss:
-                    found.append((target, source, loss))
-        return found
+    def _success(self, target: str, outputs: Sequence[Tensor], changes: Sequence[Tensor]) -> np.ndarray:
+        """How far the answers follow [layer, head] when each head's output at the target moves by this much."""
+        if max(float(change.abs().max()) for change in changes) < SAME:
+            return np.zeros((len(self.layers), self.model.config.n_heads))
+        logits = self._replace(target, [output + change for output, change in zip(outputs, changes)])
+        moved = measure_outcomes(logits, self.base_logits, self.source_logits, self.contrast)[self.metric]
+        counted = (self.places[target] >= 0) & np.isfinite(moved).all((0, 1))
+        return moved[:, :, counted].mean(-1) if counted.any() else np.zeros(moved.shape[:2])
+
+    def _replace(self, target: str, values: Sequence[Tensor]) -> Tensor:
+        """Logits [layer, head, pair, output] with each head in turn giving ``values[layer]`` [pair, head, d_model]."""
+        marks = torch.from_numpy(mark_columns(self.places[target], *self.contrast.base.shape))
+        return replace_heads(
+            self.model,
+            self.contrast.base,
+            self.contrast.at,
+            lambda layer, rows: values[layer][rows][:, None],
+            at_positions=marks,
+        )
 
     @torch.no_grad()
-    def _terms(self, trace: Trace, layer: int, head: int, column: np.ndarray) -> Tensor:
-        """What the head adds at one column of each pair from every column, [pair, key, d_model]."""
-        block, pairs = self.model.layers[layer], np.arange(len(column))
-        x = block.norm1(trace[Site("resid_pre", layer)])  # [pair, key, d_model]
-        brought = trace[Site("v", layer)][:, :, head] @ block.attention.W_O[head] + block.attention.scaled_b[head] * x
-        return trace[Site("pattern", layer)][pairs, head, column][:, :, None] * brought
+    def _terms(self, trace: Trace, layer: int, target: str, cut: np.ndarray | None = None) -> Tensor:
+        """What every head adds at the target from every column, [pair, key, head, d_model].
 
-    def _from(self, source: str, terms: Tensor) -> Tensor:
-        """The term [pair, d_model] that comes from one place."""
-        marks = torch.from_numpy(mark_columns(self.places[source], *self.shape)).to(terms.dtype)  # [pair, key]
-        return torch.einsum("pkm,pk->pm", terms, marks)
+        With ``cut`` the target does not see that column of its pair, −1 for none.
+        """
+        attention = self.model.layers[layer].attention
+        x = self.model.layers[layer].norm1(trace[Site("resid_pre", layer)])  # [pair, key, d_model]
+        pattern = self._row(trace, layer, self.places[target], cut).softmax(-1).transpose(1, 2)  # [pair, key, head]
+        brought = torch.einsum("pkhe,hem->pkhm", trace[Site("v", layer)], attention.W_O)
+        return pattern[..., None] * (brought + attention.scaled_b[:, None] * x[:, :, None])
 
-    @torch.no_grad()
-    def _success(self, layer: int, head: int, column: np.ndarray, difference: Tensor) -> float:
-        """The share of pairs with this place whose answer follows when the head's output there moves by this much."""
-        marks = torch.from_numpy(mark_columns(column, *self.shape))  # [pair, position]
-        moved = marks[:, :, None] * difference[:, None]  # [pair, position, d_model]
-        has_place = marks.any(1)
-        if not bool(has_place.any()) or float(moved.abs().max()) < SAME:
-            return 0.0
-        write: Edits = {Site("result", layer, head): lambda old: old + moved}
-        follows = self._answers(run(self.model, self.contrast.base, write=write).logits) == self.contrast.source_answers
-        return float(follows[has_place].double().mean())
-
-    @torch.no_grad()
-    def _loss(self, edge: Edge, present: np.ndarray) -> float:
-        counted = self.right & torch.from_numpy(present)
-        if not bool(counted.any()):
-            return 0.0
-        write = cut_edits(self.model, [edge], self.shape)(slice(None))
-        answers = self._answers(run(self.model, self.contrast.base, write=write).logits)
-        return float((answers != self.contrast.base_answers)[counted].double().mean())
-
-    def _answers(self, logits: Tensor) -> Tensor:
-        return logits[:, self.contrast.at].argmax(-1)
+    def _row(self, trace: Trace, layer: int, query: np.ndarray, cut: np.ndarray | None = None) -> Tensor:
+        """The scores of one column of each pair, [pair, head, key]."""
+        pairs = np.arange(len(query))
+        scores = trace[Site("scores", layer)][pairs, :, query]
+        if cut is not None:
+            scores = scores.clone()
+            scores[pairs[cut >= 0], :, cut[cut >= 0]] = float("-inf")
+        return scores
