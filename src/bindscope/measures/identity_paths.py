@@ -46,7 +46,7 @@ def remove_parts(model: Transformer, batch: Batch, on_progress: Callable[[int, i
     measured = np.empty((len(sets), len(PARTS), len(depths)))
     for done, (index, part) in enumerate(np.ndindex(len(sets), len(PARTS)), start=1):
         with without_part(model, PARTS[part], sets[index]):
-            measured[index, part] = _accuracy_by_depth(model, batch, depths)
+            measured[index, part] = accuracy_by_depth(model, batch, depths)
         if on_progress is not None:
             on_progress(done, len(sets) * len(PARTS))
     single = measured[: len(by_head)].reshape(n_layers, n_heads, len(PARTS), len(depths))
@@ -56,14 +56,15 @@ def remove_parts(model: Transformer, batch: Batch, on_progress: Callable[[int, i
             "accuracy_without_layer": (("layer", "part", "depth"), measured[len(by_head) : -2]),
             "accuracy_without_later": (("part", "depth"), measured[-2]),
             "accuracy_without_all": (("part", "depth"), measured[-1]),
-            "accuracy_with_all": ("depth", _accuracy_by_depth(model, batch, depths)),
+            "accuracy_with_all": ("depth", accuracy_by_depth(model, batch, depths)),
             "n_at_depth": ("depth", np.array([(depth == d).sum() for d in depths])),
         },
         {"layer": range(n_layers), "head": range(n_heads), "part": list(PARTS), "depth": depths},
     )
 
 
-def _accuracy_by_depth(model: Transformer, batch: Batch, depths: np.ndarray) -> np.ndarray:
+def accuracy_by_depth(model: Transformer, batch: Batch, depths: np.ndarray) -> np.ndarray:
+    """Right answers to the (first) query of each program, [depth]."""
     depth = batch.labels["depth"][:, 0]
     right = read_answers(model, batch).argmax(1) == batch.targets[:, 0]
     return np.array([right[depth == d].mean() for d in depths])
@@ -114,8 +115,6 @@ def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
             "identity_share_of_outputs": (("layer", "head"), outputs),
             "name_attention": (("layer", "head", "path", "target"), attention),
             "likeness": (("layer", "target"), np.stack(likeness)),
-            "scaled_a": (("layer", "head"), _stack(model, "scaled_a")),
-            "scaled_b": (("layer", "head"), _stack(model, "scaled_b")),
         },
         {
             "layer": range(n_layers),
@@ -123,7 +122,13 @@ def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
             "path": ["whole", "trained", "identity"],
             "target": list(TARGETS),
         },
-    )
+    ).merge(scales_of(model))
+
+
+def scales_of(model: Transformer) -> xr.Dataset:
+    """What each head multiplies x xᵀ by in its scores and A x by in its outputs, over (layer, head)."""
+    scales = {name: (("layer", "head"), _stack(model, name)) for name in ("scaled_a", "scaled_b")}
+    return xr.Dataset(scales, {"layer": range(model.config.n_layers), "head": range(model.config.n_heads)})
 
 
 def _compare_in_layer(

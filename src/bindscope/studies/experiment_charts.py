@@ -38,8 +38,8 @@ class Chart:
 
 
 def draw_charts(dataset: xr.Dataset, charts: Sequence[Chart], height: float = 3.3) -> Figure:
-    """The charts beside each other on one sheet, at most three in a row."""
-    n_columns = min(3, len(charts))
+    """The charts beside each other on one sheet, at most three in a row and four as two by two."""
+    n_columns = 2 if len(charts) == 4 else min(3, len(charts))
     n_rows = -(-len(charts) // n_columns)
     with figure_style():
         figure = Figure(

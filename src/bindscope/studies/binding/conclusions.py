@@ -27,7 +27,7 @@ def conclude_seeds(dataset: xr.Dataset) -> str:
         f"{alike} of {len(runs)} seeds go through the three phases random, heuristic, systematic. "
         f"The heuristic plateau has an accuracy of {_range(plateau, _share)}. "
         f"It is left: {_steps(runs, 'left_plateau')}. Every depth is at 90 % from: {_steps(runs, 'learned')}. "
-        f"The last accuracy is {_range([float(cell.last_accuracy) for cell in runs], _share)}."
+        f"The last accuracy is {_range([float(cell.last_accuracy) for cell in runs], _share)}.{_describe_paths(runs)}"
     )
 
 
@@ -152,6 +152,23 @@ def _describe_parts(dataset: xr.Dataset) -> list[str]:
         f"{float(alike[1:].min()):.2f} at the lowest, against {float(dataset.likeness.sel(target='itself').mean()):.2f} for "
         "a name with itself.",
     ]
+
+
+def _describe_paths(cells: Sequence[xr.Dataset]) -> str:
+    """What the identity paths do in the seeds that learned the task."""
+    learned = [cell for cell in cells if bool(cell.learned.notnull())]
+    if not learned or "accuracy_without_later" not in learned[0]:
+        return ""
+
+    def without(part: str) -> str:
+        return _range([float(cell.accuracy_without_later.sel(part=part)) for cell in learned], _share)
+
+    negative = [float((cell.scaled_a.isel(layer=slice(2, None)) < 0).mean()) for cell in learned]
+    return (
+        f" In the {_count(len(learned), 'seed')} that learned the task, accuracy without the trained scores of all layers "
+        f"after the first is {without('trained scores')}, without their identity scores {without('identity scores')}; of "
+        f"the heads from layer 2 on, {_range(negative, _share)} have a negative a."
+    )
 
 
 def _describe_writes(shares: Sequence[xr.DataArray]) -> str:

@@ -76,12 +76,13 @@ def draw_comparison(dataset: xr.Dataset) -> Figure:
 
 
 def draw_identity(dataset: xr.Dataset) -> Figure:
-    milestones = Chart(MILESTONES.title, MILESTONES.subtitle, draw_milestones, width=1.2)
+    milestones = Chart(MILESTONES.title, MILESTONES.subtitle, draw_milestones)
     parts = Chart(
-        "binding-laptop without a part", "accuracy, mean of four depths, part taken out of a layer", _draw_parts, 1.1
+        "binding-laptop without a part", "accuracy in %, mean of all depths, by layer it is taken from", _draw_parts
     )
-    likeness = Chart("What a name is like", "x·x/d of a name and …, entering each layer", _draw_likeness)
-    return draw_charts(dataset, (milestones, parts, likeness), height=3.9)
+    likeness = Chart("What a name is like", "mean x·x/d of a name and what stands …, entering a layer", _draw_likeness)
+    scales = Chart("What a becomes", "in binding-laptop, one line a head; grey: first two layers", _draw_scales)
+    return draw_charts(dataset, (milestones, parts, likeness, scales), height=3.6)
 
 
 def draw_reassignment(dataset: xr.Dataset) -> Figure:
@@ -142,6 +143,20 @@ def _draw_likeness(axes: Axes, dataset: xr.Dataset) -> None:
     axes.set_xticks(dataset.layer.values)
     axes.set_xlabel("layer", labelpad=2)
     axes.legend(loc="upper right", fontsize=7.5)
+
+
+def _draw_scales(axes: Axes, dataset: xr.Dataset) -> None:
+    later = dict(zip(dataset.layer.values[2:], ordered_colours(dataset.sizes["layer"] - 2)))
+    for layer in dataset.layer.values:
+        label = f"layer {layer}" if layer in later else "_"
+        for head in dataset["head"].values:
+            curve = dataset.scaled_a_at.sel(layer=layer, head=head)
+            axes.plot(dataset.laptop_step, curve, color=later.get(layer, GREY), lw=1.1, label=label)
+            label = "_"
+    axes.axhline(0, color=INK, lw=0.7)
+    set_step_axis(axes, dataset.laptop_step.values, "linear")
+    axes.set_ylabel("a · gain / √d")
+    place_legend_above(axes)
 
 
 def _draw_writes(situation: str, axes: Axes, dataset: xr.Dataset) -> None:

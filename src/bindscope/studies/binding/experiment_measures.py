@@ -11,7 +11,14 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import build_evaluator
-from bindscope.measures.identity_paths import compare_parts, remove_parts
+from bindscope.measures.identity_paths import (
+    PARTS,
+    accuracy_by_depth,
+    compare_parts,
+    remove_parts,
+    scales_of,
+    without_part,
+)
 from bindscope.measures.longest_chain import sample_longest_chain, share_of_longest
 from bindscope.measures.writes import sample_rewritten, share_of_writes
 from bindscope.runs.directory import Run
@@ -84,7 +91,35 @@ def measure_identity(runs: Mapping[Cell, Run], on_progress: Progress = None) -> 
     model = laptop.checkpoint("last")
     batch = laptop.config.task.sample_evaluation(np.random.default_rng(SEED), N_PARTS)["test"]
     removed = remove_parts(model, batch, on_progress).rename(depth="laptop_depth")
-    return removed.merge(compare_parts(model, batch.take(slice(N_PATTERNS))))
+    steps = [step for step in laptop.steps if step >= 100]
+    scales = [scales_of(laptop.checkpoint(step)).expand_dims(laptop_step=[step]) for step in steps]
+    over_training = xr.concat(scales, "laptop_step").rename(scaled_a="scaled_a_at", scaled_b="scaled_b_at")
+    return xr.merge([removed, compare_parts(model, batch.take(slice(N_PATTERNS))), over_training], join="outer")
+
+
+def measure_seed_paths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
+    """What the identity paths of each last checkpoint do, over (variant, seed, …).
+
+    ``accuracy_without_later`` (…, part): accuracy, mean of all depths, with a part taken out of all layers but the
+    first; ``whole_accuracy`` the same of the whole model; ``scaled_a``, ``scaled_b`` and ``likeness`` as in
+    ``measures.identity_paths``.
+    """
+    results = []
+    for done, (cell, run) in enumerate(runs.items(), start=1):
+        model, task = run.checkpoint("last"), _task_of(run)
+        batch = task.sample_evaluation(np.random.default_rng(SEED), N_PARTS)["test"]
+        depths = np.arange(1, task.max_depth + 1)
+        later = [(layer, head) for layer in range(1, model.config.n_layers) for head in range(model.config.n_heads)]
+        without = []
+        for part in PARTS:
+            with without_part(model, part, later):
+                without.append(accuracy_by_depth(model, batch, depths).mean())
+        paths = compare_parts(model, batch.take(slice(N_PATTERNS)))[["scaled_a", "scaled_b", "likeness"]]
+        paths["accuracy_without_later"] = xr.DataArray(without, {"part": list(PARTS)})
+        paths["whole_accuracy"] = accuracy_by_depth(model, batch, depths).mean()
+        results.append(paths.expand_dims(variant=[cell.variant], seed=[cell.seed]))
+        _report(on_progress, done, len(runs))
+    return xr.combine_by_coords(results, join="outer")  # type: ignore[return-value]
 
 
 def _write_shares(run: Run) -> Callable[[Any], xr.Dataset]:

@@ -35,6 +35,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         limits="One preset, one task; runs stop once every depth is at 99 %.",
         conclude=defer(_CONCLUSIONS, "conclude_seeds"),
         draw=defer(_FIGURES, "draw_seeds_figure"),
+        measure=defer(_MEASURES, "measure_seed_paths"),
     ),
     Experiment(
         name="held-out",
