@@ -57,12 +57,12 @@ def measure_retention(
 ) -> xr.Dataset:
     """What each checkpoint answers without the circuit heads and without the heuristic heads.
 
-    ``accuracy``, ``line_1`` (the share of predictions that are line 1's constant) and, to compare it with,
-    ``most_recent`` (those that are the last constant) over (step, condition, group) on the second half of the programs; ``accuracy_drop``, ``line_1_drop`` and ``log_probability_drop`` over (step, group, layer, head) when one head is
-    ablated, on the first half; ``contribution`` (step, group, candidate, component): the mean direct contribution to
-    the logits of answer and line 1 on the second half. ``in_circuit`` and ``in_heuristic`` (layer, head) are the sets.
-    ``size`` heads are in each, a fifth of all when left out. Heads are replaced by their mean over all programs of the
-    batch, whole output and identity path.
+    On one half of the programs, when one head is ablated, over (step, group, layer, head): ``accuracy_drop``,
+    ``line_1_drop`` and ``log_probability_drop``. On the other half, over (step, condition, group): ``accuracy``,
+    ``line_1`` (the share of predictions that are line 1's constant) and, to compare it with, ``most_recent`` (those that
+    are the last constant); and ``contribution`` (step, group, candidate, component), the mean direct contribution to
+    the logits of answer and line 1. ``in_circuit`` and ``in_heuristic`` (layer, head) mark the sets, of ``size`` heads
+    each, a fifth of all when left out. An ablated head gives its mean over all programs, identity path included.
     """
     models = dict([before, after])
     size, n_heads = _check_sizes(models, size, n_random)
