@@ -62,14 +62,14 @@ def judge_heads(results: Mapping[str, xr.Dataset]) -> Finding:
         return _unlearned(dataset)
     n_all, needed = dataset.sizes["layer"] * dataset.sizes["head"], dataset.sizes["rank"]
     n = int(dataset.attrs["n_test"])
-    together = cell_of(f"the {needed} strongest heads together", dataset, "joint_success", n, rank=needed)
-    by_chance = share_of(f"{needed} random heads together", float(dataset.random_success.mean()), n)
+    together = cell_of(f"the strongest {_heads(needed)} together", dataset, "joint_success", n, rank=needed)
+    by_chance = share_of(f"{_heads(needed)} at random, together", float(dataset.random_success.mean()), n)
     aside = share_of("the same heads at the distractor", float(dataset.distractor_success), n)
     criterion = (
         Condition(
             together.value >= ENOUGH,
-            f"{needed} of {n_all} heads together change {together.value:.0%} of the answers",
-            f"even {needed} heads together change only {together.value:.0%} of the answers",
+            f"{needed} of {n_all} heads, patched together, change {together.value:.0%} of the answers",
+            f"even {_heads(needed)} together change only {together.value:.0%} of the answers",
         ),
         Condition(
             needed <= FEW * n_all,
@@ -181,6 +181,10 @@ def _stays_aside(aside: Quantity) -> Condition:
 
 def _some(names: list[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _heads(n: int) -> str:
+    return "1 head" if n == 1 else f"{n} heads"
 
 
 def _fraction(share: float) -> str:

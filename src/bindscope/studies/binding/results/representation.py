@@ -36,7 +36,9 @@ def compute_subspaces(context: Context) -> xr.Dataset:
     model, rng, generator = context.run.checkpoint("last"), context.rng, _generator(context.seed)
     half = max(1, context.n // 2)
     if model.config.d_model < max(RANKS.values()):
-        raise NotTestable(f"a stream {model.config.d_model} wide cannot hold {max(RANKS.values())} dimensions for names")
+        raise NotTestable(
+            f"a stream {model.config.d_model} wide cannot hold {max(RANKS.values())} dimensions for names"
+        )
     parts, accuracy = [], []
     for place, quality in enumerate(("values", "names")):
         fit, test = (_sample(context.run, rng, half, quality) for _ in range(2))
