@@ -13,6 +13,7 @@ from bindscope.subspaces import (
     RotationPlan,
     Search,
     Subspace,
+    cross_swaps,
     default_search,
     find_columns,
     measure_subspace,
@@ -92,6 +93,16 @@ def test_a_sweep_finds_the_value_where_the_circuit_puts_it(known: Known, root_pa
     assert sweep.whole_stream.sel(layer=1, place="query") == 0
     assert np.isnan(sweep.found.sel(layer=1)).all()
     assert steps[-1] == (6, 6)
+
+
+def test_names_and_values_of_the_constructed_model_are_apart(known: Known, root_pairs, name_pairs) -> None:
+    subspaces = {"values": known.value, "names": known.letters}
+    pairs = {"values": root_pairs[1], "names": name_pairs[1]}
+    early = cross_swaps(known.model, subspaces, pairs, layer=1, place="chain")
+    np.testing.assert_array_equal(early.success_share, np.eye(2))
+    np.testing.assert_allclose(early.overlap, np.eye(2), atol=1e-6)
+    late = cross_swaps(known.model, subspaces, pairs, layer=VALUE_AT_QUERY, place="query")
+    np.testing.assert_array_equal(late.success_share, [[1, 1], [0, 0]])  # the name has done its work
 
 
 def test_searches_that_cannot_be_made_are_refused(known: Known, root_pairs) -> None:

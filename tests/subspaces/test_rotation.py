@@ -30,7 +30,7 @@ def test_the_directions_are_orthonormal_after_training(learned) -> None:
 
 def test_the_value_subspace_is_learned(learned, known: Known, root_pairs) -> None:
     assert learned.losses[-5:].mean() < 0.2 * learned.losses[:3].mean()
-    assert success(known.model, root_pairs[1], VALUE_AT_QUERY, "query", learned.subspace.swap) > 0.95
+    assert success(known.model, root_pairs[1], VALUE_AT_QUERY, "query", learned.subspace.swap) > 0.9
     overlap = principal_angles(learned.subspace, known.value).cos().square().sum()  # 10 when they are the same
     by_chance = principal_angles(random_subspace(known.model.config.d_model, 10, generator(1)), known.value)
     assert overlap > 5

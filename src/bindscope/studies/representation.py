@@ -12,6 +12,7 @@ from bindscope.studies.style import BLUE, GREY, INK, MUTED, figure_style, format
 
 MOST_PANELS = 8  # checkpoints drawn beside each other
 MOST_TICKS = 24
+MOST_NAMED = 12  # groups that a legend names
 
 
 def figure_subspace(dataset: xr.Dataset) -> Figure:
@@ -47,6 +48,7 @@ def figure_sweep(dataset: xr.Dataset) -> Figure:
             axes = figure.add_subplot(1, 2, index + 1)
             cells = dataset[name].transpose("place", "layer").values
             _heat(axes, cells, [str(p) for p in dataset.place.values], [str(k) for k in dataset.layer.values])
+            axes.invert_yaxis()
             axes.set_xlabel("layer")
             _title(axes, f"Swapping {title}", f"{dataset.attrs['of']}, counterfactual answers; empty: not looked for")
     return figure
@@ -73,30 +75,40 @@ def figure_probes(dataset: xr.Dataset) -> Figure:
 
 
 def figure_projections(dataset: xr.Dataset, colour: str = "value") -> Figure:
-    """Points of the stream at some checkpoints along the first two axes; says whether the axes are frozen."""
+    """Points of the stream at some checkpoints along the first two axes; says whether the axes are frozen.
+
+    Panels share their scale when the axes are frozen, and have each their own when they are refitted.
+    """
     n_steps = dataset.sizes["step"]
     shown = np.unique(np.linspace(0, n_steps - 1, min(MOST_PANELS, n_steps)).round().astype(int))
-    labels = dataset[colour].values
-    groups = np.unique(labels)
     n_columns = min(4, len(shown))
     n_rows = -(-len(shown) // n_columns)
+    frozen = str(dataset.attrs["axes"]).startswith("frozen")
     with figure_style():
-        figure = Figure(figsize=(2.5 * n_columns, 0.7 + 2.5 * n_rows), layout="constrained")
-        for index, place in enumerate(shown):
-            axes = figure.add_subplot(n_rows, n_columns, index + 1)
-            points = dataset.coordinate.isel(step=place).values  # [point, axis]
-            for group, shade in zip(groups, ordered_colours(len(groups))):
-                here = points[labels == group]
-                axes.scatter(here[:, 0], here[:, -1 if points.shape[1] == 1 else 1], s=7, color=shade, linewidths=0)
+        figure = Figure(figsize=(2.5 * n_columns, 1.0 + 2.5 * n_rows), layout="constrained")
+        panels = figure.subplots(n_rows, n_columns, sharex=frozen, sharey=frozen, squeeze=False).ravel()
+        for axes, place in zip(panels, shown):
+            _scatter(axes, dataset.coordinate.isel(step=place).values, dataset[colour].values)
             axes.set_title(f"step {int(dataset.step.values[place]):,}", fontsize=8.5, color=MUTED)
-            axes.set_xticks([])
-            axes.set_yticks([])
+        for axes in panels[len(shown) :]:
+            axes.set_visible(False)
+        handles, labels = panels[0].get_legend_handles_labels()
+        if len(labels) <= MOST_NAMED:
+            figure.legend(handles, labels, loc="outside lower left", ncols=len(labels), handletextpad=0.1)
         where = f"layer {dataset.attrs['layer']}, {dataset.attrs['place']}, {dataset.attrs['inside']}"
-        figure.suptitle(
-            f"Axes {dataset.attrs['axes']} · {where} · coloured by {colour.replace('_', ' ')}",
-            fontsize=9, color=INK, x=0.01, ha="left",
-        )  # fmt: skip
+        title = f"Axes {dataset.attrs['axes']} · {where} · coloured by {colour.replace('_', ' ')}"
+        figure.suptitle(title, fontsize=9, color=INK, x=0.01, ha="left")
     return figure
+
+
+def _scatter(axes: Axes, points: np.ndarray, labels: np.ndarray) -> None:
+    """Points [point, axis] along the first two axes, one colour a label."""
+    groups = np.unique(labels)
+    for group, shade in zip(groups, ordered_colours(len(groups))):
+        here = points[labels == group]
+        axes.scatter(here[:, 0], here[:, min(1, points.shape[1] - 1)], s=7, color=shade, linewidths=0, label=str(group))
+    axes.set_xticks([])
+    axes.set_yticks([])
 
 
 def _describe(dataset: xr.Dataset) -> str:

@@ -1,5 +1,6 @@
 """Where in the residual stream names and values live: directions found, tested causally, and held against controls."""
 
+from bindscope.subspaces.cross import cross_swaps
 from bindscope.subspaces.find import RANKS, FoundSubspace, Samples, find_subspace, fit_subspace, sample_stream
 from bindscope.subspaces.measure import CONDITIONS, METHODS, Search, default_search, measure_subspace
 from bindscope.subspaces.places import QUALITIES, find_columns, label_columns, place_columns
@@ -20,6 +21,7 @@ __all__ = [
     "Samples",
     "Search",
     "Subspace",
+    "cross_swaps",
     "default_search",
     "find_columns",
     "find_subspace",

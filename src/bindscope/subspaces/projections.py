@@ -44,7 +44,6 @@ def project_over_training(
     >>> project_over_training(steps, pairs, layer=4, place="colon", frozen_to=(3700, run.checkpoint("last")))
     """
     columns = find_columns(pairs, place)
-    labels = {of: label_columns(pairs.base_tokens, columns, of) for of in ("values", "names")}  # type: ignore[arg-type]
     known = torch.from_numpy(columns >= 0)
 
     def read(model: Transformer) -> Tensor:
@@ -70,25 +69,35 @@ def project_over_training(
             on_progress(len(steps), len(steps))
     if not steps:
         raise BindscopeError("projections: no checkpoint was given.")
-    pair, _ = np.nonzero(columns >= 0)
-    return xr.Dataset(
+    attrs = {
+        "axes": "refitted at each step" if frozen_to is None else f"frozen to step {frozen_to[0]}",
+        "layer": layer,
+        "place": place,
+        "n_pairs": len(pairs),
+        "inside": "the whole stream" if inside is None else inside.describe(),
+    }
+    dataset = xr.Dataset(
         {
             "coordinate": (("step", "point", "axis"), torch.stack(coordinates).numpy(), {"units": "1"}),
             "variance_share": (("step", "axis"), np.array(shares), {"units": "share"}),
-            "value": ("point", labels["values"][columns >= 0]),
-            "name": ("point", labels["names"][columns >= 0]),
-            "depth": ("point", pairs.labels["depth"][pair, 0]),
-            "root_line": ("point", pairs.labels["root_line"][pair, 0]),
         },
         {"step": steps, "axis": np.arange(1, n_axes + 1)},
-        {
-            "axes": "refitted at each step" if frozen_to is None else f"frozen to step {frozen_to[0]}",
-            "layer": layer,
-            "place": place,
-            "n_pairs": len(pairs),
-            "inside": "the whole stream" if inside is None else inside.describe(),
-        },
+        attrs,
     )
+    return dataset.assign(_label_points(pairs, columns))
+
+
+def _label_points(pairs: CounterfactualPairs, columns: np.ndarray) -> dict[str, tuple[str, np.ndarray]]:
+    """What each point, a column of a program, stands for."""
+    known = columns >= 0
+    pair, _ = np.nonzero(known)
+    labels = {
+        "value": label_columns(pairs.base_tokens, columns, "values")[known],
+        "name": label_columns(pairs.base_tokens, columns, "names")[known],
+        "depth": pairs.labels["depth"][pair, 0],
+        "root_line": pairs.labels["root_line"][pair, 0],
+    }
+    return {name: ("point", values) for name, values in labels.items()}
 
 
 def _matching_signs(seen: Tensor, before: Tensor) -> Tensor:
