@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from bindscope.cli.locate import SHIPPED_DIRECTORY
+from bindscope.cli.pairs import binding_task
+from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.interchange import patch_sites
 from bindscope.runs.directory import Run
@@ -76,7 +80,8 @@ def test_cells_are_followed_over_all_checkpoints(
     (alone,) = cells(capsys, *SMALL, "--site", "L1.resid_pre", "--step", "8")
     assert alone["mean"] == over_steps[2]["mean"]
     text = answer(capsys, "patch", "small", *SMALL, "--steps", "0,last", "--out", str(tmp_path / "steps.png"))
-    assert "strongest cell" in text
+    assert "the best layer of each" in text
+    assert text.count("\n   0  ") + text.count("\n  12  ") == 2
     assert (tmp_path / "steps.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -115,6 +120,7 @@ def test_a_single_neuron_does_less_than_its_layer(workplace: Path, capsys: pytes
         ([PAIR[0], "a=8;b=a;c=1;#b:"], "2 and 3 lines"),
         ([PAIR[0], "a=5;c=a;#c:"], "both programs have the answer 5"),
         ([PAIR[0]], "give a second one"),
+        ([*PAIR, "--depth", "2"], "leave it out when you type"),
         ([PAIR[0], "a=8;b=z;#b:"], "line 2: 'z' is used before it is assigned"),
         (["--step", "7"], "the nearest is 8"),
         (["--steps", "0,7"], "the nearest is 8"),
@@ -139,9 +145,13 @@ def test_what_cannot_be_patched_is_refused_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_shipped_run_is_never_written_into(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from bindscope.cli.locate import SHIPPED_DIRECTORY
+def test_a_run_of_another_family_is_refused() -> None:
+    run = SimpleNamespace(name="sums", config=SimpleNamespace(task=SimpleNamespace(family="assign_add")))
+    with pytest.raises(BindscopeError, match="this one learned assign_add"):
+        binding_task(run)  # type: ignore[arg-type]
 
+
+def test_a_shipped_run_is_never_written_into(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = SHIPPED_DIRECTORY / "binding-laptop" / "results" / "grid.svg"
     assert "not written into" in refusal(capsys, "patch", "binding-laptop", "--out", str(out))
     assert not out.exists()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -32,6 +33,13 @@ def test_the_constructed_circuit_is_recovered_exactly(depth: int, direction: str
     assert len(found) == len(circuit.moves)
 
 
+def test_edges_that_hold_too_little_attention_are_not_tried() -> None:
+    model, pairs = construct_dereferencer(TASK.lines, TASK.max_depth), sample_pairs(6, 1, task=TASK)
+    circuit = find_circuit(model, contrast_pairs(pairs), structural_places(pairs), least_attention=1.1)
+    assert [str(move) for move in circuit.moves] == ["L1.H0 rhs 1 → query", "L5.H0 query → colon"]
+    assert all(math.isnan(move.loss) for move in circuit.moves)
+
+
 def test_the_way_towards_the_answer_finds_the_same_circuit() -> None:
     model, pairs = construct_dereferencer(TASK.lines, TASK.max_depth), sample_pairs(10, 3, task=TASK)
     arguments = (model, contrast_pairs(pairs), structural_places(pairs))
@@ -60,6 +68,7 @@ def test_the_circuit_alone_is_enough_and_without_it_the_answer_is_lost() -> None
 def test_a_frozen_circuit_meets_pairs_and_checkpoints_it_was_not_found_on() -> None:
     model, pairs = construct_dereferencer(TASK.lines, TASK.max_depth), sample_pairs(12, 2, task=TASK)
     circuit = find_circuit(model, contrast_pairs(pairs), structural_places(pairs))
+    assert str(Circuit.from_json(circuit.to_json())) == str(circuit)  # as text: NaN differs from itself
     others = sample_pairs(15, 2, seed=9, task=TASK)
     assert patch_circuit(model, contrast_pairs(others), structural_places(others), circuit).success.all()
     untrained = construct_dereferencer(TASK.lines, TASK.max_depth)

@@ -1,6 +1,8 @@
 """Every cell of a fast grid against a whole run of the model with that one change, and identities of patching."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions import chunks, columns, replacement
+from bindscope.interventions import chunks, columns, engine, replacement
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import run_changed, run_rest, run_whole
@@ -80,6 +82,14 @@ def assert_same_outcomes(grid, expected, mask=None):
         np.testing.assert_allclose(grid[name].values, wanted, atol=1e-6, rtol=1e-5, err_msg=name)
 
 
+@contextmanager
+def saving_everything(really=True):
+    """As for large models: nothing is computed twice to have fewer calls."""
+    worth = -1 if really else engine.WORTH_SAVING
+    with patch.object(engine, "WORTH_SAVING", worth), patch.object(chunks, "WORTH_SAVING", worth):
+        yield
+
+
 def everywhere(contrast):
     return torch.ones_like(contrast.base, dtype=torch.bool)
 
@@ -90,8 +100,8 @@ SMALL = ModelConfig(
 
 
 @settings(max_examples=12)
-@given(configs(), st.sampled_from(SITES), st.booleans(), st.integers(0, 99))
-def test_every_cell_of_a_residual_grid_is_a_whole_run(config, site, other_source, seed):
+@given(configs(), st.sampled_from(SITES), st.booleans(), st.booleans(), st.integers(0, 99))
+def test_every_cell_of_a_residual_grid_is_a_whole_run(config, site, other_source, saving, seed):
     model, contrast = make_model(config, seed), make_contrast(config, seed)
     source_model = make_model(config, seed + 1) if other_source else None
     expected = torch.stack(
@@ -101,16 +111,17 @@ def test_every_cell_of_a_residual_grid_is_a_whole_run(config, site, other_source
         ],
         1,
     )  # [layer, position, pair, output]
-    grid = residual_grid(model, contrast, site=site, source_model=source_model)
+    with saving_everything(saving):
+        grid = residual_grid(model, contrast, site=site, source_model=source_model)
     assert grid.success.dims == ("layer", "position", "pair")
     assert_same_outcomes(grid, naive_outcomes(model, contrast, expected, source_model))
-    for column in residual_columns(model, contrast, site, None, source_model):
-        torch.testing.assert_close(column.logits, expected[:, column.position, column.pairs], atol=1e-8, rtol=1e-6)
+    for found in residual_columns(model, contrast, site, None, source_model):
+        torch.testing.assert_close(found.logits, expected[:, found.positions, found.pairs], atol=1e-8, rtol=1e-6)
 
 
 @settings(max_examples=10)
-@given(configs(), st.booleans(), st.booleans(), st.integers(0, 99))
-def test_every_cell_of_a_head_or_mlp_grid_is_a_whole_run(config, other_source, marked, seed):
+@given(configs(), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 99))
+def test_every_cell_of_a_head_or_mlp_grid_is_a_whole_run(config, other_source, marked, saving, seed):
     model, contrast = make_model(config, seed), make_contrast(config, seed)
     source_model = make_model(config, seed + 1) if other_source else None
     marks = everywhere(contrast)
@@ -118,8 +129,9 @@ def test_every_cell_of_a_head_or_mlp_grid_is_a_whole_run(config, other_source, m
         marks = torch.rand(marks.shape, generator=torch.Generator().manual_seed(seed)) < 0.3
     at_positions = marks.numpy() if marked else None
     sites = [[f"L{layer}.H{head}.result" for head in range(config.n_heads)] for layer in range(config.n_layers)]
-    expected = torch.stack([naive_logits_of_heads(model, contrast, row, marks, source_model) for row in sites])
-    grid = head_grid(model, contrast, at_positions=at_positions, source_model=source_model)
+    expected = torch.stack([naive_logits(model, contrast, row, marks, source_model) for row in sites])
+    with saving_everything(saving):
+        grid = head_grid(model, contrast, at_positions=at_positions, source_model=source_model)
     assert grid.success.dims == ("layer", "head", "pair")
     assert_same_outcomes(grid, naive_outcomes(model, contrast, expected, source_model))
     expected = naive_logits(model, contrast, sites_of(model, "mlp_out"), marks, source_model)
@@ -129,10 +141,6 @@ def test_every_cell_of_a_head_or_mlp_grid_is_a_whole_run(config, other_source, m
 
 def sites_of(model, site):
     return [f"L{layer}.{site}" for layer in site_layers(model, site)]
-
-
-def naive_logits_of_heads(model, contrast, sites, marks, source_model):
-    return naive_logits(model, contrast, sites, marks, source_model)
 
 
 @settings(max_examples=8)
@@ -173,7 +181,8 @@ def test_replaced_heads_and_mlps_are_whole_runs(config, seed):
 @given(configs(), st.integers(0, 99))
 def test_wanted_cells_are_those_of_the_whole_grid(config, seed):
     model, contrast = make_model(config, seed), make_contrast(config, seed)
-    whole = residual_grid(model, contrast)
+    with saving_everything():
+        whole = residual_grid(model, contrast)
     wanted = np.random.default_rng(seed).random(tuple(contrast.base.shape)) < 0.4
     assert_same_outcomes(residual_grid(model, contrast, wanted=wanted), whole, wanted.T)
     places = {"start": np.zeros(5, dtype=int), "some": np.array([3, -1, 6, 4, -1])}
@@ -218,6 +227,10 @@ def test_cells_that_cannot_differ_are_not_computed(monkeypatch):
 
     monkeypatch.setattr(columns, "run_changed", count)
     residual_grid(model, contrast)
+    assert swept == [(3, 8, [1, 2])]  # two pairs at four positions, together
+    swept.clear()
+    with saving_everything():
+        residual_grid(model, contrast)
     assert swept == [(position, 2, [1, 2]) for position in (3, 4, 5, 6)]
 
 

@@ -40,6 +40,29 @@ def test_cutting_an_edge_is_dropping_it_from_the_pattern_and_renormalising(layer
         assert dataset.log_probability[row] == pytest.approx(float(expected), abs=1e-5)
 
 
+def test_edges_of_different_layers_are_cut_each_in_its_own() -> None:
+    model, (colon, query, root) = random_model(), (PLACES[name] for name in ("colon", "query", "rhs 1"))
+    edges = [name_edge("colon>query", PLACES, 0), name_edge("colon>rhs 1", PLACES, 1, 1)]
+    rows = torch.arange(6)
+
+    def hide_query(scores: torch.Tensor) -> torch.Tensor:
+        return scores.index_put(
+            (rows[:, None], torch.arange(2), torch.tensor(colon)[:, None], torch.tensor(query)[:, None]),
+            torch.tensor(-1e9).double(),
+        )
+
+    def hide_root(scores: torch.Tensor) -> torch.Tensor:
+        return scores.index_put(
+            (rows, torch.tensor(1), torch.tensor(colon), torch.tensor(root)), torch.tensor(-1e9).double()
+        )
+
+    with torch.no_grad():
+        write = {"L0.scores": hide_query, "L1.scores": hide_root}
+        logits = run(model, torch.from_numpy(PAIRS.base_tokens), write=write).logits[:, -1].log_softmax(-1)
+    expected = logits[rows, torch.from_numpy(PAIRS.base_answers)]
+    np.testing.assert_allclose(knock_out_edges(model, PAIRS.base, edges).log_probability, expected, atol=1e-5)
+
+
 def test_a_cut_in_every_head_alone_equals_the_same_cut_by_name() -> None:
     model, edge = random_model(), name_edge("query>rhs 1", PLACES)
     grid = knock_out_grid(model, PAIRS.base, edge)

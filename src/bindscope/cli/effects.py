@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from bindscope.cli.table import format_table
 
 STRONGEST = 10  # cells listed with their intervals
 WIDEST = 16  # columns a grid may have to be printed whole
+
+
+@contextmanager
+def show_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error while something long is measured; nothing where nobody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
 
 
 def summarise(dataset: Any, seed: int) -> Any:
@@ -21,16 +36,10 @@ def summarise(dataset: Any, seed: int) -> Any:
 
 
 def format_summary(summary: Any, metric: str) -> str:
-    """Cells as tables: over several steps the strongest of each; else the whole grid where it fits, and the strongest."""
+    """Cells as tables: over several steps one row each; else the whole grid where it fits, and the strongest cells."""
     dims = [dim for dim in summary[metric].dims if dim != "step"]
     if summary.sizes.get("step", 1) > 1:
-        rows = [
-            [f"{int(step):,}", *_row(summary.sel(step=step), metric, cell)]
-            for step in summary.step.values
-            for cell in _strongest(summary.sel(step=step), metric, 1)
-        ]
-        headings = ["step", *(["strongest cell"] if dims else []), metric, "95 % interval", "n"]
-        return format_table(headings, rows, numbers=[0, len(headings) - 1])
+        return _steps_table(summary, metric) if not dims else _steps_grid(summary, metric)
     last = summary.isel(step=0) if "step" in summary.dims else summary
     tables = []
     if not dims:
@@ -41,6 +50,28 @@ def format_summary(summary: Any, metric: str) -> str:
     heading = "strongest cells\n" if len(dims) > 1 else ""
     tables.append(heading + format_table(["cell", metric, "95 % interval", "n"], rows, numbers=[1, 3]))
     return "\n\n".join(tables)
+
+
+def _steps_table(summary: Any, metric: str) -> str:
+    rows = [[f"{int(step):,}", *_row(summary.sel(step=step), metric, {})] for step in summary.step.values]
+    return format_table(["step", metric, "95 % interval", "n"], rows, numbers=[0, 1, 3])
+
+
+def _steps_grid(summary: Any, metric: str) -> str:
+    """One row a step, one column a place (its best layer) or a head: the strongest ones where there are many."""
+    import numpy as np
+
+    from bindscope.studies.heat_map import best_layer
+
+    rows = best_layer(summary[metric])  # [step, cell]
+    by = str(rows.dims[1])
+    strongest = np.argsort(-np.abs(np.nan_to_num(rows.values)).max(0), kind="stable")[:WIDEST]
+    rows = rows.isel({by: np.sort(strongest)})
+    names = [f"{by} {name}" if by in ("layer", "position") else str(name) for name in rows[by].values]
+    cells = [[f"{int(step):,}", *map(_number, rows.sel(step=step).values.tolist())] for step in rows.step.values]
+    note = "the best layer of each" if by in ("place", "position") else f"of each {by}"
+    ends = "; intervals and counts by --json"
+    return f"{metric}, {note}{ends}\n" + format_table(["step", *names], cells, range(99))
 
 
 def _all_metrics(summary: Any) -> str:

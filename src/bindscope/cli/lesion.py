@@ -6,6 +6,7 @@ import json as json_format
 from pathlib import Path
 from typing import Any, Literal
 
+from bindscope.cli.effects import show_progress
 from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.pairs import Words, binding_task, check_out, draw_pairs, write_out
@@ -81,7 +82,11 @@ def lesion(
     _check(of, cut, layer, head)
     found = opened.find_step(step)
     model = opened.checkpoint(found)
-    dataset = _cut(model, drawn.pairs, cut, layer, head) if cut else _ablate(model, drawn.pairs, of, kind, seed)
+    with show_progress("programs") as on_progress:
+        if cut:
+            dataset = _cut(model, drawn.pairs, cut, layer, head)
+        else:
+            dataset = _ablate(model, drawn.pairs, of, kind, seed, on_progress)
     note = drawn.note.replace("pairs", "programs")
     dataset.attrs |= {"run": opened.name, "step": found, "programs": note}
     accuracy = accuracy_by(dataset, "depth")
@@ -128,7 +133,7 @@ def _share(share: float, low: float, high: float) -> str:
     return "–" if share != share else f"{share:.3f}  {low:.3f}–{high:.3f}"
 
 
-def _ablate(model: Any, pairs: Any, of: tuple[str, ...], kind: Any, seed: int) -> Any:
+def _ablate(model: Any, pairs: Any, of: tuple[str, ...], kind: Any, seed: int, on_progress: Any) -> Any:
     import numpy as np
 
     from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
@@ -137,9 +142,9 @@ def _ablate(model: Any, pairs: Any, of: tuple[str, ...], kind: Any, seed: int) -
 
     rng = np.random.default_rng([seed, 2])
     if of in ((), ("heads",)):
-        return ablate_heads(model, pairs.base, kind=kind, rng=rng)
+        return ablate_heads(model, pairs.base, kind=kind, rng=rng, on_progress=on_progress)
     if of == ("mlps",):
-        return ablate_mlps(model, pairs.base, kind=kind, rng=rng)
+        return ablate_mlps(model, pairs.base, kind=kind, rng=rng, on_progress=on_progress)
     sites, positions = locate_sites(of, structural_places(pairs))
     return ablate_together(model, pairs.base, sites, kind, positions=positions, rng=rng)
 

@@ -36,6 +36,8 @@ def find_pairs(
         return draw_pairs(task, n, depth, first, seed)
     if counterfactual is None:
         raise BindscopeError("one program was given; give a second one to take activations from.")
+    if depth is not None:
+        raise BindscopeError("--depth: chooses among drawn pairs; leave it out when you type two programs.")
     return typed_pair(task, base, counterfactual)
 
 

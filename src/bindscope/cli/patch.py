@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from bindscope.cli.effects import format_summary, summarise, summary_to_json
+from bindscope.cli.effects import format_summary, show_progress, summarise, summary_to_json
 from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.pairs import (
@@ -111,7 +111,10 @@ def patch(
     _check(request, shown, steps, from_step)
     found = find_steps(opened, step, steps)
     source_step = None if from_step is None else opened.find_step(from_step)
-    dataset = patch_steps(opened.checkpoint, found, drawn.pairs, request, source_step=source_step)
+    with show_progress("checkpoints") as on_progress:
+        dataset = patch_steps(
+            opened.checkpoint, found, drawn.pairs, request, source_step=source_step, on_progress=on_progress
+        )
     dataset.attrs |= {"run": opened.name, "pairs": drawn.note, "metric": shown}
     summary = summarise(dataset, seed)
     title = f"{opened.name}, {_what(request)} at {_steps_in_words(found)}"

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.engine import KeptRun, run_rest, run_whole
+from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_whole
+from bindscope.interventions.parts import Parts
 from bindscope.model.transformer import Transformer
 
-KEPT_BYTES = 64 * 2**20  # of kept runs at a time
+KEPT_BYTES = 32 * 2**20  # of kept runs at a time
 TOKENS_AT_ONCE = 4096  # positions of rows that are swept together
 
 
@@ -87,19 +88,29 @@ def check_models(model: Transformer, source_model: Transformer | None) -> None:
             )
 
 
-def equal_groups(values: Tensor) -> Iterator[tuple[int, slice | Tensor]]:
-    """Each value with the indices that hold it, as a slice where they stand together.
+def near_groups(positions: Tensor, parts: Parts, n_rows: int) -> Iterator[tuple[int, slice | Tensor]]:
+    """Groups of indices whose positions are near each other, with the first position of each.
 
-    >>> list(equal_groups(torch.tensor([4, 4, 9])))
-    [(4, slice(0, 2, None)), (9, slice(2, 3, None))]
+    A group starts from its first position in all its members, ``n_rows`` rows each; that may recompute a little, where
+    another round of calls would cost more.
     """
-    for value in values.unique().tolist():
-        yield value, as_slice((values == value).nonzero()[:, 0])
+    config = parts.config
+    per_token = config.d_model * (4 * config.n_heads * config.d_head + 2 * config.d_mlp)
+    values, counts = positions.unique(return_counts=True)
+    begin = 0
+    for index in range(1, len(values) + 1):
+        if index < len(values):
+            recomputed = int(counts[index]) * (n_rows + 1) // 2 * int(values[index] - values[begin])
+            if recomputed * per_token < WORTH_SAVING:
+                continue
+        inside = (positions >= values[begin]) & (positions <= values[index - 1])
+        yield int(values[begin]), as_slice(inside.nonzero()[:, 0])
+        begin = index
 
 
 def as_slice(indices: Tensor) -> slice | Tensor:
     """Ascending indices as a slice where they leave nothing out."""
-    if len(indices) and int(indices[-1]) - int(indices[0]) + 1 == len(indices):
+    if len(indices) and bool((indices.diff() == 1).all()):
         return slice(int(indices[0]), int(indices[-1]) + 1)
     return indices
 
@@ -108,7 +119,7 @@ def _run_sources(base: KeptRun, tokens: Tensor, first: Tensor, also: Iterable[st
     """The runs of the source rows, which differ from the base runs only from ``first`` on."""
     stream, end, logits = base.stream.clone(), base.end.clone(), base.logits.clone()
     middle, results = (None if part is None else part.clone() for part in (base.middle, base.results))
-    for position, rows in equal_groups(first):
+    for position, rows in near_groups(first, base.parts, 1):
         rest = run_rest(base.take(rows), tokens[rows], position, also)
         end[rows], logits[rows] = rest.end, rest.logits
         for whole, part in ((stream, rest.stream), (middle, rest.middle), (results, rest.results)):

@@ -6,7 +6,8 @@ finds. Two tests find moves, on pairs of one depth that differ in the root's con
 - **interchange** asks who carries the value. What a head adds at a place is a sum over the places it looks at,
   output = Σ_source pattern·(v W_O + b x). First its whole output at the target is taken from the source run; if the
   answer follows in at least ``least_success`` of the pairs, each single term of the sum is, and every term that alone
-  makes the answer follow in that share of them is a move. If none does, the move comes from ``elsewhere``.
+  makes the answer follow in that share of them is a move. If none does, it comes in parts or from places without a
+  name, and its source is called ``spread``.
 - **knock-out** asks what the answer cannot do without, also where both runs agree (a right-hand side learning whose
   value it is). The edge target→source is cut in that head; it is a move if the answer is lost in at least
   ``least_loss`` of the pairs that were answered right. Edges that hold less than ``least_attention`` of the head's
@@ -23,9 +24,10 @@ A circuit is plain data. Found at the last checkpoint it can be frozen and appli
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
@@ -48,7 +50,7 @@ from bindscope.tasks.task import Batch
 Places = Mapping[str, np.ndarray]  # columns [pair] by name, −1 where a pair has none
 Progress = Callable[[int, int], None]
 Metric = Literal["success", "logit_difference"]
-ELSEWHERE = "elsewhere"
+SPREAD = "spread"  # the source of a move that comes in parts, or from places without a name
 SAME = 1e-5  # activations this near are the same in both runs: putting one for the other cannot change an answer
 
 
@@ -81,6 +83,15 @@ class Circuit:
     def heads(self) -> tuple[tuple[int, int], ...]:
         """Every (layer, head) that takes part."""
         return tuple(sorted({(move.layer, move.head) for move in self.moves}))
+
+    def to_json(self) -> str:
+        """The circuit as text, to keep beside the numbers it gave; ``from_json`` is the inverse."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Circuit:
+        fields = json.loads(text)
+        return cls(**{**fields, "moves": tuple(Move(**move) for move in fields["moves"])})
 
     def targets(self) -> dict[Site, tuple[str, ...]]:
         """For each head that takes part the places where it writes."""
@@ -202,7 +213,7 @@ class _Search:
             strong = np.argwhere((alone >= least_success) & (together >= least_success)).tolist()
             found += [(layer, head, source, float(alone[layer, head])) for layer, head in strong]
         unexplained -= {(layer, head) for layer, head, _, _ in found}
-        return found + [(layer, head, ELSEWHERE, float(together[layer, head])) for layer, head in sorted(unexplained)]
+        return found + [(layer, head, SPREAD, float(together[layer, head])) for layer, head in sorted(unexplained)]
 
     def needed(self, target: str, least_loss: float, least_attention: float) -> list[tuple[int, int, str, float]]:
         """(layer, head, source, loss) of every edge without which the answer is lost."""

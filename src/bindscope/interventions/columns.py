@@ -9,23 +9,23 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, equal_groups, run_chunks
+from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, near_groups, run_chunks
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.engine import run_changed
+from bindscope.interventions.engine import KeptRun, run_changed
 from bindscope.model.transformer import Transformer
 
 NEEDS_MIDDLE = {"resid_pre": False, "resid_post": False, "resid_mid": True, "attn_out": True, "mlp_out": True}
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
-    """The logits of some pairs, changed at one position in each of the site's layers in turn."""
+class Columns:
+    """The logits of some pairs, each changed at a position of its own, in each of the site's layers in turn."""
 
-    position: int
-    pairs: Tensor  # [pair]: which of the contrast's
-    logits: Tensor  # [layer, pair, output]
-    base_logits: Tensor  # [pair, output]
-    source_logits: Tensor  # [pair, output]
+    pairs: Tensor  # [column]: which of the contrast's; one pair may have several columns
+    positions: Tensor  # [column]
+    logits: Tensor  # [layer, column, output]
+    base_logits: Tensor  # [column, output]
+    source_logits: Tensor  # [column, output]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,20 +56,17 @@ def residual_columns(
     site: str = "resid_pre",
     wanted: Tensor | None = None,
     source_model: Transformer | None = None,
-) -> Iterator[Column]:
-    """Every wanted column, [pair, position], as soon as it is known; positions come in ascending order for each pair.
+) -> Iterator[Columns]:
+    """Every wanted column, [pair, position], as soon as it is known; of each pair, ascending positions.
 
-    >>> for column in residual_columns(model, contrast):
-    ...     show(column.position, column.logits)
+    >>> for columns in residual_columns(model, contrast):
+    ...     show(columns.positions, columns.logits)
     """
     layers = site_layers(model, site)
     wanted = torch.ones_like(contrast.base, dtype=torch.bool) if wanted is None else wanted
     for chunk in run_chunks(model, contrast, source_model, ("middle",) if NEEDS_MIDDLE[site] else ()):
         arrivals = [_arrive(model, chunk, site, layer) for layer in layers]
-        for position in range(wanted.shape[1]):
-            here = wanted[chunk.pairs, position].nonzero()[:, 0]
-            if len(here):
-                yield _change_column(model, chunk, arrivals, position, here, site)
+        yield from _change_columns(chunk, arrivals, wanted[chunk.pairs].T, site == "resid_pre")
 
 
 def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals:
@@ -101,58 +98,67 @@ def _mark_changes(chunk: Chunk, start: int, new: Tensor, old: Tensor) -> Arrival
     return Arrivals(start, new, changed)
 
 
-def _change_column(
-    model: Transformer, chunk: Chunk, arrivals: list[Arrivals], position: int, here: Tensor, site: str
-) -> Column:
-    """The logits of the pairs ``here``: the base run's, except where a change arrives."""
+def _change_columns(chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from_tokens: bool) -> Iterator[Columns]:
+    """The wanted columns, [position, pair]: the base run's logits, except where a change arrives."""
     base, source = chunk.base, chunk.source
-    logits = base.logits.repeat(len(arrivals), 1, 1)  # [layer, pair, output]
-    needed = torch.zeros(len(arrivals), len(base.logits), dtype=torch.bool)  # [layer, pair]
-    for row, arrival in enumerate(arrivals):
-        column = _column_of(arrival, position, base.at, model)
-        if column is not None:
-            needed[row, here] = arrival.changed[here, column]
-    if site == "resid_pre":  # what changes the only token that differs gives the source run
-        whole = needed[0] & chunk.single
-        logits[0, whole] = source.logits[whole]
+    positions, rows = wanted.nonzero(as_tuple=True)  # [column]: ascending positions, and which pair of the chunk
+    logits = base.logits[rows].repeat(len(arrivals), 1, 1)  # [layer, column, output]
+    needed = torch.stack([_arrives(arrival, base, rows, positions) for arrival in arrivals])  # [layer, column]
+    if from_tokens:  # what changes the only token that differs gives the source run
+        whole = needed[0] & chunk.single[rows]
+        logits[0, whole] = source.logits[rows[whole]]
         needed[0] &= ~whole
-    _fill_logits(model, chunk, arrivals, position, needed, logits)
-    return Column(position, chunk.pairs[here], logits[:, here], base.logits[here], source.logits[here])
 
+    def columns(chosen: Tensor) -> Columns:
+        pairs = rows[chosen]
+        return Columns(
+            chunk.pairs[pairs], positions[chosen], logits[:, chosen], base.logits[pairs], source.logits[pairs]
+        )
 
-def _column_of(arrival: Arrivals, position: int, at: int, model: Transformer) -> int | None:
-    """Where a position stands among the arriving streams; None if it cannot matter."""
-    if arrival.start == model.config.n_layers:
-        return 0 if position == at else None
-    return position if position < arrival.values.shape[1] else None
-
-
-def _fill_logits(
-    model: Transformer, chunk: Chunk, arrivals: list[Arrivals], position: int, needed: Tensor, logits: Tensor
-) -> None:
-    """Compute what is needed, [layer, pair], together for the pairs whose changes begin in the same layer."""
-    begin = torch.where(needed.any(0), needed.int().argmax(0), len(arrivals))  # [pair]
-    for lowest, group in equal_groups(begin):
-        if lowest == len(arrivals):
-            continue
-        rows = torch.arange(len(begin))[group]
-        used = [row for row in range(lowest, len(arrivals)) if bool(needed[row, rows].any())]
-        n_tokens = len(used) * (chunk.base.n_positions - (position if model.config.causal else 0))
-        for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
-            taken = as_slice(part)
-            starts = {arrivals[row].start: _start(model, chunk, arrivals[row], taken, position) for row in used}
-            first = position if model.config.causal else 0
-            found = run_changed(chunk.base.take(taken), first, starts)  # [pair, row, output]
+    begin = torch.where(needed.any(0), needed.int().argmax(0), len(arrivals))  # [column]
+    known = (begin == len(arrivals)).nonzero()[:, 0]
+    if len(known):
+        yield columns(known)
+    for lowest in begin.unique()[: None if not len(known) else -1].tolist():
+        group = (begin == lowest).nonzero()[:, 0]
+        used = [row for row in range(lowest, len(arrivals)) if bool(needed[row, group].any())]
+        for chosen in _batches(base, positions, group, len(used)):
+            found = _run_columns(base, [arrivals[row] for row in used], rows[chosen], positions[chosen])
             for index, row in enumerate(used):
-                logits[row, taken] = torch.where(needed[row, taken, None], found[:, index], logits[row, taken])
+                logits[row, chosen] = torch.where(needed[row, chosen, None], found[:, index], logits[row, chosen])
+            yield columns(chosen)
 
 
-def _start(model: Transformer, chunk: Chunk, arrival: Arrivals, rows: slice | Tensor, position: int) -> Tensor:
-    """The changed streams [pair, 1, position, d_model] from the first that is changed on, or that one alone."""
-    if arrival.start == model.config.n_layers:
-        return arrival.values[rows][:, None]
-    if model.config.causal:
-        return arrival.values[rows, position : position + 1][:, None]
-    stream = chunk.base.stream[arrival.start][rows].clone()
-    stream[:, position] = arrival.values[rows][:, position]
-    return stream[:, None]
+def _arrives(arrival: Arrivals, base: KeptRun, rows: Tensor, positions: Tensor) -> Tensor:
+    """Whether a change at these positions arrives, [column]."""
+    n_arriving = arrival.changed.shape[1]
+    if arrival.start == base.parts.config.n_layers:
+        return (positions == base.at) & arrival.changed[rows, 0]
+    return (positions < n_arriving) & arrival.changed[rows, positions.clamp_max(n_arriving - 1)]
+
+
+def _batches(base: KeptRun, positions: Tensor, group: Tensor, n_rows: int) -> Iterator[Tensor]:
+    """Columns to sweep together: of near positions, and few enough to bound memory."""
+    causal = base.parts.config.causal
+    for first, members in near_groups(positions[group], base.parts, n_rows) if causal else [(0, slice(None))]:
+        n_tokens = n_rows * (base.n_positions - first)
+        yield from group[members].split(max(1, TOKENS_AT_ONCE // n_tokens))
+
+
+def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, positions: Tensor) -> Tensor:
+    """Logits [column, arrival, output]."""
+    first = int(positions.min()) if base.parts.config.causal else 0
+    taken = as_slice(rows)
+    alone = base.parts.config.causal and int(positions.max()) == first
+    columns = torch.arange(len(rows))
+    starts = {}
+    for arrival in arrivals:
+        if arrival.start == base.parts.config.n_layers:
+            values = arrival.values[taken]
+        elif alone:
+            values = arrival.values[taken, first : first + 1]
+        else:
+            values = base.stream[arrival.start][taken, first:].clone()
+            values[columns, positions - first] = arrival.values[rows, positions]
+        starts[arrival.start] = values[:, None]
+    return run_changed(base.take(taken), first, starts)

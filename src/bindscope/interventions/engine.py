@@ -146,7 +146,8 @@ class Sweep:
 
     def saves(self, layer: Layer, start: Tensor) -> bool:
         """Whether it pays to take from the kept run what a change of one position leaves as it was."""
-        return start.shape[0] * start.shape[1] * (self.n - start.shape[2]) * layer.qkv.numel() > WORTH_SAVING
+        n_known = start.shape[0] * start.shape[1] * (self.n - start.shape[2])
+        return n_known > 0 and n_known * layer.qkv.numel() > WORTH_SAVING
 
     def project_rows(self, layer: Layer, x: Tensor) -> Rows:
         """Queries, keys and values of whole streams."""

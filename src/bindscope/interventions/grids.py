@@ -10,24 +10,22 @@ identity scaling also its identity path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import torch
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.chunks import run_chunks
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import METRICS, label_outcomes, measure_outcomes
 from bindscope.interventions.replacement import (
+    Interchanged,
     Progress,
-    head_arrivals,
+    interchange_heads,
+    interchange_mlps,
     layers_with_mlp,
-    mark_positions,
-    mlp_arrivals,
-    sweep_groups,
 )
 from bindscope.model.transformer import Transformer
 
@@ -51,12 +49,12 @@ def residual_grid(
     layers, n_positions = site_layers(model, site), contrast.base.shape[1]
     outcomes = _missing(len(layers), n_positions, len(contrast))
     done, total = 0, int(wanted.sum())
-    for column in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model):
-        pairs = contrast.take(column.pairs)
-        found = measure_outcomes(column.logits, column.base_logits, column.source_logits, pairs)
+    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model):
+        pairs = contrast.take(columns.pairs)
+        found = measure_outcomes(columns.logits, columns.base_logits, columns.source_logits, pairs)
         for name, values in found.items():
-            outcomes[name][:, column.position, column.pairs.numpy()] = values
-        done += len(column.pairs)
+            outcomes[name][:, columns.positions.numpy(), columns.pairs.numpy()] = values
+        done += len(columns.pairs)
         if on_progress is not None:
             on_progress(done, total)
     coords = {"layer": list(layers), "position": np.arange(n_positions)}
@@ -104,23 +102,11 @@ def head_grid(
 
     ``at_positions`` [pair, position] marks where; default: everywhere.
     """
-    layers, n_heads = range(model.config.n_layers), model.config.n_heads
     marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
-    outcomes = _missing(len(layers), n_heads, len(contrast))
-    done = 0
-    for chunk in run_chunks(model, contrast, source_model, ("middle", "results")):
-        results = chunk.source.results
-        assert results is not None
-        marked, first = mark_positions(model, chunk.base, marks, chunk.pairs, chunk.first)
-        arrive = head_arrivals(model, chunk.base, results.__getitem__, marked)
-        logits = sweep_groups(model, chunk.base, first, layers, arrive, n_heads)
-        found = measure_outcomes(logits, chunk.base.logits, chunk.source.logits, contrast.take(chunk.pairs))
-        for name, values in found.items():
-            outcomes[name][:, :, chunk.pairs.numpy()] = values
-        done += len(chunk.pairs)
-        if on_progress is not None:
-            on_progress(done, len(contrast))
-    coords = {"layer": list(layers), "head": np.arange(n_heads)}
+    shape = (model.config.n_layers, model.config.n_heads)
+    found = interchange_heads(model, contrast, marks, source_model)
+    outcomes = _collect(found, shape, contrast, on_progress)
+    coords = {"layer": np.arange(shape[0]), "head": np.arange(shape[1])}
     return label_outcomes(outcomes, ("layer", "head"), coords, _attributes(model, contrast, "result", source_model))
 
 
@@ -133,23 +119,27 @@ def mlp_grid(
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, pair) of taking an MLP's whole output from the source, at all positions or those marked."""
-    layers = layers_with_mlp(model)
     marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
-    outcomes = _missing(len(layers), len(contrast))
-    done = 0
-    for chunk in run_chunks(model, contrast, source_model, ("middle",)):
-        marked, first = mark_positions(model, chunk.base, marks, chunk.pairs, chunk.first)
-        arrive = mlp_arrivals(model, chunk.base, chunk.source.mlp_out, marked)
-        logits = sweep_groups(model, chunk.base, first, layers, arrive, 1)[:, 0]
-        found = measure_outcomes(logits, chunk.base.logits, chunk.source.logits, contrast.take(chunk.pairs))
-        for name, values in found.items():
-            outcomes[name][:, chunk.pairs.numpy()] = values
-        done += len(chunk.pairs)
+    layers = layers_with_mlp(model)
+    found = interchange_mlps(model, contrast, marks, source_model)
+    outcomes = _collect(found, (len(layers),), contrast, on_progress)
+    attributes = _attributes(model, contrast, "mlp_out", source_model)
+    return label_outcomes(outcomes, ("layer",), {"layer": list(layers)}, attributes)
+
+
+def _collect(
+    found: Iterable[Interchanged], shape: tuple[int, ...], contrast: Contrast, on_progress: Progress
+) -> dict[str, np.ndarray]:
+    """The metrics [*shape, pair] of all pairs."""
+    outcomes, done = _missing(*shape, len(contrast)), 0
+    for part in found:
+        measured = measure_outcomes(part.logits, part.base_logits, part.source_logits, contrast.take(part.pairs))
+        for name, values in measured.items():
+            outcomes[name][..., part.pairs.numpy()] = values
+        done += len(part.pairs)
         if on_progress is not None:
             on_progress(done, len(contrast))
-    return label_outcomes(
-        outcomes, ("layer",), {"layer": list(layers)}, _attributes(model, contrast, "mlp_out", source_model)
-    )
+    return outcomes
 
 
 def _missing(*shape: int) -> dict[str, np.ndarray]:

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, equal_groups, pairs_at_once
+from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, near_groups, pairs_at_once, run_chunks
+from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed, run_whole
 from bindscope.model.transformer import Transformer
 
@@ -76,6 +78,48 @@ def replace_mlps(
 
 def _replace_rows(replacement: Replacement, rows: Tensor, layer: int) -> Tensor:
     return replacement(layer, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Interchanged:
+    """The logits of some pairs with each head, or each MLP, taken from the source in turn."""
+
+    pairs: Tensor  # [pair]: which of the contrast's
+    logits: Tensor  # [layer, head, pair, output]; for MLPs [layer, pair, output]
+    base_logits: Tensor  # [pair, output]
+    source_logits: Tensor  # [pair, output]
+
+
+def interchange_heads(
+    model: Transformer,
+    contrast: Contrast,
+    at_positions: Tensor | None = None,
+    source_model: Transformer | None = None,
+) -> Iterator[Interchanged]:
+    """Take all that one head adds from the source, each head in turn, some pairs at a time."""
+    for chunk in run_chunks(model, contrast, source_model, ("middle", "results")):
+        base, source = chunk.base, chunk.source
+        assert source.results is not None
+        marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
+        arrive = head_arrivals(model, base, source.results.__getitem__, marked)
+        logits = sweep_groups(model, base, first, range(model.config.n_layers), arrive, model.config.n_heads)
+        yield Interchanged(chunk.pairs, logits, base.logits, source.logits)
+
+
+def interchange_mlps(
+    model: Transformer,
+    contrast: Contrast,
+    at_positions: Tensor | None = None,
+    source_model: Transformer | None = None,
+) -> Iterator[Interchanged]:
+    """The same for MLPs, in the layers that have one."""
+    layers = layers_with_mlp(model)
+    for chunk in run_chunks(model, contrast, source_model, ("middle",)):
+        base, source = chunk.base, chunk.source
+        marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
+        arrive = mlp_arrivals(model, base, source.mlp_out, marked)
+        logits = sweep_groups(model, base, first, layers, arrive, 1)[:, 0]
+        yield Interchanged(chunk.pairs, logits, base.logits, source.logits)
 
 
 def layers_with_mlp(model: Transformer) -> tuple[int, ...]:
@@ -157,10 +201,9 @@ def sweep_groups(
 ) -> Tensor:
     """Logits [layer, row, pair, output] of changes that leave each layer in turn, from position ``first`` [pair] on."""
     logits = kept.logits.repeat(len(layers), n_rows, 1, 1)
-    for position, group in equal_groups(first):
-        if position >= kept.n_positions:
-            continue
-        rows = torch.arange(len(first))[group]
+    changing = (first < kept.n_positions).nonzero()[:, 0]
+    for position, group in near_groups(first[changing], kept.parts, len(layers) * n_rows):
+        rows = changing[group]
         n_tokens = len(layers) * n_rows * (kept.n_positions - position)
         for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
             taken = as_slice(part)

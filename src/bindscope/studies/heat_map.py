@@ -85,14 +85,15 @@ def _write_numbers(axes: Axes, cells: np.ndarray, metric: str, limits: tuple[flo
     for (row, column), value in np.ndenumerate(cells):
         if np.isfinite(value):
             dark = metric not in ("logit_difference", "new_logit") and value < 0.55 * limits[1]
-            text = f"{100 * value:.0f}" if metric in SHARES else f"{value:.2f}"
+            text = f"{100 * value:.0f}" if metric in SHARES else f"{round(value, 2) + 0.0:.2f}"
             axes.text(column, row, text, ha="center", va="center", fontsize=6.5, color="white" if dark else INK)
 
 
 def _figure_grid(summary: xr.Dataset, metric: str, title: str) -> Figure:
     rows, columns = (str(dim) for dim in summary[metric].dims)
     cells = summary[metric].values
-    figure = Figure(figsize=(1.9 + min(9.0, 0.55 * cells.shape[1]), 1.3 + 0.42 * cells.shape[0]), layout="constrained")
+    height = 0.42 if len(cells) <= 8 else 0.26
+    figure = Figure(figsize=(2.1 + min(9.0, 0.55 * cells.shape[1]), 1.3 + height * len(cells)), layout="constrained")
     axes = figure.add_subplot()
     draw_heat_map(axes, cells, metric)
     _name_axis(axes, "x", summary[columns])
