@@ -9,12 +9,17 @@ from bindscope.measures.longest_chain import rival_roots, sample_longest_chain, 
 from bindscope.measures.writes import (
     OUTCOMES,
     SITUATIONS,
+    RewrittenQuestions,
+    attention_to_writes,
     classify_rewrites,
     resolve,
     sample_rewritten,
     share_of_writes,
 )
-from bindscope.tasks.binding import BindingTask
+from bindscope.model.config import ModelConfig
+from bindscope.model.run import run
+from bindscope.model.transformer import Transformer
+from bindscope.tasks.binding import BindingTask, ask_programs, parse_program
 from bindscope.tasks.binding.sampler import Grammar, sample_questions
 
 TASK = BindingTask(lines=7, max_depth=4)
@@ -90,6 +95,16 @@ def test_shares_of_a_model_with_one_habit_are_that_habit():
     assert list(letters.situation.values) == list(SITUATIONS)
     assert (letters.write_share.sel(outcome=OUTCOMES[-1]) == 1).all()
     assert (letters.n_write == 50).all()
+
+
+def test_attention_to_both_writes_is_read_off_the_pattern():
+    model = Transformer(ModelConfig(d_vocab=40, n_positions=15, n_layers=1, n_heads=2, d_model=16, d_head=8, d_mlp=16))
+    batch = ask_programs([parse_program("a=1\nb=2\na=3\n#a:", reassignment=True)])
+    questions = RewrittenQuestions(batch, np.array([SITUATIONS.index("query")]), np.array([1]))
+    pattern = run(model, torch.from_numpy(batch.tokens), read=["L0.pattern"])["L0.pattern"][0].detach().numpy()
+    found = attention_to_writes(model, questions).write_attention.sel(layer=0)
+    np.testing.assert_allclose(found.sel(write="first"), pattern[:, 13, 2], rtol=1e-5)
+    np.testing.assert_allclose(found.sel(write="last"), pattern[:, 13, 10], rtol=1e-5)
 
 
 def test_too_few_rewritten_questions_are_refused():

@@ -52,8 +52,10 @@ def flatten(mapping, prefix=""):
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.name)
 def test_every_cell_is_its_preset_with_the_named_changes(experiment):
     before = dict(flatten(config_to_mapping(find_preset(experiment.preset).config)))
-    for cell in plan_cells(experiment):
+    for cell in plan_cells(experiment, range(2)):
         variant = experiment.find_variant(cell.variant)
+        if cell.shipped:
+            continue
         named = {**experiment.changes, **variant.changes}
         after = dict(flatten(config_to_mapping(cell.config)))
         changed = {key for key in before if before[key] != after[key]}
@@ -65,11 +67,26 @@ def test_every_cell_is_its_preset_with_the_named_changes(experiment):
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.name)
 def test_a_borrowed_cell_is_exactly_what_its_owner_trains(experiment):
-    for cell in plan_cells(experiment):
+    for cell in plan_cells(experiment, range(2)):
         if cell.owner is not None:
             _, owned = find_experiment(experiment.name).find_variant(cell.variant).borrowed
             (original,) = plan_cells(find_experiment(cell.owner), [cell.seed], [owned])
             assert original.config == cell.config
+
+
+def test_a_shipped_cell_differs_from_the_trained_one_in_nothing_but_when_it_stops():
+    for experiment in EXPERIMENTS.values():
+        for cell in plan_cells(experiment, [0]):
+            if cell.shipped:
+                (trained,) = plan_cells(replace(experiment, variants=(without_shipped(experiment, cell.variant),)), [0])
+                stops = {"name": "same", "training.stop_at": 0.5}
+                assert override(trained.config, stops) == override(cell.config, stops)
+                assert cell.config.training.stop_at >= trained.config.training.stop_at
+                assert find_cells([cell], SHIPPED_DATASETS)[cell].path.parent == SHIPPED_DATASETS.parent
+
+
+def without_shipped(experiment, name):
+    return replace(experiment.find_variant(name), shipped=None)
 
 
 def test_variants_of_an_experiment_are_told_apart():

@@ -14,13 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
+from bindscope.model.run import run
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask, constants_by_line
-from bindscope.tasks.binding.programs import Programs, ask_questions
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
+from bindscope.tasks.binding.programs import Programs, ask_questions, tokens_to_programs
 from bindscope.tasks.binding.sampler import Grammar, sample_questions
 from bindscope.tasks.task import Batch
 
@@ -73,6 +76,33 @@ def share_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.Dat
     return xr.Dataset(
         {"write_share": (("situation", "outcome"), count / n[:, None]), "n_write": ("situation", n)},
         {"situation": list(SITUATIONS), "outcome": list(OUTCOMES)},
+    )
+
+
+def attention_to_writes(model: Transformer, questions: RewrittenQuestions, n_most: int = 64) -> xr.Dataset:
+    """Where the queried variable looks when it was written before: attention over (layer, head, write).
+
+    From its place in the query to what stands right of its first and of its last assignment, over the first ``n_most``
+    questions of the situation ``query``.
+    """
+    rows = np.flatnonzero(questions.situation == SITUATIONS.index("query"))[:n_most]
+    batch = questions.batch.take(rows)
+    programs, queries = tokens_to_programs(batch.tokens)
+    asked = programs.variables[np.arange(len(rows)), queries[:, 0]]
+    first = (programs.variables == asked[:, None]).argmax(1)  # [question]: line
+    columns = np.stack([first, queries[:, 0]]) * LINE_WIDTH + LINE_PARTS.index("rhs")  # [write, question]
+    query = batch.tokens.shape[1] - 2
+    sites = [f"L{layer}.pattern@{query}" for layer in range(model.config.n_layers)]
+    with torch.no_grad():
+        trace = run(model, torch.from_numpy(batch.tokens), read=sites)
+    patterns = np.stack([trace[site][:, :, 0].numpy() for site in sites])  # [layer, question, head, key]
+    looks = np.stack(
+        [patterns[:, np.arange(len(rows)), :, column].mean(0) for column in columns]
+    )  # [write, layer, head]
+    return xr.Dataset(
+        {"write_attention": (("write", "layer", "head"), looks)},
+        {"write": ["first", "last"], "layer": range(model.config.n_layers), "head": range(model.config.n_heads)},
+        {"n_attention": len(rows)},
     )
 
 

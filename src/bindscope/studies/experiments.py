@@ -41,6 +41,7 @@ class Variant:
     meaning: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     borrowed: tuple[str, str] | None = None  # the experiment and variant that train exactly this already
+    shipped: str | None = None  # the shipped run that is this with seed 0, trained as long or longer
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,13 @@ class Cell:
     seed: int
     config: RunConfig = field(hash=False)
     owner: str | None = None  # the experiment that this run belongs to, where it is not this one
+    shipped: bool = False  # the run comes with Bindscope and is not trained
+
+    def place(self, directory: Path) -> Path:
+        """Where its run is kept: in the experiment's ``directory``, in its owner's beside that, or with Bindscope."""
+        if self.shipped:
+            return SHIPPED_RUNS / self.config.name
+        return (directory if self.owner is None else directory.parent / f"experiment-{self.owner}") / self.config.name
 
 
 def plan_cells(
@@ -82,7 +90,7 @@ def plan_cells(
     """The cells of an experiment, seed by seed, so that what is stopped early has all variants of the first seeds.
 
     >>> [cell.config.name for cell in plan_cells(find_experiment("weighting"))]
-    ['preset-seed-0', 'uniform-seed-0']
+    ['binding-laptop', 'uniform-seed-0']
     """
     from bindscope.studies.presets import find_preset
 
@@ -92,6 +100,9 @@ def plan_cells(
     cells = []
     for seed in range(experiment.seeds) if seeds is None else seeds:
         for variant in chosen:
+            if variant.shipped is not None and seed == 0 and not more:
+                cells.append(Cell(variant.name, seed, find_preset(variant.shipped).config, shipped=True))
+                continue
             owner, kept_as = variant.borrowed or (None, variant.name)
             changes = {**experiment.changes, **variant.changes, **more}
             cells.append(Cell(variant.name, seed, cell_config(base, changes, kept_as, seed), owner))
@@ -114,11 +125,15 @@ def train_cells(cells: Sequence[Cell], directory: Path, jobs: int = 1) -> Iterat
 
     Cells that belong to another experiment are looked for, and trained, in the directory beside this one.
     """
+    from bindscope.runs.directory import Run
     from bindscope.runs.sweep import train_sweep
 
-    for owner in dict.fromkeys(cell.owner for cell in cells):
-        by_name = {cell.config.name: cell for cell in cells if cell.owner == owner}
-        place = directory if owner is None else directory.parent / f"experiment-{owner}"
+    for cell in cells:
+        if cell.shipped:
+            yield cell, Run.open(cell.place(directory))
+    trained = [cell for cell in cells if not cell.shipped]
+    for place in dict.fromkeys(cell.place(directory).parent for cell in trained):
+        by_name = {cell.config.name: cell for cell in trained if cell.place(directory).parent == place}
         for run in train_sweep([cell.config for cell in by_name.values()], place, jobs):
             yield by_name[run.name], run
 
@@ -129,8 +144,7 @@ def find_cells(cells: Sequence[Cell], directory: Path) -> dict[Cell, Run]:
 
     found: dict[Cell, Run] = {}
     for cell in cells:
-        place = directory if cell.owner is None else directory.parent / f"experiment-{cell.owner}"
-        run = existing_run(place / cell.config.name, cell.config)
+        run = existing_run(cell.place(directory), cell.config)
         if run is not None and run.status in ENDED:
             found[cell] = run
     return found

@@ -93,10 +93,18 @@ def conclude_reassignment(dataset: xr.Dataset) -> str:
         cells = _cells(dataset, name)
         lasts = [cell.write_share.dropna("checkpoint", how="all").isel(checkpoint=-1) for cell in cells]
         sentences.append(f"Trained {name}, {_describe_writes(lasts)}.")
+        looks = [_strongest(cell.write_attention, "layer", "head") for cell in cells]
+        sentences.append(
+            f"Its last checkpoint gives a queried variable written before {_range([a for a, _ in looks], _number)} of its "
+            f"attention to its first write and {_range([b for _, b in looks], _number)} to its last, in the layer that "
+            "looks at them most."
+        )
     if "laptop_write_share" in dataset:
         last = dataset.laptop_write_share.isel(laptop_checkpoint=-1)
+        first_write, last_write = _strongest(dataset.laptop_write_attention, "laptop_layer", "laptop_head")
         sentences.append(
-            f"The shipped binding-laptop (16 lines, every variable assigned once), {_describe_writes([last])}."
+            f"The shipped binding-laptop (16 lines, every variable assigned once), {_describe_writes([last])}; attention "
+            f"{_number(first_write)} to the first write and {_number(last_write)} to the last."
         )
     return " ".join(sentences)
 
@@ -183,6 +191,13 @@ def _describe_writes(shares: Sequence[xr.DataArray]) -> str:
     )
 
 
+def _strongest(attention: xr.DataArray, layer: str, head: str) -> tuple[float, float]:
+    """Mean over heads of the attention to the first and the last write, in the layer where their sum is largest."""
+    by_layer = attention.mean(head)  # [write, layer]
+    chosen = by_layer.isel({layer: int(by_layer.sum("write").values.argmax())})
+    return float(chosen.sel(write="first")), float(chosen.sel(write="last"))
+
+
 def _cells(dataset: xr.Dataset, variant: str) -> list[xr.Dataset]:
     """The runs of a variant that are there."""
     rows = dataset.sel(variant=variant)
@@ -214,6 +229,10 @@ def _range(values: Sequence[float] | np.ndarray, form: object) -> str:
 
 def _share(value: float) -> str:
     return f"{100 * value:.1f} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}"
 
 
 def _with_interval(share: float, n: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from bindscope.measures.identity_paths import (
     without_part,
 )
 from bindscope.measures.longest_chain import sample_longest_chain, share_of_longest
-from bindscope.measures.writes import sample_rewritten, share_of_writes
+from bindscope.measures.writes import attention_to_writes, sample_rewritten, share_of_writes
 from bindscope.runs.directory import Run
 from bindscope.studies.experiments import SHIPPED_RUNS, Cell, Progress
 from bindscope.tasks.binding import BindingTask
@@ -35,22 +35,20 @@ N_PARTS, N_PATTERNS = 200, 64  # programs that parts are removed on, and that at
 
 
 def measure_writes(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
-    """Which write each model answers with, over (variant, seed, checkpoint, situation, outcome).
+    """Which write each model answers with, over (variant, seed, checkpoint, situation, outcome), and in its last
+    checkpoint ``write_attention`` over (variant, seed, layer, head, write); see ``measures.writes``.
 
-    ``laptop_write_share`` is the same for the shipped ``binding-laptop``, at 16 lines.
+    ``laptop_…`` are the same of the shipped ``binding-laptop``, at 16 lines.
     """
-    laptop = Run.open(SHIPPED_RUNS / "binding-laptop")
-    cells: dict[tuple[str, int], Run] = {(cell.variant, cell.seed): run for cell, run in runs.items()}
     results = []
-    for done, ((variant, seed), run) in enumerate(cells.items(), start=1):
-        shares = _over_checkpoints(run, _write_shares(run))
-        results.append(shares.expand_dims(variant=[variant], seed=[seed]))
-        _report(on_progress, done, len(cells) + 1)
-    shipped = _over_checkpoints(laptop, _write_shares(laptop)).rename(
-        write_share="laptop_write_share", checkpoint="laptop_checkpoint", n_write="laptop_n_write"
-    )
-    _report(on_progress, len(cells) + 1, len(cells) + 1)
-    return xr.merge([xr.combine_by_coords(results, join="outer"), shipped], join="outer")
+    for done, (cell, run) in enumerate(runs.items(), start=1):
+        results.append(_measure_writes_of(run).expand_dims(variant=[cell.variant], seed=[cell.seed]))
+        _report(on_progress, done, len(runs) + 1)
+    shipped = _measure_writes_of(Run.open(SHIPPED_RUNS / "binding-laptop"))
+    shared = ("situation", "outcome", "write")
+    names = {str(name): f"laptop_{name}" for name in shipped.variables if name not in shared}
+    _report(on_progress, len(runs) + 1, len(runs) + 1)
+    return _merge([*results, shipped.rename(names)])
 
 
 def measure_longest_chain(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
@@ -65,7 +63,7 @@ def measure_longest_chain(runs: Mapping[Cell, Run], on_progress: Progress = None
 
         results.append(_over_checkpoints(run, measure).expand_dims(variant=[cell.variant], seed=[cell.seed]))
         _report(on_progress, done, len(runs))
-    return xr.combine_by_coords(results, join="outer")  # type: ignore[return-value]
+    return _merge(results)
 
 
 def measure_lengths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
@@ -82,7 +80,7 @@ def measure_lengths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> x
         shares = xr.DataArray(rows, {"lines": list(LENGTHS), "depth": range(1, task.max_depth + 1)})
         results.append(shares.to_dataset(name="accuracy_at").expand_dims(variant=[cell.variant], seed=[cell.seed]))
         _report(on_progress, done, len(runs))
-    return xr.combine_by_coords(results, join="outer")  # type: ignore[return-value]
+    return _merge(results)
 
 
 def measure_identity(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
@@ -94,7 +92,7 @@ def measure_identity(runs: Mapping[Cell, Run], on_progress: Progress = None) -> 
     steps = [step for step in laptop.steps if step >= 100]
     scales = [scales_of(laptop.checkpoint(step)).expand_dims(laptop_step=[step]) for step in steps]
     over_training = xr.concat(scales, "laptop_step").rename(scaled_a="scaled_a_at", scaled_b="scaled_b_at")
-    return xr.merge([removed, compare_parts(model, batch.take(slice(N_PATTERNS))), over_training], join="outer")
+    return _merge([removed, compare_parts(model, batch.take(slice(N_PATTERNS))), over_training])
 
 
 def measure_seed_paths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
@@ -119,12 +117,18 @@ def measure_seed_paths(runs: Mapping[Cell, Run], on_progress: Progress = None) -
         paths["whole_accuracy"] = accuracy_by_depth(model, batch, depths).mean()
         results.append(paths.expand_dims(variant=[cell.variant], seed=[cell.seed]))
         _report(on_progress, done, len(runs))
-    return xr.combine_by_coords(results, join="outer")  # type: ignore[return-value]
+    return _merge(results)
 
 
-def _write_shares(run: Run) -> Callable[[Any], xr.Dataset]:
+def _measure_writes_of(run: Run) -> xr.Dataset:
     questions = sample_rewritten(_task_of(run), np.random.default_rng(SEED), N_WRITES)
-    return lambda model: share_of_writes(model, questions)
+    shares = _over_checkpoints(run, lambda model: share_of_writes(model, questions))
+    return shares.merge(attention_to_writes(run.checkpoint("last"), questions))
+
+
+def _merge(results: Sequence[xr.Dataset]) -> xr.Dataset:
+    """One dataset of all, NaN where none says anything."""
+    return xr.merge(results, join="outer", compat="no_conflicts")
 
 
 def _over_checkpoints(run: Run, measure: Callable[[Any], xr.Dataset]) -> xr.Dataset:

@@ -54,7 +54,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         question="Is the habit of answering from the first lines owed to the weight on deep chains?",
         preset="binding-laptop",
         variants=(
-            Variant("cubic", "a line extends a chain with weight depth³", borrowed=("seeds", "preset")),
+            Variant(
+                "cubic",
+                "a line extends a chain with weight depth³: the shipped run, stopped later",
+                borrowed=("seeds", "preset"),
+                shipped="binding-laptop",
+            ),
             Variant("uniform", "every chain is as likely to be extended", {"task.exponent": 0.0}),
         ),
         seeds=1,
@@ -104,7 +109,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         question="Is identity-scaled attention needed at the paper's 16 lines?",
         preset="binding-laptop",
         variants=(
-            Variant("both", "identity paths in scores and outputs", borrowed=("seeds", "preset")),
+            Variant(
+                "both",
+                "identity paths in scores and outputs: the shipped run, stopped later",
+                borrowed=("seeds", "preset"),
+                shipped="binding-laptop",
+            ),
             Variant("none", "no identity path", NO_IDENTITY),
             Variant("scores", "the identity path in the scores alone", {"model.identity_vo": False}),
             Variant("outputs", "the identity path in the outputs alone", {"model.identity_qk": False}),
