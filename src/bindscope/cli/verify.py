@@ -17,7 +17,7 @@ from bindscope.cli.table import format_duration, format_table
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
     from bindscope.studies.claims import Study
-    from bindscope.studies.results import Library, OnProgress, Result
+    from bindscope.studies.results import Filled, Library, OnProgress, Result
     from bindscope.studies.verify import OnResult, Verification
 
 N_SHOWN = 3  # quantities of a claim in the table; the page and the JSON have all
@@ -183,5 +183,5 @@ def _describe_origins(verification: Verification) -> Iterator[str]:
     yield from (f"note     {filled.note}" for filled in verification.filled.values() if filled.note)
 
 
-def _names(filled: Sequence[object]) -> str:
+def _names(filled: Sequence[Filled]) -> str:
     return ", ".join(result.name for result in filled)

@@ -17,8 +17,8 @@ MOST_WRITTEN = 260  # cells above which numbers would be too small to read
 def draw_share_map(
     axes: Axes,
     cells: np.ndarray,
-    rows: Sequence[object],
-    columns: Sequence[object],
+    rows: Sequence[object] | np.ndarray,
+    columns: Sequence[object] | np.ndarray,
     *,
     written: bool | None = None,
     font_size: float = 7,

@@ -138,7 +138,8 @@ def judge_probes(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def _condition_of(cell: xr.Dataset, name: str, label: str, n: int) -> Quantity:
     chosen = cell.sel(condition=name)
-    return Quantity(label, *(float(chosen[key]) for key in ("success_share", "success_low", "success_high")), n)
+    share, low, high = (float(chosen[key]) for key in ("success_share", "success_low", "success_high"))
+    return Quantity(label, share, low, high, n)
 
 
 def _logit(lens: xr.Dataset, candidate: str) -> Quantity:

@@ -120,7 +120,7 @@ def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
 def _draw_bars(
     axes: Axes, names: Sequence[str], share: np.ndarray, low: np.ndarray, high: np.ndarray, colours: Sequence[str]
 ) -> None:
-    places = np.arange(len(names))
+    places = range(len(names))
     axes.barh(places, share, color=list(colours), height=0.62)
     axes.hlines(places, low, high, color=INK, linewidth=1.2)
     for place, value, end in zip(places, share, high):

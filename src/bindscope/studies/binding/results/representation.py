@@ -81,8 +81,8 @@ def compute_retention(context: Context) -> xr.Dataset:
     before, after = find_checkpoints(run)
     task: Any = run.config.task
     batch = task.sample_evaluation(context.rng, context.n)["test"]
-    checkpoints = ((step, run.checkpoint(step)) for step in (before, after))
-    return measure_retention(*checkpoints, batch, context.rng, on_progress=context.on_progress)
+    first, last = ((step, run.checkpoint(step)) for step in (before, after))
+    return measure_retention(first, last, batch, context.rng, on_progress=context.on_progress)
 
 
 def compute_lens(context: Context) -> xr.Dataset:
