@@ -13,7 +13,7 @@ import xarray as xr
 
 from bindscope.measures.shares import share_variables
 from bindscope.runs.directory import Run
-from bindscope.studies.binding.results.generalisation import find_experiment_result
+from bindscope.studies.binding.results.generalisation import find_experiment_result, pool_held_out
 from bindscope.studies.binding.results.learning import phase_checkpoints, phases_of_run
 from bindscope.studies.binding.results.mechanism import MOST_CHECKPOINTS, chain_places, frozen_circuit, track_steps
 from bindscope.studies.results import Context, NotTestable
@@ -325,3 +325,20 @@ def test_an_experiment_counts_only_for_the_task_and_model_it_trained(run: Run, t
         find_experiment_result(Context(run, runs_directory=tmp_path), "seeds")
     shipped = Run.open(Path(__file__).parents[2] / "src" / "bindscope" / "shipped" / "binding-laptop")
     assert find_experiment_result(Context(shipped, runs_directory=tmp_path), "seeds").sizes["seed"] == 3
+
+
+def test_the_last_evaluation_of_each_seed_counts_for_held_out_combinations() -> None:
+    steps = [0, 100, 200]
+    accuracy = np.array([[[0.1, 0.5, 0.9], [0.1, 1.0, np.nan]]])  # the second seed stopped earlier
+    dims = ("variant", "seed", "step")
+    variables = {"accuracy": (dims, accuracy), "held_out_accuracy": (dims, accuracy / 2)}
+    counts = {name: (("variant", "seed"), [[100.0, 200.0]]) for name in ("n", "n_held_out")}
+    dataset = xr.Dataset(variables | counts, {"variant": ["held-out"], "seed": [0, 1], "step": steps})
+    dataset.attrs = {
+        "changes": json.dumps({"held-out": {"task.held_out": 0.1}}),
+        "source": "bindscope experiment held-out",
+    }
+    pools = pool_held_out(dataset)
+    assert pools.n.values.tolist() == [300, 300]
+    assert pools.accuracy.values == pytest.approx([290 / 300, 145 / 300])
+    assert pools.attrs["held_out"] == 0.1

@@ -69,7 +69,7 @@ def _terms(judged: Judged) -> Markup:
     terms = {
         "The paper": claim.paper,
         "Measure": claim.measure,
-        "Criterion, fixed in advance": claim.criterion,
+        "Criterion": claim.criterion,
         "Control": claim.control_description,
         "Results read": ", ".join(claim.results),
     }

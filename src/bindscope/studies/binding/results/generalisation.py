@@ -42,7 +42,7 @@ def compute_held_out(context: Context) -> xr.Dataset:
 
     task: Any = context.run.config.task
     if not task.held_out:
-        return _held_out_of_experiment(find_experiment_result(context, "held-out"))
+        return pool_held_out(find_experiment_result(context, "held-out"))
     return compare_held_out(context.run.checkpoint("last"), task, context.n or 2000, context.rng)
 
 
@@ -75,7 +75,7 @@ def find_experiment_result(context: Context, name: str) -> xr.Dataset:
     return dataset
 
 
-def _held_out_of_experiment(dataset: xr.Dataset) -> xr.Dataset:
+def pool_held_out(dataset: xr.Dataset) -> xr.Dataset:
     """The last evaluation of each seed, as pools over (pool,): what all seeds together got right."""
     import numpy as np
     import xarray as xr
@@ -87,8 +87,9 @@ def _held_out_of_experiment(dataset: xr.Dataset) -> xr.Dataset:
     for share_name, count_name in (("accuracy", "n"), ("held_out_accuracy", "n_held_out")):
         if share_name not in runs:
             raise NotTestable("the experiment 'held-out' recorded no held-out programs; run it again")
-        last = runs[share_name].ffill("step").isel(step=-1)  # [seed]
-        n = runs[count_name]
+        curves = runs[share_name].transpose("seed", "step").values
+        last = np.array([curve[np.isfinite(curve)][-1] for curve in curves])  # [seed]
+        n = runs[count_name].values  # [seed]
         counts.append(float(n.sum()))
         hits.append(float(np.round(last * n).sum()))
     pools = xr.Dataset(share_variables("accuracy", ["pool"], hits, counts), {"pool": ["test", "held_out"]})
