@@ -316,12 +316,12 @@ def test_very_many_checkpoints_are_thinned_evenly_to_the_ends(run: Run, monkeypa
 
 
 def test_an_experiment_counts_only_for_the_task_and_model_it_trained(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(NotTestable, match="experiment"):
+    with pytest.raises(NotTestable, match="trains binding-laptop, and this run has another task or model"):
         find_experiment_result(Context(run, runs_directory=tmp_path), "seeds")
     dataset = experiment({"preset": [ALL] * 3}).assign_attrs(common_changes=json.dumps({}), preset="binding-laptop")
     (tmp_path / "experiment-seeds").mkdir()
     dataset.to_netcdf(tmp_path / "experiment-seeds" / "seeds.nc", engine="h5netcdf")
-    with pytest.raises(NotTestable, match="trained binding-laptop, and this run has another task or model"):
+    with pytest.raises(NotTestable, match="trains binding-laptop, and this run has another task or model"):
         find_experiment_result(Context(run, runs_directory=tmp_path), "seeds")
     shipped = Run.open(Path(__file__).parents[2] / "src" / "bindscope" / "shipped" / "binding-laptop")
     assert find_experiment_result(Context(shipped, runs_directory=tmp_path), "seeds").sizes["seed"] == 3

@@ -187,7 +187,7 @@ def test_every_claim_has_a_reason_and_numbers_with_intervals(verification: Verif
 
 
 def test_the_verdicts_can_be_written_as_json(verification: Verification) -> None:
-    mapping = json.loads(json.dumps(verification.to_mapping()))
+    mapping = json.loads(json.dumps(verification.to_mapping(), allow_nan=False))
     assert [claim["id"] for claim in mapping["claims"]] == [f"VB{number}" for number in range(1, 13)]
     assert {result["name"] for result in mapping["results"]} == set(verification.filled)
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.claims import VERDICTS, Claim, Finding, Study, not_testable
+from bindscope.studies.claims import VERDICTS, Claim, Finding, Quantity, Study, not_testable
 from bindscope.studies.results import Filled, Library, OnProgress, Result
 
 if TYPE_CHECKING:
@@ -122,7 +122,12 @@ def _claim_mapping(judged: Judged) -> dict[str, Any]:
         "criterion": claim.criterion,
         "verdict": finding.verdict,
         "reason": finding.reason,
-        "quantities": [asdict(quantity) for quantity in finding.quantities],
-        "control": [asdict(quantity) for quantity in finding.control],
+        "quantities": [_quantity_mapping(quantity) for quantity in finding.quantities],
+        "control": [_quantity_mapping(quantity) for quantity in finding.control],
         "results": list(claim.results),
     }
+
+
+def _quantity_mapping(quantity: Quantity) -> dict[str, Any]:
+    """JSON has no NaN: a number that is none becomes null."""
+    return {name: None if value != value else value for name, value in asdict(quantity).items()}

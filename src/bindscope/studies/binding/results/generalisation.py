@@ -59,19 +59,22 @@ def compute_weighting(context: Context) -> xr.Dataset:
 def find_experiment_result(context: Context, name: str) -> xr.Dataset:
     """The dataset of an experiment on this run's own task and model, made here or shipped."""
     from bindscope.runs.config import override
-    from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
+    from bindscope.studies.experiments import find_experiment, find_experiment_dataset, load_experiment_dataset
     from bindscope.studies.presets import find_preset
 
     path = find_experiment_dataset(name, context.runs_directory)
+    planned, own = find_experiment(name), context.run.config
+    preset, changes = planned.preset, dict(planned.changes)
+    if path is not None:
+        dataset = load_experiment_dataset(path)
+        preset, changes = str(dataset.attrs["preset"]), json.loads(str(dataset.attrs["common_changes"]))
+    trained = override(find_preset(preset).config, changes)
+    if (trained.task, trained.model) != (own.task, own.model):
+        raise NotTestable(f"the experiment '{name}' trains {preset}, and this run has another task or model")
     if path is None:
         raise NotTestable(
             f"one run cannot show this; train several with 'bindscope experiment {name}' and verify again"
         )
-    dataset = load_experiment_dataset(path)
-    preset, own = str(dataset.attrs["preset"]), context.run.config
-    trained = override(find_preset(preset).config, json.loads(str(dataset.attrs["common_changes"])))
-    if (trained.task, trained.model) != (own.task, own.model):
-        raise NotTestable(f"the experiment '{name}' trained {preset}, and this run has another task or model")
     return dataset
 
 
