@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from bindscope.cli.experiment import format_cells
 from bindscope.cli.locate import RUNS_DIRECTORY
-from bindscope.cli.table import format_table
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def ablate(
@@ -71,23 +74,9 @@ def ablate(
     print(f"Kept in {directory}, the table in {directory / 'ablations.txt'}.")
 
 
-def format_ablations(dataset) -> str:  # type: ignore[no-untyped-def]
+def format_ablations(dataset: xr.Dataset) -> str:
     """One row for each ablation: per seed when it left the plateau, when it had learned, and its last accuracy."""
-    import numpy as np
-
     from bindscope.studies.recipe import find_ablation
 
-    def steps(values: np.ndarray, last: np.ndarray) -> str:
-        texts = [f"> {end:,.0f}" if np.isnan(step) else f"{step:,.0f}" for step, end in zip(values, last) if end == end]
-        return ", ".join(texts)
-
-    rows = []
-    for name in dataset.ablation.values:
-        row = dataset.sel(ablation=name)
-        last = row.last_step.values
-        accuracies = ", ".join(f"{value:.3f}" for value in row.accuracy.values if value == value)
-        rows.append(
-            [str(name), steps(row.left_plateau.values, last), steps(row.learned.values, last), accuracies,
-             find_ablation(str(name)).meaning]
-        )  # fmt: skip
-    return format_table(["ablation", "left the plateau", "every depth ≥ 90 %", "last accuracy", "what it is"], rows)
+    meanings = {str(name): find_ablation(str(name)).meaning for name in dataset.ablation.values}
+    return format_cells(dataset.rename(ablation="variant", accuracy="last_accuracy"), meanings, heading="ablation")

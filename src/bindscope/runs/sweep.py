@@ -12,6 +12,8 @@ from bindscope.errors import BindscopeError
 from bindscope.runs.config import RunConfig, config_from_mapping, config_to_mapping
 from bindscope.runs.directory import Run
 
+ENDED = ("finished", "stopped early")  # what the status of a run with nothing left to train is
+
 
 def train_sweep(configs: Sequence[RunConfig], directory: Path | str, jobs: int = 1) -> Iterator[Run]:
     """Train every configuration into ``directory``/its name, ``jobs`` at a time with one thread each.
@@ -27,8 +29,8 @@ def train_sweep(configs: Sequence[RunConfig], directory: Path | str, jobs: int =
         raise BindscopeError("sweep: two of its runs have the same name; give each its own.")
     pending = []
     for config in configs:
-        run = _existing_run(directory / config.name, config)
-        if run is not None and run.status in ("finished", "stopped early"):
+        run = existing_run(directory / config.name, config)
+        if run is not None and run.status in ENDED:
             yield run
         else:
             pending.append(config)
@@ -50,7 +52,8 @@ def train_sweep(configs: Sequence[RunConfig], directory: Path | str, jobs: int =
                 future.cancel()
 
 
-def _existing_run(path: Path, config: RunConfig) -> Run | None:
+def existing_run(path: Path, config: RunConfig) -> Run | None:
+    """The run at ``path``, if there is one; a run of other settings there is an error."""
     if not path.exists():
         return None
     run = Run.open(path)

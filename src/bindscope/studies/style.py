@@ -140,6 +140,14 @@ def place_legend_above(axes: Axes, title: str | None = None) -> None:
     )
 
 
+def title_figure(figure: Figure, title: str, subtitle: str = "") -> None:
+    """A caption-like title over a whole figure, flush left: what it shows, then on what."""
+    words = f"{title}\n" if subtitle else title
+    figure.suptitle(words, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
+    if subtitle:
+        figure.text(0.01, 0.985, f"\n{subtitle}", ha="left", va="top", fontsize=8, color=MUTED, linespacing=1.8)
+
+
 def format_step(step: float) -> str:
     """``1200`` → ``1.2k``, ``105400`` → ``105.4k``, ``2000000`` → ``2M``."""
     for size, unit in ((1e6, "M"), (1e3, "k")):
@@ -157,9 +165,7 @@ def format_share(share: float) -> str:
 
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write the figure as the format its name ends in (svg, pdf or png), on white paper."""
-    suffix = path.suffix.removeprefix(".").lower()
-    if suffix not in FORMATS:
-        raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
+    suffix = figure_format(path)
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
     buffer = io.BytesIO()
     with figure_style():
@@ -168,6 +174,14 @@ def save_figure(figure: Figure, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, buffer.getvalue())
     return path
+
+
+def figure_format(path: Path) -> str:
+    """The format that a figure's name ends in; another one is refused."""
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix not in FORMATS:
+        raise BindscopeError(f"figure '{path.name}': unknown format '{suffix}'; use one of {', '.join(FORMATS)}.")
+    return suffix
 
 
 def figure_to_svg(figure: Figure, name: str, title: str) -> str:

@@ -77,7 +77,8 @@ def fit_classifier(
     weight = x.new_zeros(x.shape[1], n_classes)
     if start is not None:
         weight = torch.cat([start.weight, start.bias[None]])
-    step = 2.0 / float(torch.linalg.eigvalsh(x.T @ x / len(x))[-1])  # the gradient's steepness is at most half of this
+    gram = (x.T @ x / len(x)).double()  # in single precision its eigenvalues may not be found where many are 0
+    step = 2.0 / float(torch.linalg.eigvalsh(gram)[-1])  # the gradient's steepness is at most half of this
     ahead, pace = weight, 1.0
     for _ in range(most_iterations):
         moved = ahead - step * (x.T @ ((x @ ahead).softmax(1) - target)) / len(x)

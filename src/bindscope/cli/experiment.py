@@ -1,0 +1,175 @@
+"""``bindscope experiment``: questions that are answered by training several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.cli.options import Flag
+from bindscope.cli.table import format_duration, format_table
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.runs.directory import Run
+    from bindscope.studies.experiments import Cell, Experiment
+
+
+def experiment(
+    name: str | None = None,
+    /,
+    *,
+    seeds: int | None = None,
+    steps: int | None = None,
+    jobs: int = 1,
+    only: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    out: Path | None = None,
+    figure: Path | None = None,
+    show: Flag = False,
+) -> None:
+    """List the experiments, or train what one needs and answer its question.
+
+    Every variant and seed is a run of its own, so the command can be stopped and
+    given again: runs that have ended are kept, interrupted ones go on.
+
+    Examples:
+        bindscope experiment
+        bindscope experiment loss --jobs 2
+        bindscope experiment identity --only none --only both --seeds 1
+        bindscope experiment seeds --show
+
+    Parameters
+    ----------
+    name
+        Which experiment; all are listed when left out.
+    seeds
+        How many seeds to train each variant with, counted from 0; the experiment's own number when left out.
+    steps
+        How many steps to train at most; the experiment's own when left out.
+    jobs
+        How many runs to train at once, one CPU thread each.
+    only
+        Only this variant; give it once per variant. All of them when left out.
+    out
+        The directory that holds the runs, the dataset and the figure; runs/experiment-NAME when left out.
+    figure
+        The figure's file; its ending chooses the format (svg, png, pdf).
+    show
+        Train nothing: the answer from the dataset made here before, else from the shipped one.
+    """
+    from bindscope.errors import BindscopeError
+    from bindscope.studies.experiments import all_experiments, find_experiment
+
+    if name is None:
+        print(format_experiments(all_experiments()))
+        return
+    chosen = find_experiment(name)
+    if min(1 if seeds is None else seeds, jobs) < 1:
+        raise BindscopeError("--seeds and --jobs: give at least 1.")
+    if figure is not None:
+        from bindscope.studies.style import figure_format
+
+        figure_format(figure)  # refused before anything is trained
+    if show:
+        _show(chosen, out, figure)
+    else:
+        _train(chosen, seeds, steps, jobs, only, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
+
+
+def format_experiments(experiments: Mapping[str, Experiment]) -> str:
+    """One row for each experiment."""
+    rows = [
+        [
+            each.name,
+            each.preset,
+            str(len(each.variants) * each.seeds),
+            format_duration(60 * each.minutes * each.seeds * sum(v.borrowed is None for v in each.variants)),
+            each.question,
+        ]
+        for each in experiments.values()
+    ]
+    return format_table(["experiment", "preset", "runs", "about", "question"], rows, numbers=[2])
+
+
+def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str = "variant") -> str:
+    """One row for each variant: per seed when it left the plateau, when it had learned, and its last accuracy."""
+    import numpy as np
+
+    def steps(values: np.ndarray, last: np.ndarray) -> str:
+        texts = [f"> {end:,.0f}" if np.isnan(step) else f"{step:,.0f}" for step, end in zip(values, last) if end == end]
+        return ", ".join(texts)
+
+    rows = []
+    for name in dataset.variant.values:
+        row = dataset.sel(variant=name)
+        last = row.last_step.values
+        accuracies = ", ".join(f"{value:.3f}" for value in row.last_accuracy.values if value == value)
+        rows.append(
+            [str(name), steps(row.left_plateau.values, last), steps(row.learned.values, last), accuracies,
+             meanings[str(name)]]
+        )  # fmt: skip
+    return format_table([heading, "left the plateau", "every depth ≥ 90 %", "last accuracy", "what it is"], rows)
+
+
+def _train(
+    chosen: Experiment,
+    seeds: int | None,
+    steps: int | None,
+    jobs: int,
+    only: tuple[str, ...],
+    directory: Path,
+    figure: Path | None,
+) -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from bindscope.studies.experiments import experiment_dataset, plan_cells, save_experiment_dataset, train_cells
+
+    cells = plan_cells(chosen, None if seeds is None else range(seeds), only, steps)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    runs: dict[Cell, Run] = {}
+    with Progress(*columns) as progress:
+        bar = progress.add_task("training", total=len(cells))
+        for cell, run in train_cells(cells, directory, jobs):
+            runs[cell] = run
+            progress.update(bar, advance=1, description=run.name)
+        measuring = progress.add_task("measuring", total=1 if chosen.measure is None else None)
+        dataset = experiment_dataset(
+            chosen, runs, lambda done, total: progress.update(measuring, completed=done, total=total)
+        )
+        progress.update(measuring, completed=progress.tasks[measuring].total or 1)
+    path = save_experiment_dataset(dataset, directory / f"{chosen.name}.nc")
+    _print_answer(chosen, dataset)
+    print(f"\nfigure   {_save_figure(chosen, dataset, figure or path.with_suffix('.svg'))}\nnumbers  {path}")
+
+
+def _show(chosen: Experiment, out: Path | None, figure: Path | None) -> None:
+    from bindscope.errors import BindscopeError
+    from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
+
+    found = find_experiment_dataset(chosen.name, RUNS_DIRECTORY) if out is None else out / f"{chosen.name}.nc"
+    if found is None or not found.is_file():
+        raise BindscopeError(
+            f"experiment {chosen.name}: there is no dataset of it yet; train its runs with "
+            f"'bindscope experiment {chosen.name}'."
+        )
+    dataset = load_experiment_dataset(found)
+    _print_answer(chosen, dataset)
+    place = figure or Path(f"experiment-{chosen.name}.svg")
+    print(f"\nfigure   {_save_figure(chosen, dataset, place)}\nnumbers  {found}")
+
+
+def _print_answer(chosen: Experiment, dataset: xr.Dataset) -> None:
+    import json
+
+    table = format_cells(dataset, json.loads(dataset.attrs["meanings"]))
+    print(f"{chosen.question}\n\n{table}\n\n{chosen.conclude(dataset)}\n\nLimits: {chosen.limits}")
+
+
+def _save_figure(chosen: Experiment, dataset: xr.Dataset, path: Path) -> Path:
+    from bindscope.studies.style import save_figure
+
+    return save_figure(chosen.draw(dataset), path)

@@ -1,0 +1,46 @@
+"""``bindscope experiment`` as a person uses it."""
+
+import pytest
+
+from bindscope.cli.main import run
+from bindscope.studies.experiments import all_experiments, load_experiment_dataset
+
+
+def test_all_experiments_are_listed_with_their_question(capsys):
+    assert run(["experiment"]) == 0
+    printed = capsys.readouterr().out
+    for experiment in all_experiments().values():
+        assert experiment.name in printed
+        assert experiment.question in printed
+
+
+def test_an_experiment_trains_its_runs_and_answers(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["experiment", "loss", "--only", "answer", "--seeds", "1", "--steps", "2", "--figure", "loss.png"]
+    assert run(command) == 0
+    printed = capsys.readouterr().out
+    assert "answer (1 seed): plateau left never in 2 steps" in printed
+    assert (tmp_path / "loss.png").is_file()
+    dataset = load_experiment_dataset(tmp_path / "runs" / "experiment-loss" / "loss.nc")
+    assert list(dataset.variant.values) == ["answer"]
+    assert run(["experiment", "loss", "--show"]) == 0  # what was made here comes before what is shipped
+    assert "never in 2 steps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["identiy"], "Did you mean 'identity'?"),
+        (["loss", "--only", "al"], "Did you mean 'all'?"),
+        (["loss", "--seeds", "0"], "at least 1"),
+        (["loss", "--show", "--out", "nowhere"], "there is no dataset of it yet"),
+        (["loss", "--figure", "loss.xyz", "--show"], "unknown format 'xyz'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_sentence(arguments, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["experiment", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
