@@ -86,7 +86,12 @@ def assert_same_outcomes(grid, expected, mask=None):
 def saving_everything(really=True):
     """As for large models: nothing is computed twice to have fewer calls."""
     worth = -1 if really else engine.WORTH_SAVING
-    with patch.object(engine, "WORTH_SAVING", worth), patch.object(chunks, "WORTH_SAVING", worth):
+    free = 0 if really else chunks.FREE_TOKENS
+    with (
+        patch.object(engine, "WORTH_SAVING", worth),
+        patch.object(chunks, "WORTH_SAVING", worth),
+        patch.object(chunks, "FREE_TOKENS", free),
+    ):
         yield
 
 

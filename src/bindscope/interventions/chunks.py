@@ -14,8 +14,9 @@ from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_
 from bindscope.interventions.parts import Parts
 from bindscope.model.transformer import Transformer
 
-KEPT_BYTES = 32 * 2**20  # of kept runs at a time
+KEPT_BYTES = 96 * 2**20  # of kept runs at a time
 TOKENS_AT_ONCE = 4096  # positions of rows that are swept together
+FREE_TOKENS = 24  # so many more take no longer, since the weights must be fetched anyway
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ def near_groups(positions: Tensor, parts: Parts, n_rows: int) -> Iterator[tuple[
     for index in range(1, len(values) + 1):
         if index < len(values):
             recomputed = int(counts[index]) * (n_rows + 1) // 2 * int(values[index] - values[begin])
-            if recomputed * per_token < WORTH_SAVING:
+            if recomputed < FREE_TOKENS + WORTH_SAVING // per_token:
                 continue
         inside = (positions >= values[begin]) & (positions <= values[index - 1])
         yield int(values[begin]), as_slice(inside.nonzero()[:, 0])

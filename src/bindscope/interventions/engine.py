@@ -26,7 +26,7 @@ from bindscope.interventions.attend import Before, Projection, Rows, add_attende
 from bindscope.interventions.parts import Layer, Parts
 from bindscope.model.transformer import Transformer
 
-WORTH_SAVING = 10**7  # multiplications: below that, calling more operations costs more than computing them would
+WORTH_SAVING = 5 * 10**6  # multiplications: below that, calling more operations costs more than computing them would
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class KeptRun:
     parts: Parts
     at: int
     stream: Tensor  # [layer, pair, position, d_model]: entering each layer
-    heads: Tensor  # [layer, q·k·v, pair, head, position, d_head]
+    heads: Tensor  # [layer, q·k·v, pair, head, position, d_head]; of a rest, no positions
     middle: Tensor | None  # [layer, pair, position, d_model]: between attention and MLP, if asked for
     results: Tensor | None  # [layer, pair, position, head, d_model]: what each head adds, if asked for
     end: Tensor  # [pair, d_model]: leaving the last layer at ``at``
@@ -100,15 +100,17 @@ def _keep_run(sweep: Sweep, tokens: Tensor, kept: KeptRun | None, also: Iterable
     config = parts.config
     x = parts.embed(tokens, sweep.first)[:, None]  # [pair, 1, position, d_model]
     stream = x.new_empty(config.n_layers, n_pairs, n, config.d_model)
-    heads = x.new_empty(config.n_layers, 3, n_pairs, config.n_heads, n, config.d_head)
+    n_kept = n if kept is None else 0
+    heads = x.new_empty(config.n_layers, 3, n_pairs, config.n_heads, n_kept, config.d_head)
     middle = torch.empty_like(stream) if "middle" in also else None
     results = x.new_empty(*stream.shape[:3], config.n_heads, config.d_model) if "results" in also else None
     for layer in parts.layers:
         at, columns = layer.index, sweep.columns(layer)
         stream[at] = x[:, 0]
         rows, before = sweep.project_rows(layer, x), sweep.before(layer, kept)
-        heads[at, 0][:, :, columns] = rows.queries[:, :, 0]
-        heads[at, 1], heads[at, 2] = rows.keys[:, :, 0], rows.values[:, :, 0]
+        if kept is None:
+            heads[at, 0][:, :, columns] = rows.queries[:, :, 0]
+            heads[at, 1], heads[at, 2] = rows.keys[:, :, 0], rows.values[:, :, 0]
         z, pattern = attend(layer, rows, before, sweep.seen(layer))
         x = add_attended(layer, x[:, :, columns], z, pattern, rows, before)
         if middle is not None:
