@@ -226,9 +226,9 @@ def test_cells_that_cannot_differ_are_not_computed(monkeypatch):
     model, contrast = make_model(SMALL), make_contrast(SMALL).take(torch.tensor([0, 3]))
     swept = []
 
-    def count(kept, first, starts):
-        swept.append((first, len(kept.logits), sorted(starts)))
-        return run_changed(kept, first, starts)
+    def count(kept, first, starts, rows):
+        swept.append((first, len(starts[1]), sorted(starts)))
+        return run_changed(kept, first, starts, rows)
 
     monkeypatch.setattr(columns, "run_changed", count)
     residual_grid(model, contrast)

@@ -121,7 +121,7 @@ def _run_sources(base: KeptRun, tokens: Tensor, first: Tensor, also: Iterable[st
     stream, end, logits = base.stream.clone(), base.end.clone(), base.logits.clone()
     middle, results = (None if part is None else part.clone() for part in (base.middle, base.results))
     for position, rows in near_groups(first, base.parts, 1):
-        rest = run_rest(base.take(rows), tokens[rows], position, also)
+        rest = run_rest(base, tokens[rows], position, also, rows)
         end[rows], logits[rows] = rest.end, rest.logits
         for whole, part in ((stream, rest.stream), (middle, rest.middle), (results, rest.results)):
             if whole is not None and part is not None:
