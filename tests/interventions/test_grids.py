@@ -86,7 +86,12 @@ def assert_same_outcomes(grid, expected, mask=None):
 def saving_everything(really=True):
     """As for large models: nothing is computed twice to have fewer calls."""
     worth = -1 if really else engine.WORTH_SAVING
-    with patch.object(engine, "WORTH_SAVING", worth), patch.object(chunks, "WORTH_SAVING", worth):
+    free = 0 if really else chunks.FREE_TOKENS
+    with (
+        patch.object(engine, "WORTH_SAVING", worth),
+        patch.object(chunks, "WORTH_SAVING", worth),
+        patch.object(chunks, "FREE_TOKENS", free),
+    ):
         yield
 
 
@@ -221,9 +226,9 @@ def test_cells_that_cannot_differ_are_not_computed(monkeypatch):
     model, contrast = make_model(SMALL), make_contrast(SMALL).take(torch.tensor([0, 3]))
     swept = []
 
-    def count(kept, first, starts):
-        swept.append((first, len(kept.logits), sorted(starts)))
-        return run_changed(kept, first, starts)
+    def count(kept, first, starts, rows):
+        swept.append((first, len(starts[1]), sorted(starts)))
+        return run_changed(kept, first, starts, rows)
 
     monkeypatch.setattr(columns, "run_changed", count)
     residual_grid(model, contrast)

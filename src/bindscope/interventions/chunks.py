@@ -14,8 +14,9 @@ from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_
 from bindscope.interventions.parts import Parts
 from bindscope.model.transformer import Transformer
 
-KEPT_BYTES = 32 * 2**20  # of kept runs at a time
+KEPT_BYTES = 96 * 2**20  # of kept runs at a time
 TOKENS_AT_ONCE = 4096  # positions of rows that are swept together
+FREE_TOKENS = 24  # so many more take no longer, since the weights must be fetched anyway
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ def near_groups(positions: Tensor, parts: Parts, n_rows: int) -> Iterator[tuple[
     for index in range(1, len(values) + 1):
         if index < len(values):
             recomputed = int(counts[index]) * (n_rows + 1) // 2 * int(values[index] - values[begin])
-            if recomputed * per_token < WORTH_SAVING:
+            if recomputed < FREE_TOKENS + WORTH_SAVING // per_token:
                 continue
         inside = (positions >= values[begin]) & (positions <= values[index - 1])
         yield int(values[begin]), as_slice(inside.nonzero()[:, 0])
@@ -120,7 +121,7 @@ def _run_sources(base: KeptRun, tokens: Tensor, first: Tensor, also: Iterable[st
     stream, end, logits = base.stream.clone(), base.end.clone(), base.logits.clone()
     middle, results = (None if part is None else part.clone() for part in (base.middle, base.results))
     for position, rows in near_groups(first, base.parts, 1):
-        rest = run_rest(base.take(rows), tokens[rows], position, also)
+        rest = run_rest(base, tokens[rows], position, also, rows)
         end[rows], logits[rows] = rest.end, rest.logits
         for whole, part in ((stream, rest.stream), (middle, rest.middle), (results, rest.results)):
             if whole is not None and part is not None:

@@ -161,4 +161,4 @@ def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, position
             values = base.stream[arrival.start][taken, first:].clone()
             values[columns, positions - first] = arrival.values[rows, positions]
         starts[arrival.start] = values[:, None]
-    return run_changed(base.take(taken), first, starts)
+    return run_changed(base, first, starts, taken)

@@ -26,7 +26,9 @@ from bindscope.interventions.attend import Before, Projection, Rows, add_attende
 from bindscope.interventions.parts import Layer, Parts
 from bindscope.model.transformer import Transformer
 
-WORTH_SAVING = 10**7  # multiplications: below that, calling more operations costs more than computing them would
+WORTH_SAVING = 5 * 10**6  # multiplications: below that, calling more operations costs more than computing them would
+
+ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +42,11 @@ class KeptRun:
     parts: Parts
     at: int
     stream: Tensor  # [layer, pair, position, d_model]: entering each layer
-    heads: Tensor  # [layer, q·k·v, pair, head, position, d_head]
+    heads: Tensor  # [layer, q·k·v, pair, head, position, d_head]; of a rest, no positions
     middle: Tensor | None  # [layer, pair, position, d_model]: between attention and MLP, if asked for
     results: Tensor | None  # [layer, pair, position, head, d_model]: what each head adds, if asked for
     end: Tensor  # [pair, d_model]: leaving the last layer at ``at``
     logits: Tensor  # [pair, output]
-
-    def take(self, rows: slice | Tensor) -> KeptRun:
-        """Only these pairs."""
-        stream, heads = self.stream[:, rows], self.heads[:, :, rows]
-        middle, results = (None if part is None else part[:, rows] for part in (self.middle, self.results))
-        return KeptRun(self.parts, self.at, stream, heads, middle, results, self.end[rows], self.logits[rows])
 
     @property
     def n_positions(self) -> int:
@@ -70,24 +66,26 @@ def run_whole(model: Transformer, tokens: Tensor, at: int, also: Iterable[str] =
 
 
 @torch.no_grad()
-def run_rest(kept: KeptRun, tokens: Tensor, first: int, also: Iterable[str] = ()) -> KeptRun:
-    """Run rows whose tokens equal those of the kept run before position ``first``; keep the positions from there on.
+def run_rest(
+    kept: KeptRun, tokens: Tensor, first: int, also: Iterable[str] = (), rows: slice | Tensor = ALL
+) -> KeptRun:
+    """Run rows whose tokens equal those of the kept ``rows`` before position ``first``; keep the positions from there on.
 
     >>> source = run_rest(kept, contrast.source, first=10)
     """
-    return _keep_run(Sweep(kept.parts, kept.at, first), tokens[:, first : kept.n_positions], kept, also)
+    return _keep_run(Sweep(kept.parts, kept.at, first, rows), tokens[:, first : kept.n_positions], kept, also)
 
 
 @torch.no_grad()
-def run_changed(kept: KeptRun, first: int, starts: Mapping[int, Tensor]) -> Tensor:
+def run_changed(kept: KeptRun, first: int, starts: Mapping[int, Tensor], rows: slice | Tensor = ALL) -> Tensor:
     """Logits [pair, row, output] at column ``at`` of runs with changed streams; rows in the order of their layers.
 
-    A start at layer ``n_layers`` gives the streams that leave the last layer, at ``at`` alone.
+    The pairs are all of the kept run, or those named by ``rows``, each as often as it is named. A start at layer ``n_layers`` gives the streams that leave the last layer, at ``at`` alone.
     """
     parts = kept.parts
     if first and not parts.config.causal:
         raise BindscopeError("run_changed: in a bidirectional model every position changes, so first must be 0.")
-    sweep = Sweep(parts, kept.at, first)
+    sweep = Sweep(parts, kept.at, first, rows)
     x: Tensor | None = None  # [pair, row, position, d_model]
     for layer in parts.layers[min(starts) :]:
         x = sweep.pass_layer(layer, kept, x, starts.get(layer.index))
@@ -100,15 +98,17 @@ def _keep_run(sweep: Sweep, tokens: Tensor, kept: KeptRun | None, also: Iterable
     config = parts.config
     x = parts.embed(tokens, sweep.first)[:, None]  # [pair, 1, position, d_model]
     stream = x.new_empty(config.n_layers, n_pairs, n, config.d_model)
-    heads = x.new_empty(config.n_layers, 3, n_pairs, config.n_heads, n, config.d_head)
+    n_kept = n if kept is None else 0
+    heads = x.new_empty(config.n_layers, 3, n_pairs, config.n_heads, n_kept, config.d_head)
     middle = torch.empty_like(stream) if "middle" in also else None
     results = x.new_empty(*stream.shape[:3], config.n_heads, config.d_model) if "results" in also else None
     for layer in parts.layers:
         at, columns = layer.index, sweep.columns(layer)
         stream[at] = x[:, 0]
         rows, before = sweep.project_rows(layer, x), sweep.before(layer, kept)
-        heads[at, 0][:, :, columns] = rows.queries[:, :, 0]
-        heads[at, 1], heads[at, 2] = rows.keys[:, :, 0], rows.values[:, :, 0]
+        if kept is None:
+            heads[at, 0][:, :, columns] = rows.queries[:, :, 0]
+            heads[at, 1], heads[at, 2] = rows.keys[:, :, 0], rows.values[:, :, 0]
         z, pattern = attend(layer, rows, before, sweep.seen(layer))
         x = add_attended(layer, x[:, :, columns], z, pattern, rows, before)
         if middle is not None:
@@ -123,8 +123,8 @@ def _keep_run(sweep: Sweep, tokens: Tensor, kept: KeptRun | None, also: Iterable
 class Sweep:
     """Rows of the positions from ``first`` on, on their way up the layers."""
 
-    def __init__(self, parts: Parts, at: int, first: int) -> None:
-        self.parts, self.first, self.at = parts, first, at - first
+    def __init__(self, parts: Parts, at: int, first: int, rows: slice | Tensor = ALL) -> None:
+        self.parts, self.first, self.at, self.rows = parts, first, at - first, rows
         self.n = parts.n_positions - first
         self.everywhere, self.asked = Projection(parts, slice(first, None)), Projection(parts, slice(at, at + 1))
         self.bias = None if parts.bias is None else parts.bias[first:, first:]  # [query, key]
@@ -163,14 +163,16 @@ class Sweep:
 
     def fill_stream(self, layer: Layer, kept: KeptRun, start: Tensor) -> Tensor:
         """The kept streams, with those of position ``first`` replaced."""
-        stream = kept.stream[layer.index][:, None, self.first :].expand(-1, start.shape[1], -1, -1)
+        stream = kept.stream[layer.index][self.rows, self.first :][:, None].expand(-1, start.shape[1], -1, -1)
         stream = stream.clone(memory_format=torch.contiguous_format)
         stream[:, :, :1] = start
         return stream
 
     def join_known(self, layer: Layer, kept: KeptRun, below: Tensor | None, start: Tensor, x: Tensor) -> Rows:
         """Rows from below, and rows that have the kept queries, keys and values except at position ``first``."""
-        heads = kept.heads[layer.index][:, :, :, None, self.first :].expand(-1, -1, -1, start.shape[1], -1, -1)
+        heads = kept.heads[layer.index][:, self.rows, :, self.first :][:, :, :, None].expand(
+            -1, -1, -1, start.shape[1], -1, -1
+        )
         heads = heads.clone(memory_format=torch.contiguous_format)
         heads[..., :1, :] = Projection(self.parts, slice(self.first, self.first + 1)).project(layer, layer.norm1(start))
         columns = self.columns(layer)
@@ -186,9 +188,10 @@ class Sweep:
         """What the rows see of earlier positions, which is as in the kept run."""
         if kept is None or self.first == 0:
             return None
-        heads = kept.heads[layer.index]
-        normed = layer.norm1(kept.stream[layer.index][:, : self.first]) if self.parts.identity else None
-        return Before(heads[1, :, :, : self.first], heads[2, :, :, : self.first], normed)
+        _, keys, values = kept.heads[layer.index]
+        keys, values = keys[self.rows, :, : self.first], values[self.rows, :, : self.first]
+        stream = kept.stream[layer.index]
+        return Before(keys, values, layer.norm1(stream[self.rows, : self.first]) if self.parts.identity else None)
 
     def columns(self, layer: Layer) -> slice:
         """The positions that have to leave the layer: all, or in the last layer the asked one."""

@@ -208,6 +208,6 @@ def sweep_groups(
         for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
             taken = as_slice(part)
             starts = {layer + 1: arrive(layer, taken, position) for layer in layers}
-            found = run_changed(kept.take(taken), position, starts)  # [pair, layer·row, output]
+            found = run_changed(kept, position, starts, taken)  # [pair, layer·row, output]
             logits[:, :, taken] = found.unflatten(1, (len(layers), n_rows)).permute(1, 2, 0, 3)
     return logits

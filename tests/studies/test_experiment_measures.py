@@ -1,0 +1,87 @@
+"""What experiments measure in trained models, and that what is shipped is what the documentation says."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bindscope.measures.evaluation import build_evaluator
+from bindscope.runs.config import override
+from bindscope.runs.directory import Run
+from bindscope.runs.execute import train_run
+from bindscope.studies.binding import experiment_measures
+from bindscope.studies.experiments import SHIPPED_DATASETS, Cell, all_experiments, load_experiment_dataset
+from bindscope.studies.presets import find_preset
+
+SMALL = {
+    "training.steps": 3, "training.batch_size": 4, "training.evaluate_every": 3, "training.evaluation_size": 20,
+    "model.n_layers": 2, "model.identity_qk": True, "model.identity_vo": True, "model.identity_gain": 20.0,
+    "task.lines": 8, "task.max_depth": 3,
+}  # fmt: skip
+DATASETS = sorted(SHIPPED_DATASETS.glob("*.nc"))
+PAGE = Path(__file__).parents[2] / "docs" / "experiments.md"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    config = override(find_preset("binding-tiny").config, SMALL)
+    path = tmp_path_factory.mktemp("measured") / config.name
+    train_run(config, path, device="cpu", threads=1)
+    return {Cell("tiny", 3, config): Run.open(path)}
+
+
+def test_other_lengths_are_measured_as_an_evaluation_would(runs, monkeypatch):
+    monkeypatch.setattr(experiment_measures, "LENGTHS", (2, 8))
+    monkeypatch.setattr(experiment_measures, "N_LENGTH", 60)
+    seen = []
+    dataset = experiment_measures.measure_lengths(runs, lambda done, total: seen.append((done, total)))
+    (run,) = runs.values()
+    task = override(run.config, {"task.min_lines": None, "task.queries": 1}).task
+    expected = build_evaluator(task, 60, experiment_measures.SEED)(run.checkpoint())["test"]["accuracy_by_depth"]
+    np.testing.assert_allclose(dataset.accuracy_at.sel(variant="tiny", seed=3, lines=8), expected)
+    assert np.isnan(
+        dataset.accuracy_at.sel(variant="tiny", seed=3, lines=2, depth=3)
+    )  # two lines hold no chain of three
+    assert seen == [(1, 1)]
+
+
+def test_identity_paths_are_measured_in_every_run(runs, monkeypatch):
+    monkeypatch.setattr(experiment_measures, "N_PARTS", 40)
+    dataset = experiment_measures.measure_seed_paths(runs)
+    (run,) = runs.values()
+    model = run.checkpoint()
+    gain = 20.0 / model.config.d_model**0.5
+    found = dataset.scaled_a.sel(variant="tiny", seed=3)
+    expected = np.stack([gain * block.attention.identity_a.detach().numpy() for block in model.layers])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert dataset.accuracy_without_later.notnull().all()
+
+
+def test_writes_and_chains_are_measured_over_checkpoints(runs, monkeypatch):
+    for name, value in {"N_WRITES": 4, "N_LONGEST": 4, "N_CHECKPOINTS": 2}.items():
+        monkeypatch.setattr(experiment_measures, name, value)
+    writes = experiment_measures.measure_writes(runs)
+    np.testing.assert_allclose(writes.write_share.sum("outcome"), 1)
+    np.testing.assert_allclose(writes.laptop_write_share.sum("outcome"), 1)
+    assert writes.laptop_write_attention.dims == ("write", "laptop_layer", "laptop_head")
+    chains = experiment_measures.measure_longest_chain(runs)
+    assert set(chains.longest_chain_share.dims) == {"variant", "seed", "checkpoint"}
+    assert (chains.checkpoint == writes.checkpoint).all()
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.stem)
+def test_a_shipped_dataset_is_drawn_and_the_page_tells_its_conclusion(path):
+    experiment = all_experiments()[path.stem]
+    dataset = load_experiment_dataset(path)
+    known = {variant.name for variant in experiment.variants}
+    assert set(map(str, dataset.variant.values)) <= known
+    assert len(experiment.draw(dataset).axes) >= 2
+    page = PAGE.read_text(encoding="utf-8")
+    assert experiment.conclude(dataset) in page, f"paste the conclusion of 'bindscope experiment {path.stem} --show'"
+    assert experiment.limits in page
+    assert f"figures/experiment-{path.stem}.svg" in page
+
+
+def test_the_shipped_datasets_are_small():
+    assert DATASETS
+    assert sum(path.stat().st_size for path in DATASETS) < 1e6
