@@ -36,7 +36,8 @@ def replace_heads(
 
     ``replacement(layer, rows)`` gives what every head of the layer adds instead, identity path included, in a shape
     that broadcasts to [row, position, head, d_model]: zeros, means, or the results of other rows. ``at_positions``
-    [row, position] marks where; default: everywhere. Take care that positions are those up to ``at`` in causal models.
+    [row, position] marks where; default: everywhere. Positions end with ``at``
+    in causal models.
     """
     kinds = ("middle", "results")
     logits = torch.empty(
