@@ -12,6 +12,7 @@ from bindscope.tasks.binding import (
     Program,
     chain_positions,
     sample_conflict_pairs,
+    sample_name_pairs,
     sample_root_pairs,
 )
 
@@ -100,3 +101,48 @@ def test_pairs_that_cannot_exist_are_refused() -> None:
         sample_conflict_pairs(BindingTask(lines=3), rng, 1)
     with pytest.raises(BindscopeError, match="27 lines need 27 variables"):
         sample_root_pairs(BindingTask(), rng, 1, n_lines=27)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_name_pairs_ask_the_same_program_for_a_variable_of_another_value(task: BindingTask) -> None:
+    pairs = sample_name_pairs(task, np.random.default_rng(8), 200)
+    for row, (base, other) in enumerate(both_programs(pairs)):
+        assert base.assignments == other.assignments
+        assert base.answer == pairs.base_answers[row] != pairs.counterfactual_answers[row] == other.answer
+        assert min(base.root_line, other.root_line) >= 3
+        assert pairs.changed_positions[row] == pairs.query_position
+        positions = [position for position in pairs.chain_positions[row] if position >= 0]
+        assert (*positions, pairs.query_position, pairs.colon_position) == chain_positions(base)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_name_pairs_can_change_one_reference_of_the_chain(task: BindingTask) -> None:
+    pairs = sample_name_pairs(task, np.random.default_rng(9), 200, change="reference")
+    changed_hops = set()
+    for row, (base, other) in enumerate(both_programs(pairs)):
+        assert base.query == other.query
+        assert base.answer == pairs.base_answers[row] != pairs.counterfactual_answers[row] == other.answer
+        assert min(base.root_line, other.root_line) >= 3
+        assert max(base.depth, other.depth) <= task.max_depth
+        (changed,) = np.flatnonzero(pairs.base_tokens[row] != pairs.counterfactual_tokens[row])
+        assert changed == pairs.changed_positions[row]
+        changed_hops.add(list(pairs.chain_positions[row]).index(changed))
+        if task.held_out:
+            assert not task.held_out_combinations[ord(other.query) - ord("a"), other.answer]
+    assert changed_hops == {1, 2, 3}
+
+
+def test_name_pairs_are_balanced_over_depths_on_their_base_side() -> None:
+    for change, depths in (("query", range(1, 5)), ("reference", range(2, 5))):
+        pairs = sample_name_pairs(BindingTask(), np.random.default_rng(10), 2000, change=change)  # type: ignore[arg-type]
+        counts = np.bincount(pairs.labels["depth"].ravel(), minlength=5)[depths.start :]
+        np.testing.assert_allclose(counts / 2000, 1 / len(depths), atol=0.04)
+        assert set(pairs.counterfactual.labels["depth"].ravel()) == set(range(depths.start, 5))
+
+
+def test_name_pairs_that_cannot_exist_are_refused() -> None:
+    rng = np.random.default_rng(11)
+    with pytest.raises(BindscopeError, match="'query' or 'reference'"):
+        sample_name_pairs(BindingTask(), rng, 1, change="constant")  # type: ignore[arg-type]
+    with pytest.raises(BindscopeError, match=r"depths 1 to 2 were asked for.*have depths 2 to 4"):
+        sample_name_pairs(BindingTask(), rng, 1, change="reference", depths=range(1, 3))

@@ -52,7 +52,7 @@ def read_answers(model: Transformer, batch: Batch, tokens_at_once: int = TOKENS_
     device = next(model.parameters()).device
     at = torch.from_numpy(batch.target_positions[:1]).to(device)  # [1]
     parts = []
-    with _evaluating(model), torch.no_grad():
+    with evaluating(model), torch.no_grad():
         for start in range(0, len(batch), n_rows):
             tokens = torch.from_numpy(batch.tokens[start : start + n_rows]).to(device)  # [row, position]
             outputs = model(tokens, layout=batch.layout, at=at)  # [row, 1, output]
@@ -61,7 +61,7 @@ def read_answers(model: Transformer, batch: Batch, tokens_at_once: int = TOKENS_
 
 
 @contextmanager
-def _evaluating(model: torch.nn.Module) -> Iterator[None]:
+def evaluating(model: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode (no dropout) inside, whatever mode it was in before outside."""
     was_training = model.training
     model.eval()

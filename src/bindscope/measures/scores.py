@@ -115,12 +115,16 @@ def _by_group(name: str, right: np.ndarray, group: np.ndarray, n_groups: int | N
     }
 
 
+def find_sources(digits: np.ndarray, constants: np.ndarray) -> np.ndarray:
+    """The index of the earliest line that assigns each of ``digits [batch]``; one past the last line where none does."""
+    matches = (constants == digits[:, None]) & (digits[:, None] >= 0)  # [batch, line]
+    return np.where(matches.any(1), matches.argmax(1), constants.shape[1])  # argmax takes the earliest line
+
+
 def _share_by_source(digits: np.ndarray, constants: np.ndarray) -> list[float | None]:
     """The share of ``digits [batch]`` that come from line 1, 2, …, and last the share that come from no line."""
-    n_lines = constants.shape[1]
-    matches = (constants == digits[:, None]) & (digits[:, None] >= 0)  # [batch, line]
-    source = np.where(matches.any(1), matches.argmax(1), n_lines)  # [batch]; argmax takes the earliest line
-    return [_share(source == line) for line in range(n_lines + 1)]
+    source = find_sources(digits, constants)  # [batch]
+    return [_share(source == line) for line in range(constants.shape[1] + 1)]
 
 
 def _log_softmax(outputs: np.ndarray) -> np.ndarray:

@@ -31,6 +31,7 @@ from bindscope.runs.files import (
 from bindscope.runs.lock import is_locked
 from bindscope.runs.manifest import KeptCheckpoint, Manifest, Status, read_manifest
 from bindscope.runs.metrics import append_metrics, read_metrics, truncate_metrics
+from bindscope.runs.results import read_result, write_result
 
 if TYPE_CHECKING:
     import xarray
@@ -214,22 +215,13 @@ class Run:
 
     def save_result(self, name: str, result: xarray.Dataset) -> Path:
         """Keep a labelled array under ``results/NAME.nc``, replacing one of that name."""
-        if not name or Path(name).name != name or name.startswith("."):
-            raise BindscopeError(f"result {name!r}: a name without slashes is needed.")
-        path = self.path / "results" / f"{name}.nc"
-        write_atomically(path, bytes(result.to_netcdf(engine="h5netcdf")))
-        return path
+        return write_result(self.path / "results", name, result)
 
     def result(self, name: str) -> xarray.Dataset:
-        import xarray
-
         path = self.path / "results" / f"{name}.nc"
         if not path.exists():
             raise BindscopeError(f"{self.path}: no result {name!r}.{suggest_nearest(name, self.result_names)}")
-        try:
-            return xarray.load_dataset(path, engine="h5netcdf")
-        except (OSError, ValueError) as problem:
-            raise BindscopeError(f"{path}: this result is damaged: {problem}.") from None
+        return read_result(path)
 
     def _update(self, **changes: Any) -> None:
         self.manifest = dataclasses.replace(self.manifest, **changes)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 from bindscope.studies.style import series_css
 
@@ -58,3 +59,13 @@ def document(title: str, *content: object) -> str:
         f"<title>{escape(title)}</title><style>{css}{theme}</style>"
     )
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{join(content)}</body></html>\n'
+
+
+def flatten_settings(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """``{"model": {"d_model": 64}}`` → ``("model.d_model", "64")``."""
+    for key, value in config.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            yield from flatten_settings(value, f"{name}.")
+        else:
+            yield name, "none" if value is None else str(value)

@@ -68,9 +68,11 @@ class Panel:
     shaded: bool = True  # the phases show through
 
 
-def draw_grid(dataset: xr.Dataset, phases: Sequence[Phase], scale: StepScale = "auto") -> Figure:
-    """All panels of a run on one sheet, two beside each other."""
-    panels = trajectory_panels(dataset)
+def draw_grid(
+    dataset: xr.Dataset, phases: Sequence[Phase], scale: StepScale = "auto", names: Sequence[str] | None = None
+) -> Figure:
+    """The panels of a run, all or those named, on one sheet, two beside each other."""
+    panels = [panel for panel in trajectory_panels(dataset) if names is None or panel.name in names]
     n_rows = (len(panels) + 1) // 2
     with figure_style():
         figure = Figure(figsize=(10.4, 0.4 + 3.25 * n_rows), layout="constrained")

@@ -16,7 +16,7 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import PHASES, Phase, PhaseCriterion
-from bindscope.studies.page import Markup, document, element, join, table, tiles
+from bindscope.studies.page import Markup, document, element, flatten_settings, join, table, tiles
 from bindscope.studies.panels import draw_separately
 from bindscope.studies.style import figure_to_svg, format_share, format_step
 from bindscope.studies.trajectory import phases_of, transitions_of
@@ -309,22 +309,12 @@ def _making_section(run: ReportedRun) -> Markup:
     pieces = [element("h2", "How it was made")]
     if run.command:
         pieces.append(element("pre", element("code", run.command)))
-    settings = list(_flatten(run.config))
+    settings = list(flatten_settings(run.config))
     if settings:
         rows = [[element("code", key), element("code", value)] for key, value in settings]
         summary = element("summary", f"All {len(settings)} settings")
         pieces.append(element("details", summary, table(("setting", "value"), rows)))
     return element("section", join(pieces))
-
-
-def _flatten(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """``{"model": {"d_model": 64}}`` → ``("model.d_model", "64")``."""
-    for key, value in config.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping) and value:
-            yield from _flatten(value, f"{name}.")
-        else:
-            yield name, "none" if value is None else str(value)
 
 
 def _steps_of(phase: Phase) -> str:

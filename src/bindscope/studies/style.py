@@ -140,6 +140,14 @@ def place_legend_above(axes: Axes, title: str | None = None) -> None:
     )
 
 
+def title_figure(figure: Figure, title: str, subtitle: str = "") -> None:
+    """A caption-like title over a whole figure, flush left: what it shows, then on what."""
+    words = f"{title}\n" if subtitle else title
+    figure.suptitle(words, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
+    if subtitle:
+        figure.text(0.01, 0.985, f"\n{subtitle}", ha="left", va="top", fontsize=8, color=MUTED, linespacing=1.8)
+
+
 def format_step(step: float) -> str:
     """``1200`` → ``1.2k``, ``105400`` → ``105.4k``, ``2000000`` → ``2M``."""
     for size, unit in ((1e6, "M"), (1e3, "k")):

@@ -1,7 +1,13 @@
 """The binding family: ``a=5 / b=a / #b:`` and everything about such programs."""
 
 from bindscope.tasks.binding.dataset import PAPER_SPLITS, BindingDataset, make_splits
-from bindscope.tasks.binding.pairs import CounterfactualPairs, pair_programs, sample_conflict_pairs, sample_root_pairs
+from bindscope.tasks.binding.pairs import (
+    CounterfactualPairs,
+    pair_programs,
+    sample_conflict_pairs,
+    sample_name_pairs,
+    sample_root_pairs,
+)
 from bindscope.tasks.binding.positions import Place, chain_places, chain_positions, place_at, position_of
 from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
@@ -33,6 +39,7 @@ __all__ = [
     "place_at",
     "position_of",
     "sample_conflict_pairs",
+    "sample_name_pairs",
     "sample_programs",
     "sample_questions",
     "sample_root_pairs",

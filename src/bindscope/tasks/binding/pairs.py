@@ -1,26 +1,37 @@
-"""Counterfactual pairs: two programs that differ in one constant, and so in their answer.
+"""Counterfactual pairs: two programs that differ in one token, and so in their answer.
 
     base             a=5  b=a  c=3  #b:  → 5
-    counterfactual   a=8  b=a  c=3  #b:  → 8
+    root pair        a=8  b=a  c=3  #b:  → 8      another constant at the root of the queried chain
+    name pair        a=5  b=a  c=3  #c:  → 3      another variable is asked for, or referred to on the chain
 
-Patching an activation of the second run into the first asks whether it carries the value.
+Patching an activation of the counterfactual run into the base run asks whether it carries the value, or the name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.binding.positions import LINE_WIDTH, Place, chain_positions, position_of
-from bindscope.tasks.binding.program import Program
-from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, trace_query_chains
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, Place, chain_positions, position_of
+from bindscope.tasks.binding.program import FIRST_LETTER, Program
+from bindscope.tasks.binding.programs import (
+    Programs,
+    ask_programs,
+    ask_questions,
+    tokens_to_programs,
+    trace_query_chains,
+)
 from bindscope.tasks.binding.rules import nearest_constants
 from bindscope.tasks.binding.sampler import sample_questions
 from bindscope.tasks.binding.task import BindingTask
 from bindscope.tasks.task import Batch
+
+NameChange = Literal["query", "reference"]
+RIGHT = LINE_PARTS.index("rhs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +62,11 @@ class CounterfactualPairs:
     @property
     def counterfactual_answers(self) -> np.ndarray:
         return self.counterfactual.targets[:, 0]  # [pair]
+
+    @property
+    def changed_positions(self) -> np.ndarray:
+        """The first column [pair] at which the two programs differ."""
+        return (self.base_tokens != self.counterfactual_tokens).argmax(1)
 
     @property
     def labels(self) -> Mapping[str, np.ndarray]:
@@ -128,6 +144,114 @@ def sample_conflict_pairs(
     return _sample_pairs(task, rng, n_pairs, n_lines, reachable, choices)
 
 
+def sample_name_pairs(
+    task: BindingTask,
+    rng: np.random.Generator,
+    n_pairs: int,
+    change: NameChange = "query",
+    depths: range | None = None,
+    first_root_line: int = 3,
+    n_lines: int | None = None,
+) -> CounterfactualPairs:
+    """Pairs that differ only in one variable's name, and so in the answer.
+
+    ``query``: the same program is asked for another variable. ``reference``: one reference on the queried chain names
+    another variable, which makes no chain deeper than the task's. Base programs are balanced over ``depths``, both
+    sides have their root on ``first_root_line`` or later, and where the other variable can be had at several depths
+    each is as likely.
+    """
+    n_lines = n_lines or task.lines
+    if change not in ("query", "reference"):
+        raise BindscopeError(f"pairs: change must be 'query' or 'reference', got {change!r}.")
+    least = 1 if change == "query" else 2
+    reachable = _check_depths(task, depths, least, most=n_lines - first_root_line)  # a line is left for the other root
+    sample = _sample_query_pairs if change == "query" else _sample_reference_pairs
+    return sample(task, rng, n_pairs, n_lines, reachable, first_root_line - 1)
+
+
+def _sample_query_pairs(
+    task: BindingTask, rng: np.random.Generator, n_pairs: int, n_lines: int, depths: range, first_root: int
+) -> CounterfactualPairs:
+    def partners(programs: Programs) -> np.ndarray:
+        """Lines that may both be asked about and hold different values [program, line, other line]."""
+        askable = programs.live & (programs.root >= first_root) & task.may_be_asked(programs)
+        differ = programs.value[:, :, None] != programs.value[:, None, :]
+        return askable[:, :, None] & askable[:, None, :] & differ
+
+    programs, queries = sample_questions(
+        rng, task.grammar, n_pairs, n_lines, depths=depths, eligible=lambda drawn: partners(drawn).max(2)
+    )
+    choices = partners(programs)[np.arange(n_pairs), queries[:, 0]]  # [pair, line]
+    others = _draw_by_depth(rng, programs, choices)
+    return _pair_batches(programs, queries, ask_questions(programs, others[:, None]), depths)
+
+
+def _sample_reference_pairs(
+    task: BindingTask, rng: np.random.Generator, n_pairs: int, n_lines: int, depths: range, first_root: int
+) -> CounterfactualPairs:
+    def changes(programs: Programs) -> np.ndarray:
+        """Lines whose reference may become another one, by queried line [program, query, line, other line]."""
+        rooted = programs.root >= first_root  # [program, line]
+        other = _other_references(task, programs) & rooted[:, None, :]
+        shown = ~task.held_out_combinations[programs.variables[:, :, None], programs.value[:, None, :]]
+        askable = rooted & programs.live & task.may_be_asked(programs)
+        on_chain = _lines_on_chains(programs) & askable[:, :, None]  # [program, query, line]
+        return on_chain[:, :, :, None] & other[:, None] & shown[:, :, None, :]
+
+    programs, queries = sample_questions(
+        rng, task.grammar, n_pairs, n_lines, depths=depths, eligible=lambda drawn: changes(drawn).max((2, 3))
+    )
+    rows = np.arange(n_pairs)
+    choices = changes(programs)[rows, queries[:, 0]]  # [pair, line, other line]
+    lines = _draw_marked(rng, choices.any(2).astype(float))
+    others = _draw_by_depth(rng, programs, choices[rows, lines])
+    tokens = ask_questions(programs, queries).tokens.copy()  # [pair, position]
+    tokens[rows, LINE_WIDTH * lines + RIGHT] = programs.variables[rows, others] + FIRST_LETTER
+    return _pair_batches(programs, queries, ask_questions(*tokens_to_programs(tokens)), depths)
+
+
+def _other_references(task: BindingTask, programs: Programs) -> np.ndarray:
+    """For each reference [program, line] the lines [other line] that it could name instead, to another value.
+
+    The other line must come before, be the last there to assign its variable, and leave no chain too deep.
+    """
+    lines = np.arange(programs.n_lines)
+    height = np.zeros(programs.depth.shape, np.int8)  # how much deeper the chains through a line go
+    for line in lines[::-1]:
+        rows = np.flatnonzero(~programs.is_constant[:, line])
+        origin = programs.reference[rows, line]
+        height[rows, origin] = np.maximum(height[rows, origin], height[rows, line] + 1)
+    same = programs.variables[:, :, None] == programs.variables[:, None, :]  # [program, later line, line]
+    again = np.where(same & (lines[:, None] > lines), lines[:, None], programs.n_lines).min(1)  # [program, line]
+    visible = (lines < lines[:, None]) & (again[:, None, :] >= lines[:, None])  # [program, line, other line]
+    shallow = programs.depth[:, None, :] + 1 + height[:, :, None] <= task.max_depth
+    differ = programs.value[:, :, None] != programs.value[:, None, :]
+    return visible & shallow & differ & ~programs.is_constant[:, :, None]
+
+
+def _lines_on_chains(programs: Programs) -> np.ndarray:
+    """Whether a line stands on the chain of another, or is it: [program, line, line on its chain]."""
+    lines = np.arange(programs.n_lines)
+    on_chain = np.repeat((lines[:, None] == lines)[None], len(programs), axis=0)
+    for line in lines:
+        rows = np.flatnonzero(~programs.is_constant[:, line])
+        on_chain[rows, line] |= on_chain[rows, programs.reference[rows, line]]
+    return on_chain
+
+
+def _draw_by_depth(rng: np.random.Generator, programs: Programs, choices: np.ndarray) -> np.ndarray:
+    """One of the lines ``choices`` [program, line], every depth among them as likely."""
+    same_depth = (programs.depth[:, :, None] == programs.depth[:, None, :]) & choices[:, None, :]
+    return _draw_marked(rng, choices / np.maximum(same_depth.sum(2), 1))
+
+
+def _draw_marked(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
+    """A column for each row of ``weights`` [row, column], as likely as its weight."""
+    share = weights.cumsum(1)
+    draw = rng.random(len(weights)) * (1 - 1e-9) * share[:, -1]
+    return (share > draw[:, None]).argmax(1)
+
+
 def _sample_pairs(
     task: BindingTask,
     rng: np.random.Generator,
@@ -143,13 +267,19 @@ def _sample_pairs(
     rows, lines = np.arange(n_pairs), queries[:, 0]
     allowed = choices(programs)[rows, lines]  # [pair, digit]
     digits = np.where(allowed, rng.random(allowed.shape), -1.0).argmax(1)
-    chains = trace_query_chains(programs, lines, depths.stop - 1)
+    changed = change_constants(programs, programs.root[rows, lines], digits)
+    return _pair_batches(programs, queries, ask_questions(changed, queries), depths)
+
+
+def _pair_batches(programs: Programs, queries: np.ndarray, counterfactual: Batch, depths: range) -> CounterfactualPairs:
+    """Base programs with their queries [program, 1] beside the counterfactual questions."""
+    chains = trace_query_chains(programs, queries[:, 0], depths.stop - 1)
     return CounterfactualPairs(
         base=ask_questions(programs, queries),
-        counterfactual=ask_questions(change_constants(programs, programs.root[rows, lines], digits), queries),
-        chain_positions=np.where(chains < 0, -1, LINE_WIDTH * chains + position_of(Place("rhs", 1), n_lines)),
-        query_position=position_of(Place("query"), n_lines),
-        colon_position=position_of(Place("colon"), n_lines),
+        counterfactual=counterfactual,
+        chain_positions=np.where(chains < 0, -1, LINE_WIDTH * chains + RIGHT),
+        query_position=position_of(Place("query"), programs.n_lines),
+        colon_position=position_of(Place("colon"), programs.n_lines),
     )
 
 

@@ -1,0 +1,61 @@
+"""``bindscope figure``: the figure behind one claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bindscope.cli.locate import is_shipped
+from bindscope.cli.options import Flag, Seed
+
+
+def figure(
+    run: str,
+    claim: str,
+    /,
+    *,
+    out: Path | None = None,
+    n: int | None = None,
+    seed: Seed = 0,
+    fresh: Flag = False,
+) -> None:
+    """Draw the figure behind one claim about a run.
+
+    What the figure shows is measured first if it was not kept already, as
+    'bindscope verify' does, so both show the same numbers.
+
+    Examples:
+        bindscope figure binding-laptop VB3
+        bindscope figure binding-laptop VB1 --out phases.pdf
+        bindscope figure runs/fast VB5 --n 400 --out vb5.png
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    claim
+        The claim: VB1 to VB12.
+    out
+        The figure's file; its ending chooses the format (svg, pdf, png). By default results/VB3.svg inside the run, or
+        NAME-VB3.svg here for a shipped run.
+    n
+        How many programs each measurement draws; each has its own number when left out.
+    seed
+        The seed that draws them.
+    fresh
+        Measure anew, whatever was kept.
+    """
+    from bindscope.cli.verify import open_library, watch_results
+    from bindscope.studies.style import figure_format, save_figure
+    from bindscope.studies.verify import verify
+
+    library, study = open_library(run, n=n, seed=seed, fresh=fresh)
+    chosen = study.find_claim(claim)
+    opened = library.run
+    inside = Path(f"{opened.name}-{chosen.id}.svg") if is_shipped(opened.path) else library.folder / f"{chosen.id}.svg"
+    path = out or inside
+    figure_format(path)  # refused before anything is measured
+    with watch_results() as on_result:
+        judged = verify(library, [chosen], on_result).judged[0]
+    save_figure(judged.draw(), path)
+    print(f"{chosen.id} {chosen.title}: {judged.finding.verdict}. {judged.finding.reason}")
+    print(f"figure   {path}")

@@ -1,0 +1,113 @@
+"""``bindscope lens``: what each layer would answer, over training."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bindscope.cli.labelled import dataset_to_mapping, write_dataset
+from bindscope.cli.locate import find_run
+from bindscope.cli.options import Flag, Seed
+from bindscope.cli.table import format_table
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def lens(
+    run: str,
+    /,
+    *,
+    steps: str = "all",
+    n: int = 1000,
+    seed: Seed = 1,
+    json: Flag = False,
+    out: Path | None = None,
+) -> None:
+    """Read what each layer would answer, checkpoint by checkpoint.
+
+    The stream at the answer's place goes through the last LayerNorm and the
+    unembedding after every layer. Only programs on which the answer, line 1 and
+    a third constant differ are read.
+
+    Examples:
+        bindscope lens binding-laptop
+        bindscope lens binding-laptop --steps 600,3700 --n 2000 --out lens.nc
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    steps
+        Which checkpoints: all, last, or steps with commas between.
+    n
+        How many programs to draw; about half of them tell answer and line 1 apart.
+    seed
+        The seed that draws them.
+    json
+        Print the numbers as JSON instead of tables.
+    out
+        Also write them to this file, as netCDF.
+    """
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from bindscope.measures.lens import logit_lens
+    from bindscope.runs.directory import Run
+
+    if n < 1:
+        raise BindscopeError(f"--n: give at least 1, got {n}.")
+    opened = Run.open(find_run(run))
+    if opened.config.task.family != "binding":
+        raise BindscopeError(
+            f"{opened.name}: answer and line 1 compete in binding runs; this is {opened.config.task.family}."
+        )
+    chosen = opened.steps if steps == "all" else sorted({opened.find_step(step.strip()) for step in steps.split(",")})
+    batch = opened.config.task.sample_evaluation(np.random.default_rng(seed), n)["test"]
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        models = ((step, opened.checkpoint(step)) for step in progress.track(chosen, description="checkpoints"))
+        dataset = logit_lens(models, batch, rng=np.random.default_rng(seed))
+    dataset.attrs |= {"run": opened.name, "seed": seed}
+    if json:
+        print(json_format.dumps(dataset_to_mapping(dataset)))
+    else:
+        print(format_lens(dataset))
+    if out is not None:
+        write_dataset(dataset, out)
+        if not json:
+            print(f"\nnumbers  {out}")
+
+
+def format_lens(dataset: xr.Dataset) -> str:
+    """How far the answer's logit stands above line 1's after each layer, and what is on top at the end."""
+    head = (
+        f"{dataset.attrs['run']}: {dataset.attrs['n']} programs; {dataset.attrs['n_excluded']} left out "
+        f"({dataset.attrs['excluded']})"
+    )
+    layers = [f"after {layer}" for layer in dataset.layer.values]
+    margin = [
+        [f"{step:,}", *(f"{value:+.2f}" for value in dataset.margin.sel(step=step).values)]
+        for step in dataset.step.values
+    ]
+    top = dataset.isel(layer=-1)
+    shares = [
+        [f"{step:,}"]
+        + [
+            f"{float(top.top.sel(step=step, candidate=c)):.3f} "
+            f"({float(top.top_low.sel(step=step, candidate=c)):.3f}–{float(top.top_high.sel(step=step, candidate=c)):.3f})"
+            for c in dataset.candidate.values
+        ]
+        for step in dataset.step.values
+    ]
+    parts = [
+        head,
+        "logit of the answer above that of line 1, after each layer\n"
+        + format_table(["step", *layers], margin, numbers=range(len(layers) + 1)),
+        "which of them is highest at the end, with 95 % bootstrap intervals\n"
+        + format_table(["step", *map(str, dataset.candidate.values)], shares, numbers=[0]),
+    ]
+    return "\n\n".join(parts)

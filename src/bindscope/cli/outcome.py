@@ -1,0 +1,65 @@
+"""What commands that measure a binding run share: opening it, a progress bar, and one file of numbers or a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bindscope.cli.locate import SHIPPED_DIRECTORY, find_run
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+ENDINGS = ("svg", "pdf", "png", "nc")
+
+
+def open_binding_run(name: str) -> tuple[Any, Any]:
+    """The run and its task, which must be of the binding family."""
+    from bindscope.runs.directory import Run
+
+    opened = Run.open(find_run(name))
+    task = opened.config.task
+    if task.family != "binding":
+        raise BindscopeError(f"{opened.name}: its task is {task.family}; this command needs a run on binding programs.")
+    return opened, task
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a file name before anything is computed for it."""
+    if out is None:
+        return
+    ending = out.suffix.removeprefix(".").lower()
+    if ending not in ENDINGS:
+        raise BindscopeError(f"--out {out}: unknown ending '{ending}'; use one of {', '.join(ENDINGS)}.")
+    if SHIPPED_DIRECTORY.resolve() in out.resolve().parents:
+        raise BindscopeError(f"--out {out}: shipped runs are not written into; choose another directory.")
+
+
+def write_out(dataset: xr.Dataset, out: Path, figure: Any) -> Path:
+    """The figure, or without one the numbers, written whole or not at all."""
+    from bindscope.runs.files import explain_failure, write_atomically
+
+    if figure is not None:
+        from bindscope.studies.style import save_figure
+
+        return save_figure(figure, out)
+    with explain_failure(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(out, bytes(dataset.to_netcdf(engine="h5netcdf")))
+    return out
+
+
+@contextmanager
+def show_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error that goes when it is done; nothing where nobody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)

@@ -1,0 +1,131 @@
+"""Pairs of programs from the command line: two that a person typed, or many drawn at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from bindscope.cli.locate import is_shipped
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    from bindscope.runs.directory import Run
+    from bindscope.tasks.binding import BindingTask, CounterfactualPairs
+
+Words = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
+FIGURES, NUMBERS = ("svg", "pdf", "png"), "nc"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Pairs, and one sentence that says which they are and what was left out."""
+
+    pairs: CounterfactualPairs
+    note: str
+
+
+def find_pairs(
+    opened: Any, base: str | None, counterfactual: str | None, n: int, depth: int | None, first: int, seed: int
+) -> Drawn:
+    """Two typed programs as a pair or, without them, pairs drawn at random."""
+    task = binding_task(opened)
+    if base is None:
+        return draw_pairs(task, n, depth, first, seed)
+    if counterfactual is None:
+        raise BindscopeError("one program was given; give a second one to take activations from.")
+    if depth is not None:
+        raise BindscopeError("--depth: chooses among drawn pairs; leave it out when you type two programs.")
+    return typed_pair(task, base, counterfactual)
+
+
+def typed_pair(task: BindingTask, base: str, counterfactual: str) -> Drawn:
+    """Two programs as one pair; their lines may be separated by ';'."""
+    from bindscope.tasks.binding import pair_programs
+
+    programs = [_parse(task, text) for text in (base, counterfactual)]
+    pairs = pair_programs(*programs)
+    if programs[0].answer == programs[1].answer:
+        raise BindscopeError(
+            f"both programs have the answer {programs[0].answer}; change the counterfactual so that its answer differs."
+        )
+    return Drawn(pairs, f"one typed pair, of depth {programs[0].depth}; {programs[0].answer} → {programs[1].answer}")
+
+
+def draw_pairs(task: BindingTask, n: int, depth: int | None, first_root_line: int, seed: int) -> Drawn:
+    """``n`` pairs that differ in the root's constant, of all depths or one."""
+    import numpy as np
+
+    from bindscope.tasks.binding import sample_root_pairs
+
+    if n < 1:
+        raise BindscopeError(f"--n: must be at least 1, got {n}.")
+    if not 1 <= first_root_line <= task.lines:
+        raise BindscopeError(f"--first-root-line: must lie between 1 and {task.lines}, got {first_root_line}.")
+    deepest = min(task.max_depth, task.lines - first_root_line + 1)
+    if depth is not None and not 1 <= depth <= deepest:
+        raise BindscopeError(f"--depth: such pairs have depths 1 to {deepest}, got {depth}.")
+    depths = range(1, deepest + 1) if depth is None else range(depth, depth + 1)
+    pairs = sample_root_pairs(task, np.random.default_rng(seed), n, depths, first_root_line)
+    which = f"depth {depth}" if depth is not None else f"depths 1 to {deepest}"
+    left_out = ""
+    if first_root_line > 1:
+        lines = {2: "line 1", 3: "line 1 or 2"}.get(first_root_line, f"lines 1 to {first_root_line - 1}")
+        left_out = f"; programs with their constant on {lines}, where shortcuts are right too, are left out"
+    return Drawn(pairs, f"{n} pairs of {which}, drawn with seed {seed}{left_out}")
+
+
+def binding_task(run: Run) -> Any:
+    """The run's task, which must be one with programs."""
+    task = run.config.task
+    if task.family != "binding":
+        raise BindscopeError(f"{run.name}: interventions work on binding runs; this one learned {task.family}.")
+    return task
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
+    if out is None:
+        return
+    suffix = out.suffix.removeprefix(".").lower()
+    if suffix not in (*FIGURES, NUMBERS):
+        raise BindscopeError(
+            f"--out {out}: end it with .{', .'.join(FIGURES)} for a figure or .{NUMBERS} for the numbers."
+        )
+    if is_shipped(out):
+        raise BindscopeError(f"--out {out}: shipped runs are not written into; choose another place.")
+
+
+def write_out(out: Path, dataset: Any, summary: Any, metric: str, title: str) -> Path:
+    """The figure or the numbers, as the file's name ends."""
+    from bindscope.runs.files import explain_failure, write_atomically
+    from bindscope.studies.heat_map import figure_summary
+    from bindscope.studies.style import save_figure
+
+    if out.suffix.lower() != f".{NUMBERS}":
+        return save_figure(figure_summary(summary, metric, title), out)
+    with explain_failure(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(out, bytes(dataset.to_netcdf(engine="h5netcdf")))
+    return out
+
+
+def find_steps(run: Run, step: str, steps: str | None) -> list[int]:
+    """The checkpoints asked for: one, all, or a list such as '0,1000,last'."""
+    if steps is None:
+        return [run.find_step(step)]
+    if steps == "all":
+        run.find_step("last")
+        return list(run.steps)
+    return sorted({run.find_step(word.strip()) for word in steps.split(",")})
+
+
+def _parse(task: BindingTask, text: str) -> Any:
+    program = task.parse(text.replace("\\n", "\n").replace(";", "\n"))
+    if program.n_lines > task.lines:
+        raise BindscopeError(
+            f"the program has {program.n_lines} lines and this model knows positions for {task.lines} only."
+        )
+    return program

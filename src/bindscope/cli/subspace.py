@@ -1,0 +1,182 @@
+"""``bindscope subspace``: where names or values live in the stream, tested by swapping and held against controls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bindscope.cli.options import Flag, Seed
+from bindscope.cli.outcome import check_out, open_binding_run, show_progress, write_out
+from bindscope.cli.table import format_table
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def subspace(
+    run: str,
+    /,
+    *,
+    of: Literal["values", "names"] = "values",
+    method: Literal["pca", "rotation"] = "pca",
+    rank: int | None = None,
+    layer: int | None = None,
+    place: str | None = None,
+    n: int = 300,
+    seed: Seed = 1,
+    step: str = "last",
+    everywhere: Flag = False,
+    over_training: Flag = False,
+    refit: Flag = False,
+    out: Path | None = None,
+) -> None:
+    """Find the subspace of values or names and swap it, with controls.
+
+    Fits on 2N pairs of programs and tests on N others. Values: pairs that differ
+    in the root constant. Names: the same program asked for another variable.
+    Roots on line 1 and 2 are left out. A swap succeeds when the counterfactual
+    digit becomes the top output. Controls: random subspaces of equal rank,
+    shuffled labels, an untrained model.
+
+    Examples:
+        bindscope subspace binding-laptop --of values
+        bindscope subspace binding-plain --of names --layer 2 --place question
+        bindscope subspace binding-laptop --method rotation --rank 10 --n 200
+        bindscope subspace binding-plain --everywhere --n 100 --out sweep.svg
+        bindscope subspace binding-plain --layer 5 --place colon --over-training --out path.svg
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    of
+        What is looked for: the digits that variables hold, or the letters that name them.
+    method
+        pca: components chosen by an L1 classifier. rotation: directions learned by gradient through the swap.
+    rank
+        How many dimensions; 10 for values and 26 for names when left out, as in the paper.
+    layer
+        The stream entering this layer; one more than the last is the stream that leaves it.
+    place
+        Which tokens: rhs 1, lhs 1, …, query, colon, or several at once: rhs, chain, question, changed.
+    n
+        How many pairs are tested; twice as many are fitted on.
+    seed
+        The seed that draws pairs, random subspaces and the untrained model.
+    step
+        Which checkpoint: a step, or 'last'.
+    everywhere
+        Search at every layer and place instead of one, without shuffled labels and untrained model.
+    over_training
+        Instead of swapping, project the stream at all checkpoints onto two axes, for --out.
+    refit
+        With --over-training: fit the axes at each checkpoint anew; otherwise they are frozen to --step.
+    out
+        A figure (svg, pdf, png) or the numbers (nc).
+    """
+    import torch
+
+    from bindscope.errors import BindscopeError
+    from bindscope.subspaces import Search, default_search, measure_subspace, sweep_subspaces
+
+    if n < 1:
+        raise BindscopeError(f"--n: give at least 1, got {n}.")
+    if refit and not over_training:
+        raise BindscopeError("--refit: says how --over-training fits its axes; give that too.")
+    check_out(out)
+    opened, task = open_binding_run(run)
+    found = opened.find_step(step)
+    model = opened.checkpoint(found)
+    default = default_search(model, of)
+    search = Search(of, method, rank, default.layer if layer is None else layer, place or default.place)
+    fit, test = sample_pairs(task, of, n, seed)
+    if over_training:
+        dataset = _project(opened, found, model, test, search, refit)
+        print(
+            f"{opened.name}: {dataset.sizes['point']} points at {dataset.sizes['step']} checkpoints; axes {dataset.attrs['axes']}"
+        )
+    else:
+        measure: Any = sweep_subspaces if everywhere else measure_subspace
+        with show_progress("swapping") as on_progress:
+            generator = torch.Generator().manual_seed(seed)
+            dataset = measure(model, fit, test, search, generator, on_progress=on_progress)
+        print(f"{opened.name} at step {found:,}; {describe(dataset)}\n")
+        print(format_sweep(dataset) if everywhere else format_subspace(dataset))
+    dataset.attrs |= {"run": opened.name, "step": found, "seed": seed}
+    if out is not None:
+        print(f"\nwritten to {write_out(dataset, out, _draw(dataset, out, of))}")
+
+
+def sample_pairs(task: Any, of: str, n: int, seed: int) -> tuple[Any, Any]:
+    """Pairs to fit on, twice as many as those to test on."""
+    import numpy as np
+
+    from bindscope.tasks.binding import sample_name_pairs, sample_root_pairs
+
+    rng = np.random.default_rng(seed)
+    sample: Any = sample_root_pairs if of == "values" else sample_name_pairs
+    first_root_line = min(3, max(1, task.lines - task.max_depth))
+    return tuple(sample(task, rng, size, first_root_line=first_root_line) for size in (2 * n, n))  # type: ignore[return-value]
+
+
+def format_subspace(dataset: xr.Dataset) -> str:
+    """Every condition with its success, how often the base answer stays, and the classifier's held-out score."""
+    rows = []
+    for name in dataset.condition.values:
+        row = dataset.sel(condition=name)
+        cells = [_share(row.success_share), _interval(row.success_low, row.success_high), _share(row.kept_share)]
+        rows.append([str(name), *cells, _share(row.score), _interval(row.score_low, row.score_high)])
+    headings = ["swapped", "success", "interval", "base kept", "held-out score", "interval"]
+    draws = ", ".join(f"{value:.3f}" for value in dataset.random_success.values)
+    return f"{format_table(headings, rows, numbers=[1, 3, 4])}\n\nrandom draws one by one: {draws}"
+
+
+def format_sweep(dataset: xr.Dataset) -> str:
+    """Success at every place and layer: in the subspace / whole stream."""
+    rows = []
+    for name in dataset.place.values:
+        cells = dataset.sel(place=name)
+        shares = zip(cells.found.values, cells.whole_stream.values)
+        rows.append([str(name), *(f"{_share(found)} / {_share(whole)}" for found, whole in shares), str(int(cells.n))])
+    headings = ["place", *(f"layer {layer}" for layer in dataset.layer.values), "n"]
+    table = format_table(headings, rows, numbers=range(1, len(headings)))
+    return f"success in the subspace / of the whole stream; – where the latter is below {dataset.attrs['least_whole']}\n\n{table}"
+
+
+def describe(dataset: xr.Dataset) -> str:
+    """What was looked for and where, on how many pairs, and what was left out."""
+    attrs = dataset.attrs
+    where = f" in layer {attrs['layer']} at {attrs['place']}" if "layer" in attrs else ""
+    return (
+        f"{attrs['rank']} dimensions for {attrs['of']} by {attrs['method']}{where}\n"
+        f"fitted on {attrs['n_fit_pairs']} pairs, tested on {attrs['n_test_pairs']} others; left out: {attrs['exclusions']}"
+    )
+
+
+def _share(value: Any) -> str:
+    return "–" if float(value) != float(value) else f"{float(value):.3f}"
+
+
+def _interval(low: Any, high: Any) -> str:
+    return "–" if float(low) != float(low) else f"{float(low):.3f}–{float(high):.3f}"
+
+
+def _project(opened: Any, found: int, model: Any, pairs: Any, search: Any, refit: bool) -> xr.Dataset:
+    from bindscope.subspaces import project_over_training
+    from bindscope.subspaces.measure import check_search
+
+    check_search(model, pairs, search)
+    models = ((step, opened.checkpoint(step)) for step in opened.steps)
+    frozen = None if refit else (found, model)
+    return project_over_training(models, pairs, layer=search.layer, place=search.place, frozen_to=frozen)
+
+
+def _draw(dataset: xr.Dataset, out: Path, of: str) -> Any:
+    """The figure of a dataset; None when the numbers themselves are wanted."""
+    if out.suffix.lower() == ".nc":
+        return None
+    from bindscope.studies.representation import figure_projections, figure_subspace, figure_sweep
+
+    if "coordinate" in dataset:
+        return figure_projections(dataset, {"values": "value", "names": "name"}[of])
+    return figure_subspace(dataset) if "condition" in dataset.dims else figure_sweep(dataset)

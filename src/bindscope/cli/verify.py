@@ -1,0 +1,187 @@
+"""``bindscope verify``: the paper's claims against a run."""
+
+from __future__ import annotations
+
+import json as json_format
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from bindscope.cli.locate import RUNS_DIRECTORY, find_run, is_shipped
+from bindscope.cli.options import Flag, Seed
+from bindscope.cli.table import format_duration, format_table
+
+if TYPE_CHECKING:
+    from bindscope.runs.directory import Run
+    from bindscope.studies.claims import Study
+    from bindscope.studies.results import Filled, Library, OnProgress, Result
+    from bindscope.studies.verify import OnResult, Verification
+
+N_SHOWN = 3  # quantities of a claim in the table; the page and the JSON have all
+
+
+def verify(
+    run: str,
+    /,
+    *,
+    claim: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    n: int | None = None,
+    seed: Seed = 0,
+    fresh: Flag = False,
+    out: Path | None = None,
+    html: bool = True,
+    json: Flag = False,
+) -> None:
+    """Check the paper's claims against a run, with a verdict for each.
+
+    Measures what is missing, keeps it in the run's results/ and uses it again as
+    long as nothing it depends on has changed. Stopped with Ctrl-C it keeps what
+    was finished. A shipped run is never written to: what is measured of it goes
+    to runs/verify-NAME.
+
+    Examples:
+        bindscope verify binding-laptop
+        bindscope verify binding-laptop --claim VB3 --claim VB4 --n 400
+        bindscope verify runs/fast --fresh --json
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    claim
+        Only this claim (VB3); give it once per claim. All when left out.
+    n
+        How many programs each measurement draws; each has its own number when left out.
+    seed
+        The seed that draws them.
+    fresh
+        Measure everything anew, whatever was kept.
+    out
+        The directory that gets results/ and verify.html: the run itself when left out, or runs/verify-NAME for a
+        shipped run.
+    html
+        Write the page with every figure.
+    json
+        Print the verdicts as JSON instead of a table.
+    """
+    from bindscope.cli.failure import Interrupted
+    from bindscope.studies.verify import verify as verify_claims
+
+    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out)
+    claims = [study.find_claim(name) for name in claim] or list(study.claims)
+    try:
+        with watch_results() as on_result:
+            verification = verify_claims(library, claims, on_result)
+    except KeyboardInterrupt:
+        kept = [filled for filled in library.filled.values() if filled.path is not None]
+        message = f"interrupted; {len(kept)} results are kept in {library.folder}, give the command again to go on."
+        raise Interrupted(message) from None
+    if json:
+        print(json_format.dumps(verification.to_mapping()))
+    else:
+        print(format_verification(verification))
+    if html:
+        options = "".join([f" --claim {name}" for name in claim] + [f" --n {n}" if n else "", f" --seed {seed}"])
+        page = write_page(verification, library.run, library.folder.parent, f"bindscope verify {run}{options}")
+        if not json:
+            print(f"page     {page}")
+
+
+def open_library(
+    name: str, *, n: int | None = None, seed: int = 0, fresh: bool = False, out: Path | None = None
+) -> tuple[Library, Study]:
+    """A run's results, wherever they may be read and written, and the study whose claims are about it."""
+    from bindscope.errors import BindscopeError
+    from bindscope.runs.directory import Run
+    from bindscope.studies.results import Library
+    from bindscope.studies.verify import find_study
+
+    if n is not None and n < 1:
+        raise BindscopeError(f"--n: give at least 1, got {n}.")
+    opened = Run.open(find_run(name))
+    study = find_study(opened.config.task.family)
+    folder = (out or default_directory(opened)) / "results"
+    inside = opened.path / "results"
+    also_in = () if folder.resolve() == inside.resolve() else (inside,)
+    library = Library(opened, study.results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY)
+    return library, study
+
+
+def default_directory(run: Run) -> Path:
+    """Where what is measured of a run goes: into it, or beside the runs of a person for a shipped one."""
+    return RUNS_DIRECTORY / f"verify-{run.name}" if is_shipped(run.path) else run.path
+
+
+def format_verification(verification: Verification) -> str:
+    """The table of verdicts, the reason for each, and where the results came from."""
+    rows = []
+    for judged in verification.judged:
+        quantities = [str(quantity) for quantity in judged.finding.quantities[:N_SHOWN]] or ["–"]
+        left = [f"{judged.claim.id} {judged.claim.title}", judged.claim.paper]
+        rows.append([*left, quantities[0], judged.finding.verdict])
+        rows += [["", "", quantity, ""] for quantity in quantities[1:]]
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verification.counts.items() if count)
+    reasons = [f"{judged.claim.id}  {judged.finding.reason}" for judged in verification.judged]
+    parts = [
+        f"{verification.run}: {counts}; shares with 95 % intervals",
+        format_table(["claim", "paper", "this run", "verdict"], rows),
+        "\n".join(reasons),
+        "\n".join(_describe_origins(verification)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_page(verification: Verification, run: Run, directory: Path, command: str) -> Path:
+    """The self-contained HTML page, as verify.html in ``directory``."""
+    from bindscope.runs.files import explain_failure, write_atomically
+    from bindscope.studies.verify_page import render_verification
+
+    page = render_verification(verification, command, run.manifest.config)
+    path = directory / "verify.html"
+    with explain_failure(path):
+        directory.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, page.encode())
+    return path
+
+
+@contextmanager
+def watch_results() -> Iterator[OnResult]:
+    """A bar on standard error for as long as the block lasts: which result is being made, and how far it is."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("", total=1.0)
+
+        def on_result(result: Result, place: int, total: int) -> OnProgress:
+            progress.update(bar, total=float(total), completed=float(place))
+            progress.update(bar, description=f"{place + 1}/{total} {result.title}")
+
+            def advance(done: int, of: int) -> None:
+                progress.update(bar, completed=place + done / max(of, 1))
+
+            return advance
+
+        yield on_result
+
+
+def _describe_origins(verification: Verification) -> Iterator[str]:
+    made = [
+        filled for filled in verification.filled.values() if filled.origin == "computed" and filled.dataset is not None
+    ]
+    kept = [filled for filled in verification.filled.values() if filled.origin == "kept"]
+    if made:
+        seconds = format_duration(sum(filled.seconds for filled in made))
+        yield f"measured {_names(made)} in {seconds}, kept in {made[0].path.parent if made[0].path else '–'}"
+    if kept:
+        folders = sorted({str(filled.path.parent) for filled in kept if filled.path})
+        yield f"kept     {_names(kept)} from {', '.join(folders)}"
+    yield from (f"note     {filled.note}" for filled in verification.filled.values() if filled.note)
+
+
+def _names(filled: Sequence[Filled]) -> str:
+    return ", ".join(result.name for result in filled)

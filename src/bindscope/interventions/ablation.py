@@ -1,0 +1,224 @@
+"""Ablation: take a part's say away and see which answers fall.
+
+What the part gives is replaced by
+
+- ``zero``       nothing;
+- ``mean``       its average over a reference batch, position by position where the two batches are laid out alike,
+                 else over all positions: what the part always says stays, what it says of this program goes;
+- ``resample``   what it gives for another program, drawn at random: the mean's blandness is avoided.
+
+A head's output is its ``result``, identity path included; an MLP's is ``mlp_out``.
+
+    >>> dataset = ablate_heads(model, batch, kind="mean")
+    >>> accuracy_by(dataset, "depth").accuracy.sel(layer=2, head=1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from bindscope.errors import BindscopeError
+from bindscope.interventions.address import (
+    Positions,
+    change_where,
+    check_positions,
+    describe_heads,
+    mark_site,
+    merge_marks,
+    resolve_site,
+)
+from bindscope.interventions.answers import ROWS_AT_ONCE, Edits, label_answers, read_changed, read_logits
+from bindscope.interventions.replacement import Replacement, layers_with_mlp, replace_heads, replace_mlps
+from bindscope.model.run import Trace, run
+from bindscope.model.sites import Site
+from bindscope.model.transformer import Transformer
+from bindscope.tasks.task import Batch
+
+Kind = Literal["zero", "mean", "resample"]
+KINDS: tuple[str, ...] = ("zero", "mean", "resample")
+VALUES_AT_ONCE = 2**23  # how many numbers a mean is taken over at once: bounds memory
+Progress = Callable[[int, int], None]
+
+
+def ablate_heads(
+    model: Transformer,
+    batch: Batch,
+    *,
+    kind: Kind = "mean",
+    reference: Batch | None = None,
+    rng: np.random.Generator | None = None,
+    heads: Iterable[tuple[int, int]] | None = None,
+    on_progress: Progress | None = None,
+) -> xr.Dataset:
+    """Each head alone: ``correct``, ``answer`` and ``log_probability`` (of the right answer) over (layer, head, example).
+
+    ``heads`` chooses some (layer, head); the others are missing (``answer`` −1). ``reference`` is what means are taken
+    over and other programs are drawn from; the batch itself when left out. The unchanged run is ``base_correct`` and so
+    on over (example,), and the batch's labels (depth, root_line, …) are coordinates of ``example``.
+    """
+    config, (tokens, at) = model.config, _single_questions(batch)
+    asked = None if heads is None else _mark_heads(model, heads)  # [layer, head, 1]
+    stand_in = _stand_in_rows(model, batch, "result", kind, reference, rng)
+    logits = replace_heads(model, tokens, at, stand_in, on_progress=on_progress)  # [layer, head, example, output]
+    readings = read_logits(logits, torch.from_numpy(batch.targets[:, 0]))
+    if asked is not None:
+        readings = {name: np.where(asked, values, _missing(values)) for name, values in readings.items()}
+    coords = {"layer": np.arange(config.n_layers), "head": np.arange(config.n_heads)}
+    attrs = _describe(kind, reference, [Site("result", 0)], model)
+    return label_answers(model, batch, readings, ("layer", "head"), coords, attrs)
+
+
+def ablate_mlps(
+    model: Transformer,
+    batch: Batch,
+    *,
+    kind: Kind = "mean",
+    reference: Batch | None = None,
+    rng: np.random.Generator | None = None,
+    on_progress: Progress | None = None,
+) -> xr.Dataset:
+    """Each MLP alone, over (layer, example); otherwise as ``ablate_heads``."""
+    (tokens, at), layers = _single_questions(batch), list(layers_with_mlp(model))
+    stand_in = _stand_in_rows(model, batch, "mlp_out", kind, reference, rng)
+    logits = replace_mlps(model, tokens, at, stand_in, on_progress=on_progress)  # [layer, example, output]
+    readings = read_logits(logits, torch.from_numpy(batch.targets[:, 0]))
+    attrs = _describe(kind, reference, [Site("mlp_out", layers[0])], model)
+    return label_answers(model, batch, readings, ("layer",), {"layer": layers}, attrs)
+
+
+def ablate_together(
+    model: Transformer,
+    batch: Batch,
+    sites: Iterable[Site | str],
+    kind: Kind = "mean",
+    *,
+    positions: Positions = None,
+    reference: Batch | None = None,
+    rng: np.random.Generator | None = None,
+) -> xr.Dataset:
+    """Several sites at once, over (example,); ``positions`` narrow them as in ``patch_sites``.
+
+    >>> ablate_together(model, batch, ["L2.H1", "L3.H0", "L4.mlp_out"], "resample", rng=rng)
+    """
+    found = tuple(resolve_site(site, model, batch.tokens.shape[1]) for site in sites)
+    check_positions(positions, found)
+    marks = {site: mark_site(site, positions, *batch.tokens.shape) for site in found}
+    merged = merge_marks(marks)
+    stand_ins = _stand_ins(model, batch, list(merged), kind, reference, rng)
+    rows_of = np.arange(len(batch))
+
+    def edits(rows: slice) -> Edits:
+        def put(site: Site) -> Callable[[Tensor], Tensor]:
+            return change_where(merged[site][rows], site, lambda old: stand_ins(site, rows_of[rows]).expand_as(old))
+
+        return {site: put(site) for site in merged}
+
+    readings = read_changed(model, batch, edits)
+    return label_answers(model, batch, readings, (), {}, _describe(kind, reference, found, model))
+
+
+def _single_questions(batch: Batch) -> tuple[Tensor, int]:
+    """The rows and the column that is asked; rows with several queries are refused."""
+    if batch.layout.blocks is not None:
+        raise BindscopeError("ablation asks one query a program; draw a batch with queries = 1.")
+    return torch.from_numpy(batch.tokens), int(batch.target_positions[0])
+
+
+def _stand_in_rows(
+    model: Transformer, batch: Batch, name: str, kind: Kind, reference: Batch | None, rng: np.random.Generator | None
+) -> Replacement:
+    """What stands in for one kind of site: a function of layer and rows, up to the asked column of a causal model."""
+    sites = [Site(name, layer) for layer in range(model.config.n_layers)]
+    if name == "mlp_out":
+        sites = [site for site in sites if site.layer in model.config.layers_with_mlp]
+    values = _stand_ins(model, batch, sites, kind, reference, rng)
+    n_kept = int(batch.target_positions[0]) + 1 if model.config.causal else batch.tokens.shape[1]
+
+    def stand_in(layer: int, rows: Tensor) -> Tensor:
+        value = values(Site(name, layer), rows.numpy())
+        return value[:, :n_kept] if value.ndim and value.shape[1] > 1 else value
+
+    return stand_in
+
+
+def _stand_ins(
+    model: Transformer,
+    batch: Batch,
+    sites: Sequence[Site],
+    kind: Kind,
+    reference: Batch | None,
+    rng: np.random.Generator | None,
+) -> Callable[[Site, np.ndarray], Tensor]:
+    """What stands in for a site in some rows, in a shape that broadcasts to the site's value there."""
+    if kind not in KINDS:
+        raise BindscopeError(f"ablation kind '{kind}': choose one of {', '.join(KINDS)}.")
+    if kind == "zero":
+        return lambda site, rows: torch.zeros((), dtype=model.W_E.dtype)
+    of = batch if reference is None else reference
+    aligned = np.array_equal(batch.layout.position_ids, of.layout.position_ids)
+    if kind == "mean":
+        means = _mean_values(model, of, sites, aligned)
+        return lambda site, rows: means[site]
+    if rng is None:
+        raise BindscopeError("resample ablation draws other programs: give it a generator, rng=….")
+    if not aligned:
+        raise BindscopeError("resample ablation: the reference programs must be as long as the ablated ones.")
+    others, tokens = _draw_others(len(batch), len(of), reference is None, rng), torch.from_numpy(of.tokens)
+
+    @lru_cache(maxsize=1)  # the sites of one part of the rows are asked for one after another
+    def values(first: int, n: int) -> Trace:
+        return run(model, tokens[others[first : first + n]], sites, layout=of.layout)
+
+    return torch.no_grad()(lambda site, rows: values(int(rows[0]), len(rows))[site])
+
+
+def _draw_others(n_rows: int, n_others: int, same: bool, rng: np.random.Generator) -> np.ndarray:
+    """For each row another one's index; where both are one batch, never its own."""
+    if not same:
+        return rng.integers(0, n_others, n_rows)
+    if n_rows < 2:
+        raise BindscopeError("resample ablation of a single program needs a reference batch to draw from.")
+    return (np.arange(n_rows) + rng.integers(1, n_rows, n_rows)) % n_rows
+
+
+@torch.no_grad()
+def _mean_values(model: Transformer, batch: Batch, sites: Sequence[Site], aligned: bool) -> dict[Site, Tensor]:
+    """The average of each site over the rows, [1, position, …] where rows are aligned, else over positions too."""
+    sums: dict[Site, Tensor] = {}
+    n_rows = max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // (len(sites) * batch.tokens.shape[1] * model.config.d_model)))
+    for start in range(0, len(batch), n_rows):
+        tokens = torch.from_numpy(batch.tokens[start : start + n_rows])
+        trace = run(model, tokens, sites, layout=batch.layout)
+        for site in sites:
+            sums[site] = sums.get(site, 0) + trace[site].double().sum(0, keepdim=True)
+    means = {site: total / len(batch) for site, total in sums.items()}
+    if aligned:
+        return {site: mean.to(model.W_E.dtype) for site, mean in means.items()}
+    for site in sites:
+        if "key" in site.kind.axes:
+            raise BindscopeError(f"site '{site}': attention has no mean over programs of different lengths.")
+    return {site: mean.mean(1, keepdim=True).to(model.W_E.dtype) for site, mean in means.items()}
+
+
+def _mark_heads(model: Transformer, heads: Iterable[tuple[int, int]]) -> np.ndarray:
+    asked = np.zeros((model.config.n_layers, model.config.n_heads, 1), bool)
+    for layer, head in heads:
+        resolve_site(Site("result", layer, head), model, 1)
+        asked[layer, head] = True
+    return asked
+
+
+def _missing(values: np.ndarray) -> float:
+    return -1 if np.issubdtype(values.dtype, np.integer) else np.nan
+
+
+def _describe(kind: Kind, reference: Batch | None, sites: Sequence[Site], model: Transformer) -> dict[str, object]:
+    of = "" if kind == "zero" else ("the ablated programs" if reference is None else f"{len(reference)} other programs")
+    return {"kind": kind, "reference": of, "heads": describe_heads(sites, model)}

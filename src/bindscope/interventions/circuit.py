@@ -1,0 +1,276 @@
+"""The circuit behind an answer: which heads move information between which places of the queried chain.
+
+A *move* is (layer, head, source place, target place): the head, at the target, looks at the source and writes what it
+finds. Two tests find moves, on pairs of one depth that differ in the root's constant:
+
+- **interchange** asks who carries the value. What a head adds at a place is a sum over the places it looks at,
+  output = Σ_source pattern·(v W_O + b x). First its whole output at the target is taken from the source run; if the
+  answer follows in at least ``least_success`` of the pairs, each single term of the sum is, and every term that alone
+  makes the answer follow in that share of them is a move. If none does, it comes in parts or from places without a
+  name, and its source is called ``spread``.
+- **knock-out** asks what the answer cannot do without, also where both runs agree (a right-hand side learning whose
+  value it is). The edge target→source is cut in that head; it is a move if the answer is lost in at least
+  ``least_loss`` of the pairs that were answered right. Edges that hold less than ``least_attention`` of the head's
+  attention on average are not tried: cutting an edge moves no more attention than it holds. Nor are those from a place
+  to itself, which move nothing.
+
+A circuit is plain data. Found at the last checkpoint it can be frozen and applied to any other one.
+
+    >>> circuit = find_circuit(model, contrast, structural_places(pairs))
+    >>> [str(move) for move in circuit.moves]
+    ['L0.H0 lhs 1 → rhs 1', 'L1.H0 rhs 1 → query', 'L3.H0 query → colon']
+    >>> patch_circuit(earlier_model, contrast, places, circuit).success.mean()
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from bindscope.errors import BindscopeError
+from bindscope.interventions.ablation import Kind, ablate_together
+from bindscope.interventions.address import mark_columns
+from bindscope.interventions.contrast import Contrast
+from bindscope.interventions.interchange import patch_sites
+from bindscope.interventions.outcome import measure_outcomes
+from bindscope.interventions.replacement import replace_heads
+from bindscope.model.run import Trace, run
+from bindscope.model.sites import Site
+from bindscope.model.transformer import Transformer
+from bindscope.tasks.task import Batch
+
+Places = Mapping[str, np.ndarray]  # columns [pair] by name, −1 where a pair has none
+Progress = Callable[[int, int], None]
+Metric = Literal["success", "logit_difference"]
+SPREAD = "spread"  # the source of a move that comes in parts, or from places without a name
+SAME = 1e-5  # activations this near are the same in both runs: putting one for the other cannot change an answer
+
+
+@dataclass(frozen=True, order=True)
+class Move:
+    """One head moving information from one place to another, with what each test found (NaN: not tried)."""
+
+    layer: int
+    head: int
+    source: str
+    target: str
+    success: float = math.nan  # interchange: how far the answer follows this term alone
+    loss: float = math.nan  # knock-out: share of right answers lost without this edge
+
+    def __str__(self) -> str:
+        return f"L{self.layer}.H{self.head} {self.source} → {self.target}"
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """The moves that were found, and how."""
+
+    moves: tuple[Move, ...]
+    n_pairs: int
+    metric: Metric
+    least_success: float
+    least_loss: float
+
+    @property
+    def heads(self) -> tuple[tuple[int, int], ...]:
+        """Every (layer, head) that takes part."""
+        return tuple(sorted({(move.layer, move.head) for move in self.moves}))
+
+    def to_json(self) -> str:
+        """The circuit as text, to keep beside the numbers it gave; ``from_json`` is the inverse."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Circuit:
+        fields = json.loads(text)
+        return cls(**{**fields, "moves": tuple(Move(**move) for move in fields["moves"])})
+
+    def targets(self) -> dict[Site, tuple[str, ...]]:
+        """For each head that takes part the places where it writes."""
+        return {
+            Site("result", layer, head): tuple(
+                dict.fromkeys(move.target for move in self.moves if (move.layer, move.head) == (layer, head))
+            )
+            for layer, head in self.heads
+        }
+
+
+def find_circuit(
+    model: Transformer,
+    contrast: Contrast,
+    places: Places,
+    *,
+    metric: Metric = "success",
+    least_success: float = 0.5,
+    least_loss: float = 0.5,
+    least_attention: float = 0.05,
+    on_progress: Progress | None = None,
+) -> Circuit:
+    """The moves that the answers to these pairs depend on; the module says what counts.
+
+    ``metric`` says how far the answer follows: ``success`` asks that the source's answer be on top; ``logit_difference``
+    measures the way towards it, which also finds heads that carry the value together, each a part of the way.
+    """
+    for name, share in (("least_success", least_success), ("least_loss", least_loss)):
+        if not 0 < share <= 1:
+            raise BindscopeError(f"{name}: must lie above 0 and at most at 1, got {share}.")
+    search = _Search(model, contrast, places, metric)
+    found: dict[tuple[int, int, str, str], dict[str, float]] = {}
+    for done, target in enumerate(places, start=1):
+        for layer, head, source, success in search.carried(target, least_success):
+            found.setdefault((layer, head, source, target), {})["success"] = success
+        for layer, head, source, loss in search.needed(target, least_loss, least_attention):
+            found.setdefault((layer, head, source, target), {})["loss"] = loss
+        if on_progress is not None:
+            on_progress(done, len(places))
+    moves = tuple(
+        Move(*move, evidence.get("success", math.nan), evidence.get("loss", math.nan))
+        for move, evidence in sorted(found.items())
+    )
+    return Circuit(moves, len(contrast), metric, least_success, least_loss)
+
+
+def patch_circuit(
+    model: Transformer,
+    contrast: Contrast,
+    places: Places,
+    circuit: Circuit,
+    *,
+    source_model: Transformer | None = None,
+) -> xr.Dataset:
+    """Interchange of the whole circuit: every head at every place where it writes, all together."""
+    positions = _columns(circuit, places)
+    return patch_sites(model, contrast, list(positions), positions=positions, source_model=source_model)
+
+
+def ablate_circuit(
+    model: Transformer,
+    batch: Batch,
+    places: Places,
+    circuit: Circuit,
+    *,
+    kind: Kind = "mean",
+    keep: bool = False,
+    reference: Batch | None = None,
+    rng: np.random.Generator | None = None,
+) -> xr.Dataset:
+    """Answers without the circuit or, with ``keep``, with nothing but it: all other heads and places are ablated.
+
+    MLPs are left alone either way; a circuit consists of heads.
+    """
+    columns = _columns(circuit, places)
+    inside = {site: mark_columns(where, *batch.tokens.shape) for site, where in columns.items()}
+    if keep:
+        config, nowhere = model.config, np.zeros(batch.tokens.shape, bool)
+        every = (Site("result", layer, head) for layer in range(config.n_layers) for head in range(config.n_heads))
+        inside = {site: ~inside.get(site, nowhere) for site in every}
+    return ablate_together(model, batch, list(inside), kind, positions=inside, reference=reference, rng=rng)
+
+
+def _columns(circuit: Circuit, places: Places) -> dict[Site | str, np.ndarray]:
+    if not circuit.moves:
+        raise BindscopeError("the circuit has no moves; find one with lower thresholds first.")
+    targets = circuit.targets()
+    for place in {place for names in targets.values() for place in names}:
+        if place not in places:
+            raise BindscopeError(f"the circuit writes at '{place}', which these programs do not have.")
+    return {site: np.stack([places[place] for place in names], axis=1) for site, names in targets.items()}
+
+
+class _Search:
+    """Both tests at one target place: every head of every layer in one sweep, its output there replaced."""
+
+    @torch.no_grad()
+    def __init__(self, model: Transformer, contrast: Contrast, places: Places, metric: Metric) -> None:
+        self.model, self.contrast, self.places, self.metric = model, contrast, places, metric
+        self.layers = range(model.config.n_layers)
+        read = [Site(name, layer) for layer in self.layers for name in ("resid_pre", "scores", "v")]
+        self.base, self.source = (run(model, tokens, read) for tokens in (contrast.base, contrast.source))
+        self.base_logits, self.source_logits = (t.logits[:, contrast.at] for t in (self.base, self.source))
+        self.right = (self.base_logits.argmax(-1) == contrast.base_answers).numpy()  # [pair]
+
+    def carried(self, target: str, least_success: float) -> list[tuple[int, int, str, float]]:
+        """(layer, head, source, success) of every term that makes the answer follow."""
+        outputs, terms = [], []  # of each layer: [pair, head, d_model] and, as differences, [pair, key, head, d_model]
+        for layer in self.layers:
+            still = self._terms(self.base, layer, target)
+            outputs.append(still.sum(1))
+            terms.append(self._terms(self.source, layer, target) - still)
+        together = self._success(target, outputs, [term.sum(1) for term in terms])
+        found = []
+        unexplained = {(layer, head) for layer, head in np.argwhere(together >= least_success).tolist()}
+        for source in self.places if unexplained else ():
+            marks = torch.from_numpy(mark_columns(self.places[source], *self.contrast.base.shape)).to(terms[0].dtype)
+            alone = self._success(target, outputs, [torch.einsum("pkhm,pk->phm", term, marks) for term in terms])
+            strong = np.argwhere((alone >= least_success) & (together >= least_success)).tolist()
+            found += [(layer, head, source, float(alone[layer, head])) for layer, head in strong]
+        unexplained -= {(layer, head) for layer, head, _, _ in found}
+        return found + [(layer, head, SPREAD, float(together[layer, head])) for layer, head in sorted(unexplained)]
+
+    def needed(self, target: str, least_loss: float, least_attention: float) -> list[tuple[int, int, str, float]]:
+        """(layer, head, source, loss) of every edge without which the answer is lost."""
+        query, found = self.places[target], []
+        patterns = torch.stack([self._row(self.base, layer, query).softmax(-1) for layer in self.layers])
+        for source, key in self.places.items():
+            present = (query >= 0) & (key >= 0) & (query > key if self.model.config.causal else query != key)
+            if not (present & self.right).any():
+                continue
+            held = patterns[:, present, :, key[present]].mean(0).numpy()  # [layer, head]: the edge's share of attention
+            if (held < least_attention).all():
+                continue
+            cut = np.where(present, key, -1)
+            logits = self._replace(target, [self._terms(self.base, layer, target, cut).sum(1) for layer in self.layers])
+            lost = (logits.argmax(-1) != self.contrast.base_answers).numpy()  # [layer, head, pair]
+            loss = np.where(held < least_attention, 0, lost[:, :, present & self.right].mean(-1))
+            lossy = np.argwhere(loss >= least_loss).tolist()
+            found += [(layer, head, source, float(loss[layer, head])) for layer, head in lossy]
+        return found
+
+    def _success(self, target: str, outputs: Sequence[Tensor], changes: Sequence[Tensor]) -> np.ndarray:
+        """How far the answers follow [layer, head] when each head's output at the target moves by this much."""
+        if max(float(change.abs().max()) for change in changes) < SAME:
+            return np.zeros((len(self.layers), self.model.config.n_heads))
+        logits = self._replace(target, [output + change for output, change in zip(outputs, changes)])
+        moved = measure_outcomes(logits, self.base_logits, self.source_logits, self.contrast)[self.metric]
+        counted = (self.places[target] >= 0) & np.isfinite(moved).all((0, 1))
+        return moved[:, :, counted].mean(-1) if counted.any() else np.zeros(moved.shape[:2])
+
+    def _replace(self, target: str, values: Sequence[Tensor]) -> Tensor:
+        """Logits [layer, head, pair, output] with each head in turn giving ``values[layer]`` [pair, head, d_model]."""
+        marks = torch.from_numpy(mark_columns(self.places[target], *self.contrast.base.shape))
+        return replace_heads(
+            self.model,
+            self.contrast.base,
+            self.contrast.at,
+            lambda layer, rows: values[layer][rows][:, None],
+            at_positions=marks,
+        )
+
+    @torch.no_grad()
+    def _terms(self, trace: Trace, layer: int, target: str, cut: np.ndarray | None = None) -> Tensor:
+        """What every head adds at the target from every column, [pair, key, head, d_model].
+
+        With ``cut`` the target does not see that column of its pair, −1 for none.
+        """
+        attention = self.model.layers[layer].attention
+        x = self.model.layers[layer].norm1(trace[Site("resid_pre", layer)])  # [pair, key, d_model]
+        pattern = self._row(trace, layer, self.places[target], cut).softmax(-1).transpose(1, 2)  # [pair, key, head]
+        brought = torch.einsum("pkhe,hem->pkhm", trace[Site("v", layer)], attention.W_O)
+        return pattern[..., None] * (brought + attention.scaled_b[:, None] * x[:, :, None])
+
+    def _row(self, trace: Trace, layer: int, query: np.ndarray, cut: np.ndarray | None = None) -> Tensor:
+        """The scores of one column of each pair, [pair, head, key]."""
+        pairs = np.arange(len(query))
+        scores = trace[Site("scores", layer)][pairs, :, query]
+        if cut is not None:
+            scores = scores.clone()
+            scores[pairs[cut >= 0], :, cut[cut >= 0]] = float("-inf")
+        return scores

@@ -1,0 +1,164 @@
+"""Interchange at one position of the residual stream, every layer at once: the columns of a residual grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, near_groups, run_chunks
+from bindscope.interventions.contrast import Contrast
+from bindscope.interventions.engine import KeptRun, run_changed
+from bindscope.model.transformer import Transformer
+
+NEEDS_MIDDLE = {"resid_pre": False, "resid_post": False, "resid_mid": True, "attn_out": True, "mlp_out": True}
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The logits of some pairs, each changed at a position of its own, in each of the site's layers in turn."""
+
+    pairs: Tensor  # [column]: which of the contrast's; one pair may have several columns
+    positions: Tensor  # [column]
+    logits: Tensor  # [layer, column, output]
+    base_logits: Tensor  # [column, output]
+    source_logits: Tensor  # [column, output]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Changed streams on their way: ``values`` enter layer ``start`` (behind the last layer: at ``at`` alone)."""
+
+    start: int
+    values: Tensor  # [pair, position, d_model]
+    changed: Tensor  # [pair, position]: where they are not what the base run has
+
+
+def site_layers(model: Transformer, site: str) -> tuple[int, ...]:
+    """The layers that have this site."""
+    if site not in NEEDS_MIDDLE:
+        raise BindscopeError(
+            f"a residual grid has no site '{site}'; it has {', '.join(NEEDS_MIDDLE)}.{suggest_nearest(site, NEEDS_MIDDLE)}"
+        )
+    layers = model.config.layers_with_mlp if site in ("resid_mid", "mlp_out") else tuple(range(model.config.n_layers))
+    if not layers:
+        raise BindscopeError(f"no layer of this model has an MLP, so none has the site '{site}'.")
+    return tuple(sorted(layers))
+
+
+@torch.no_grad()
+def residual_columns(
+    model: Transformer,
+    contrast: Contrast,
+    site: str = "resid_pre",
+    wanted: Tensor | None = None,
+    source_model: Transformer | None = None,
+) -> Iterator[Columns]:
+    """Every wanted column, [pair, position], as soon as it is known; of each pair, ascending positions.
+
+    >>> for columns in residual_columns(model, contrast):
+    ...     show(columns.positions, columns.logits)
+    """
+    layers = site_layers(model, site)
+    wanted = torch.ones_like(contrast.base, dtype=torch.bool) if wanted is None else wanted
+    for chunk in run_chunks(model, contrast, source_model, ("middle",) if NEEDS_MIDDLE[site] else ()):
+        arrivals = [_arrive(model, chunk, site, layer) for layer in layers]
+        yield from _change_columns(chunk, arrivals, wanted[chunk.pairs].T, site == "resid_pre")
+
+
+def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals:
+    """The streams that a change at this site makes where this layer, or the next one, begins."""
+    base, source = chunk.base, chunk.source
+    if site == "resid_pre":
+        return _mark_changes(chunk, layer, source.stream[layer], base.stream[layer])
+    last = layer == model.config.n_layers - 1
+    columns = slice(base.at, base.at + 1) if last else slice(None)
+    old, new = (run.end[:, None] if last else run.stream[layer + 1] for run in (base, source))
+    if site != "resid_post":
+        assert base.middle is not None
+        assert source.middle is not None
+        base_middle, middle = base.middle[layer][:, columns], source.middle[layer][:, columns]
+        if site == "mlp_out":
+            new = base_middle + (new - middle)
+        elif site == "resid_mid":
+            new = chunk.base.parts.layers[layer].add_mlp(middle.clone())
+        else:
+            entering = base.stream[layer][:, columns]
+            new = chunk.base.parts.layers[layer].add_mlp(entering + (middle - source.stream[layer][:, columns]))
+    return _mark_changes(chunk, layer + 1, new, old)
+
+
+def _mark_changes(chunk: Chunk, start: int, new: Tensor, old: Tensor) -> Arrivals:
+    changed = (new != old).any(-1)  # [pair, position]
+    if changed.shape[1] == chunk.base.n_positions:
+        changed &= torch.arange(changed.shape[1], device=changed.device) >= chunk.first[:, None]
+    return Arrivals(start, new, changed)
+
+
+def _change_columns(chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from_tokens: bool) -> Iterator[Columns]:
+    """The wanted columns, [position, pair]: the base run's logits, except where a change arrives."""
+    base, source = chunk.base, chunk.source
+    positions, rows = wanted.nonzero(as_tuple=True)  # [column]: ascending positions, and which pair of the chunk
+    logits = base.logits[rows].repeat(len(arrivals), 1, 1)  # [layer, column, output]
+    needed = torch.stack([_arrives(arrival, base, rows, positions) for arrival in arrivals])  # [layer, column]
+    if from_tokens:  # what changes the only token that differs gives the source run
+        whole = needed[0] & chunk.single[rows]
+        logits[0, whole] = source.logits[rows[whole]]
+        needed[0] &= ~whole
+
+    def columns(chosen: Tensor) -> Columns:
+        pairs = rows[chosen]
+        return Columns(
+            chunk.pairs[pairs], positions[chosen], logits[:, chosen], base.logits[pairs], source.logits[pairs]
+        )
+
+    begin = torch.where(needed.any(0), needed.int().argmax(0), len(arrivals))  # [column]
+    known = (begin == len(arrivals)).nonzero()[:, 0]
+    if len(known):
+        yield columns(known)
+    for lowest in begin.unique()[: None if not len(known) else -1].tolist():
+        group = (begin == lowest).nonzero()[:, 0]
+        used = [row for row in range(lowest, len(arrivals)) if bool(needed[row, group].any())]
+        for chosen in _batches(base, positions, group, len(used)):
+            found = _run_columns(base, [arrivals[row] for row in used], rows[chosen], positions[chosen])
+            for index, row in enumerate(used):
+                logits[row, chosen] = torch.where(needed[row, chosen, None], found[:, index], logits[row, chosen])
+            yield columns(chosen)
+
+
+def _arrives(arrival: Arrivals, base: KeptRun, rows: Tensor, positions: Tensor) -> Tensor:
+    """Whether a change at these positions arrives, [column]."""
+    n_arriving = arrival.changed.shape[1]
+    if arrival.start == base.parts.config.n_layers:
+        return (positions == base.at) & arrival.changed[rows, 0]
+    return (positions < n_arriving) & arrival.changed[rows, positions.clamp_max(n_arriving - 1)]
+
+
+def _batches(base: KeptRun, positions: Tensor, group: Tensor, n_rows: int) -> Iterator[Tensor]:
+    """Columns to sweep together: of near positions, and few enough to bound memory."""
+    causal = base.parts.config.causal
+    for first, members in near_groups(positions[group], base.parts, n_rows) if causal else [(0, slice(None))]:
+        n_tokens = n_rows * (base.n_positions - first)
+        yield from group[members].split(max(1, TOKENS_AT_ONCE // n_tokens))
+
+
+def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, positions: Tensor) -> Tensor:
+    """Logits [column, arrival, output]."""
+    first = int(positions.min()) if base.parts.config.causal else 0
+    taken = as_slice(rows)
+    alone = base.parts.config.causal and int(positions.max()) == first
+    columns = torch.arange(len(rows))
+    starts = {}
+    for arrival in arrivals:
+        if arrival.start == base.parts.config.n_layers:
+            values = arrival.values[taken]
+        elif alone:
+            values = arrival.values[taken, first : first + 1]
+        else:
+            values = base.stream[arrival.start][taken, first:].clone()
+            values[columns, positions - first] = arrival.values[rows, positions]
+        starts[arrival.start] = values[:, None]
+    return run_changed(base, first, starts, taken)

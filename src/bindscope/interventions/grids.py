@@ -1,0 +1,180 @@
+"""Patch grids: change one place after another, exactly, and see what becomes of the answer.
+
+    >>> grid = residual_grid(model, contrast)                # layer × position
+    >>> summarise_outcomes(grid, rng).success                # the share of pairs whose answer becomes the source's
+
+Every cell equals running the model anew with that one change (``model.run``), up to rounding; ``engine`` says how what
+cannot change is not computed again. A head's output is all that it adds to the stream: z·W_O, and where the model has
+identity scaling also its identity path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import torch
+import xarray as xr
+
+from bindscope.errors import BindscopeError
+from bindscope.interventions.columns import residual_columns, site_layers
+from bindscope.interventions.contrast import Contrast
+from bindscope.interventions.outcome import METRICS, label_outcomes, measure_outcomes
+from bindscope.interventions.replacement import (
+    Interchanged,
+    Progress,
+    interchange_heads,
+    interchange_mlps,
+    layers_with_mlp,
+)
+from bindscope.model.transformer import Transformer
+
+
+def residual_grid(
+    model: Transformer,
+    contrast: Contrast,
+    *,
+    site: str = "resid_pre",
+    wanted: np.ndarray | None = None,
+    source_model: Transformer | None = None,
+    on_progress: Progress = None,
+) -> xr.Dataset:
+    """Outcomes over (layer, position, pair) of taking the stream from the source at one layer and position.
+
+    ``site`` may also be resid_mid, resid_post, attn_out or mlp_out. ``wanted`` [pair, position] limits the cells; others
+    are missing. ``source_model`` is run on the source rows instead, for instance another checkpoint.
+    """
+    wanted = np.ones(tuple(contrast.base.shape), dtype=bool) if wanted is None else np.asarray(wanted)
+    _check_marks(wanted, contrast, "wanted")
+    layers, n_positions = site_layers(model, site), contrast.base.shape[1]
+    outcomes = _missing(len(layers), n_positions, len(contrast))
+    done, total = 0, int(wanted.sum())
+    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model):
+        pairs = contrast.take(columns.pairs)
+        found = measure_outcomes(columns.logits, columns.base_logits, columns.source_logits, pairs)
+        for name, values in found.items():
+            outcomes[name][:, columns.positions.numpy(), columns.pairs.numpy()] = values
+        done += len(columns.pairs)
+        if on_progress is not None:
+            on_progress(done, total)
+    coords = {"layer": list(layers), "position": np.arange(n_positions)}
+    return label_outcomes(outcomes, ("layer", "position"), coords, _attributes(model, contrast, site, source_model))
+
+
+def place_grid(
+    model: Transformer,
+    contrast: Contrast,
+    places: Mapping[str, np.ndarray],
+    *,
+    site: str = "resid_pre",
+    source_model: Transformer | None = None,
+    on_progress: Progress = None,
+) -> xr.Dataset:
+    """Outcomes over (layer, place, pair) at named columns [pair], −1 where a pair has no such place.
+
+    >>> place_grid(model, contrast, structural_places(pairs))
+    """
+    if not places:
+        raise BindscopeError("place_grid: no place was named; name at least one.")
+    columns = np.stack([_check_place(name, column, contrast) for name, column in places.items()])  # [place, pair]
+    wanted = np.zeros(tuple(contrast.base.shape), dtype=bool)
+    pairs = np.arange(len(contrast))
+    for column in columns:
+        wanted[pairs[column >= 0], column[column >= 0]] = True
+    grid = residual_grid(model, contrast, site=site, wanted=wanted, source_model=source_model, on_progress=on_progress)
+    outcomes = {}
+    for name in METRICS:
+        values = grid[name].values[:, columns, pairs]  # [layer, place, pair]
+        outcomes[name] = np.where(columns < 0, np.nan, values)
+    coords = {"layer": grid.layer.values, "place": list(places)}
+    return label_outcomes(outcomes, ("layer", "place"), coords, grid.attrs)
+
+
+def head_grid(
+    model: Transformer,
+    contrast: Contrast,
+    *,
+    at_positions: np.ndarray | None = None,
+    source_model: Transformer | None = None,
+    on_progress: Progress = None,
+) -> xr.Dataset:
+    """Outcomes over (layer, head, pair) of taking all that one head adds to the stream from the source.
+
+    ``at_positions`` [pair, position] marks where; default: everywhere.
+    """
+    marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
+    shape = (model.config.n_layers, model.config.n_heads)
+    found = interchange_heads(model, contrast, marks, source_model)
+    outcomes = _collect(found, shape, contrast, on_progress)
+    coords = {"layer": np.arange(shape[0]), "head": np.arange(shape[1])}
+    return label_outcomes(outcomes, ("layer", "head"), coords, _attributes(model, contrast, "result", source_model))
+
+
+def mlp_grid(
+    model: Transformer,
+    contrast: Contrast,
+    *,
+    at_positions: np.ndarray | None = None,
+    source_model: Transformer | None = None,
+    on_progress: Progress = None,
+) -> xr.Dataset:
+    """Outcomes over (layer, pair) of taking an MLP's whole output from the source, at all positions or those marked."""
+    marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
+    layers = layers_with_mlp(model)
+    found = interchange_mlps(model, contrast, marks, source_model)
+    outcomes = _collect(found, (len(layers),), contrast, on_progress)
+    attributes = _attributes(model, contrast, "mlp_out", source_model)
+    return label_outcomes(outcomes, ("layer",), {"layer": list(layers)}, attributes)
+
+
+def _collect(
+    found: Iterable[Interchanged], shape: tuple[int, ...], contrast: Contrast, on_progress: Progress
+) -> dict[str, np.ndarray]:
+    """The metrics [*shape, pair] of all pairs."""
+    outcomes, done = _missing(*shape, len(contrast)), 0
+    for part in found:
+        measured = measure_outcomes(part.logits, part.base_logits, part.source_logits, contrast.take(part.pairs))
+        for name, values in measured.items():
+            outcomes[name][..., part.pairs.numpy()] = values
+        done += len(part.pairs)
+        if on_progress is not None:
+            on_progress(done, len(contrast))
+    return outcomes
+
+
+def _missing(*shape: int) -> dict[str, np.ndarray]:
+    return {name: np.full(shape, np.nan, dtype=np.float32) for name in METRICS}
+
+
+def _check_marks(marks: np.ndarray, contrast: Contrast, name: str) -> torch.Tensor:
+    if marks.dtype != bool or marks.shape != tuple(contrast.base.shape):
+        raise BindscopeError(
+            f"{name}: true or false for each of {len(contrast)} pairs and {contrast.base.shape[1]} positions is needed, "
+            f"got {marks.dtype} of shape {list(marks.shape)}."
+        )
+    return torch.from_numpy(marks)
+
+
+def _check_place(name: str, column: np.ndarray, contrast: Contrast) -> np.ndarray:
+    column = np.asarray(column)
+    if (
+        column.shape != (len(contrast),)
+        or column.max(initial=-1) >= contrast.base.shape[1]
+        or column.min(initial=0) < -1
+    ):
+        raise BindscopeError(
+            f"place '{name}': one column from 0 to {contrast.base.shape[1] - 1}, or -1, is needed for each of "
+            f"{len(contrast)} pairs."
+        )
+    return column
+
+
+def _attributes(
+    model: Transformer, contrast: Contrast, site: str, source_model: Transformer | None
+) -> dict[str, object]:
+    attributes: dict[str, object] = {"n_pairs": len(contrast), "site": site}
+    if source_model is not None:
+        attributes["source"] = "another model"
+    if model.config.identity_vo and site in ("result", "attn_out"):
+        attributes["remark"] = "a head's output includes its identity path"
+    return attributes

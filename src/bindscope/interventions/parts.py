@@ -1,0 +1,100 @@
+"""A transformer taken apart: the weights and tables that ``engine`` needs, without modules around them.
+
+A patch grid calls each layer thousands of times on few rows, where looking things up costs as much as computing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bindscope.model.rope import rope_angles
+from bindscope.model.transformer import Block, Transformer
+
+MLP_TILE = 2**19  # hidden activations computed at once: few enough to stay near the processor
+
+
+class Layer:
+    """The weights of one layer."""
+
+    def __init__(self, block: Block) -> None:
+        attention, mlp = block.attention, block.mlp
+        self.index = block.layer
+        self.shape = (3, attention.config.n_heads, attention.config.d_head)
+        self.norm1, self.norm2 = _norm(block.norm1), _norm(block.norm2)
+        self.qkv, self.qkv_bias = attention.qkv.weight.detach(), _detach(attention.qkv.bias)
+        self.out, self.out_bias = attention.out.weight.detach().T, _detach(attention.out.bias)
+        self.by_head = attention.W_O.detach()  # [head, d_head, d_model]
+        self.a = attention.scaled_a.detach() if attention.identity_a is not None else None  # [head]
+        self.b = attention.scaled_b.detach() if attention.identity_b is not None else None  # [head]
+        self.has_mlp = mlp is not None
+        if mlp is not None:
+            self.up, self.up_bias = mlp.up.weight.detach(), _detach(mlp.up.bias)
+            self.down, self.down_bias = mlp.down.weight.detach().T, _detach(mlp.down.bias)
+            self.activation = mlp.activation
+
+    def add_mlp(self, x: Tensor) -> Tensor:
+        """Add the layer's MLP, if it has one, to streams [..., d_model], in place and tile by tile."""
+        if not self.has_mlp:
+            return x
+        tokens = x.view(-1, x.shape[-1])
+        for tile in tokens.split(max(256, MLP_TILE // self.up.shape[0])):
+            hidden = self.activation(F.linear(self.norm2(tile), self.up, self.up_bias))
+            tile.addmm_(hidden, self.down)
+        if self.down_bias is not None:
+            tokens += self.down_bias
+        return x
+
+
+class Parts:
+    """The layers of a model, and what depends on positions alone, for rows of ``n_positions``."""
+
+    def __init__(self, model: Transformer, n_positions: int) -> None:
+        self.model, self.config, self.n_positions = model, model.config, n_positions
+        self.layers = [Layer(block) for block in model.layers]
+        self.last = self.config.n_layers - 1
+        self.identity = self.config.identity_qk or self.config.identity_vo
+        self.bias: Tensor | None = None  # [query, key]: −∞ where a key is hidden
+        if self.config.causal:
+            self.bias = model.W_E.detach().new_full((n_positions, n_positions), -torch.inf).triu_(1)
+        self.cos, self.sin = _rotation(model, n_positions)
+
+    def embed(self, tokens: Tensor, first: int) -> Tensor:
+        """The stream [pair, position, d_model] that enters the first layer; the tokens stand from ``first`` on."""
+        x = self.model.embed(tokens)
+        if self.config.positions in ("learned", "normal"):
+            x = x + self.model.pos_embed[first : first + tokens.shape[1]]
+        return x
+
+
+def _rotation(model: Transformer, n_positions: int) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
+    """cos of what turns queries and keys, [q·k·v, 1, 1, 1, position, d_head], values left alone; and sin of both halves.
+
+    The queries' 1/√d_head is in both.
+    """
+    config, like = model.config, model.W_E.detach()
+    cos = like.new_ones(3, 1, 1, 1, n_positions, config.d_head)
+    angles = rope_angles(config, torch.arange(n_positions, device=like.device))
+    scale = config.d_head**-0.5
+    if angles[0] is None or angles[1] is None:
+        cos[0] *= scale
+        return cos, None
+    cos[:2, ..., : config.rope_dims] = torch.cat([angles[0], angles[0]], -1)
+    cos[0] *= scale
+    sin = angles[1].to(like.dtype).expand(2, 1, 1, 1, -1, -1).clone()  # [q·k, 1, 1, 1, position, rope_dims/2]
+    sin[0] *= scale
+    return cos, (-sin, sin)
+
+
+def _norm(norm: nn.Module | None) -> Callable[[Tensor], Tensor]:
+    if not isinstance(norm, nn.LayerNorm):
+        return lambda x: x
+    shape, weight, bias, epsilon = tuple(norm.normalized_shape), norm.weight.detach(), norm.bias.detach(), norm.eps
+    return lambda x: torch.layer_norm(x, shape, weight, bias, epsilon)
+
+
+def _detach(parameter: Tensor | None) -> Tensor | None:
+    return None if parameter is None else parameter.detach()

@@ -1,0 +1,156 @@
+"""Path patching: what one part tells another directly, with every other way between the two held still.
+
+The effect of a sender S on the answer *through* a receiver R is measured with two runs of the base program
+(Goldowsky-Dill et al. 2023 describe the idea):
+
+1. S takes its value from the source run. Every attention layer and every MLP that is computed after S and before R is
+   frozen at its value in the unchanged base run, so the change reaches R through the residual stream alone. R is read.
+2. R takes that value; nothing else is changed or frozen, and the answer is read.
+
+A head as receiver is named with the input that the message arrives by: ``L4.H0.q``, ``.k`` or ``.v``. Its output is then
+computed from the changed stream on that side and the base stream on the two others. That includes the identity path
+of a scaled head, whose scores and copies read the stream itself (for heads without one it is the same as changing q, k
+or v). ``final`` as receiver is the direct effect on the logits; ``L3.pre`` the way through one MLP; any site works.
+
+    >>> outcome = patch_path(model, contrast, "L2.H1", "L4.H0.k", receiver_positions=places["rhs 2"])
+    >>> float(outcome.logit_difference.mean())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from bindscope.errors import BindscopeError
+from bindscope.interventions.address import Columns, change_where, describe_heads, mark_site, resolve_site, whole
+from bindscope.interventions.answers import Edits
+from bindscope.interventions.contrast import Contrast
+from bindscope.interventions.interchange import PAIRS_AT_ONCE, check_request, run_contrast
+from bindscope.interventions.outcome import label_outcomes, measure_outcomes
+from bindscope.model.rope import rope_angles, rotate
+from bindscope.model.run import run
+from bindscope.model.sites import Site
+from bindscope.model.transformer import SILENT, Attention, Transformer
+
+_STREAM = {"resid_pre": 0, "resid_mid": 2, "resid_post": 4}  # when, within a layer
+_ATTENTION, _MLP, _STAGES = 1, 3, 5
+HEAD_INPUTS = ("q", "k", "v")
+
+
+def patch_path(
+    model: Transformer,
+    contrast: Contrast,
+    sender: Site | str,
+    receiver: Site | str,
+    *,
+    sender_positions: Columns | None = None,
+    receiver_positions: Columns | None = None,
+    source_model: Transformer | None = None,
+) -> xr.Dataset:
+    """Every metric of ``outcome`` over (pair,) when only the path from ``sender`` to ``receiver`` carries the source.
+
+    Positions are columns [pair], [pair, k] or marks [pair, position], or common ones behind ``@``; all when left out.
+    For a receiver's q they are the places that look, for k and v the places that are looked at.
+    """
+    n_pairs, n_positions = contrast.base.shape
+    from_site, to_site = (resolve_site(site, model, n_positions) for site in (sender, receiver))
+    check_request((from_site,), None, model, source_model)
+    if moment(from_site, model) >= moment(to_site, model):
+        raise BindscopeError(
+            f"path '{from_site}' to '{to_site}': the receiver must be computed after the sender; choose a later one."
+        )
+    sent = mark_site(from_site, sender_positions, n_pairs, n_positions)
+    received = mark_site(to_site, receiver_positions, n_pairs, n_positions)
+    parts = []
+    for start in range(0, n_pairs, PAIRS_AT_ONCE):
+        rows = slice(start, start + PAIRS_AT_ONCE)
+        ends = (whole(from_site), sent[rows]), (whole(to_site), received[rows])
+        parts.append(_patch_part(model, contrast.take(rows), *ends, source_model or model))
+    present = sent.any(1) & received.any(1)  # [pair]
+    outcomes = {name: np.where(present, np.concatenate([part[name] for part in parts]), np.nan) for name in parts[0]}
+    attrs = {
+        "sender": str(from_site),
+        "receiver": str(to_site),
+        "frozen": ", ".join(map(str, frozen_between(from_site, to_site, model))) or "nothing lies between",
+        "heads": describe_heads([from_site], model),
+        "n_pairs": n_pairs,
+        "n_untouched": int((~present).sum()),
+    }
+    return label_outcomes(outcomes, (), {"pair": np.arange(n_pairs)}, attrs)
+
+
+def moment(site: Site, model: Transformer) -> int:
+    """When a site is computed, so that of two sites the earlier one can influence the later one."""
+    if site.layer is None:
+        return _STAGES * model.config.n_layers if site.name == "final" else -1
+    if site.name in _STREAM:
+        return _STAGES * site.layer + _STREAM[site.name]
+    return _STAGES * site.layer + (_MLP if site.name in ("pre", "post", "mlp_out") else _ATTENTION)
+
+
+def frozen_between(sender: Site, receiver: Site, model: Transformer) -> list[Site]:
+    """The attention layers and MLPs that are computed after the sender and before the receiver."""
+    parts = [Site("attn_out", layer) for layer in range(model.config.n_layers)]
+    parts += [Site("mlp_out", layer) for layer in model.config.layers_with_mlp]
+    inside = [part for part in parts if moment(sender, model) < moment(part, model) < moment(receiver, model)]
+    return sorted(inside, key=lambda part: moment(part, model))
+
+
+End = tuple[Site, np.ndarray]  # a whole site, and the marks [pair, position] of its columns
+
+
+@torch.no_grad()
+def _patch_part(
+    model: Transformer, contrast: Contrast, sender: End, receiver: End, source_model: Transformer
+) -> dict[str, np.ndarray]:
+    site, marks = receiver
+    entry = Site("resid_pre", site.layer) if site.name in HEAD_INPUTS else site  # where the message is read
+    frozen = frozen_between(sender[0], site, model)
+    still = run(model, contrast.base, [*frozen, entry])
+    sent = run(source_model, contrast.source, [sender[0]])[sender[0]]
+
+    def keep(part: Site) -> Callable[[Tensor], Tensor]:
+        return lambda old: still[part]
+
+    first: Edits = {sender[0]: change_where(sender[1], sender[0], lambda old: sent)}
+    first |= {part: keep(part) for part in frozen}
+    arrived = run(model, contrast.base, [entry], first)[entry]
+    if site.name in HEAD_INPUTS:
+        site, value = _receive_as_input(model, site, marks, still[entry], arrived)
+        second: Edits = {site: lambda old: value}
+    else:
+        second = {site: change_where(marks, site, lambda old: arrived)}
+    changed = run(model, contrast.base, write=second).logits[:, contrast.at]
+    return measure_outcomes(changed, *run_contrast(model, contrast), contrast)
+
+
+def _receive_as_input(
+    model: Transformer, site: Site, marks: np.ndarray, base: Tensor, arrived: Tensor
+) -> tuple[Site, Tensor]:
+    """The receiving heads' output [pair, position, (head,) d_model] with one of their inputs changed where marked."""
+    assert site.layer is not None
+    block = model.layers[site.layer]
+    x = block.norm1(base)  # [pair, position, d_model]
+    changed = torch.where(torch.from_numpy(marks)[:, :, None], block.norm1(arrived), x)
+    sides = {name: changed if name == site.name else x for name in HEAD_INPUTS}
+    result = head_results(block.attention, sides["q"], sides["k"], sides["v"])
+    return Site("result", site.layer, site.head), result if site.head is None else result[:, :, site.head]
+
+
+def head_results(attention: Attention, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """What each head adds to the stream [pair, position, head, d_model] when its three sides read different streams."""
+    config, positions = attention.config, torch.arange(queries.shape[1])
+    q = attention.project(queries, queries, None)[0]
+    k = attention.project(keys, keys, None)[1]
+    v = attention.project(values, values, None)[2]
+    cos, sin = rope_angles(config, positions)
+    if cos is not None and sin is not None:
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+    hidden = torch.full((len(positions), len(positions)), float("-inf"), dtype=q.dtype).triu(1)
+    z, pattern = attention.attend_explicitly(q, k, v, keys, queries, hidden if config.causal else None, SILENT)
+    result = torch.einsum("bqhe,hem->bqhm", z, attention.W_O)
+    return result + torch.einsum("h,bhqk,bkm->bqhm", attention.scaled_b, pattern, values)

@@ -1,0 +1,213 @@
+"""Replace what one head, or one MLP, adds to the stream, each in turn: the other grids, and ablation.
+
+>>> zero = replace_heads(model, tokens, at, lambda layer, rows: torch.zeros(()))   # [layer, head, row, output]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from bindscope.errors import BindscopeError
+from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, near_groups, pairs_at_once, run_chunks
+from bindscope.interventions.contrast import Contrast
+from bindscope.interventions.engine import KeptRun, run_changed, run_whole
+from bindscope.model.transformer import Transformer
+
+Progress = Callable[[int, int], None] | None
+Replacement = Callable[[int, Tensor], Tensor]
+Arrive = Callable[[int, slice | Tensor, int], Tensor]
+
+
+def replace_heads(
+    model: Transformer,
+    tokens: Tensor,
+    at: int,
+    replacement: Replacement,
+    *,
+    at_positions: Tensor | None = None,
+    on_progress: Progress = None,
+) -> Tensor:
+    """Logits [layer, head, row, output] at column ``at`` with each head's whole output replaced in turn.
+
+    ``replacement(layer, rows)`` gives what every head of the layer adds instead, identity path included, in a shape
+    that broadcasts to [row, position, head, d_model]: zeros, means, or the results of other rows. ``at_positions``
+    [row, position] marks where; default: everywhere. Take care that positions are those up to ``at`` in causal models.
+    """
+    kinds = ("middle", "results")
+    logits = torch.empty(
+        model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs, dtype=model.W_E.dtype
+    )
+    for rows, kept in _keep_runs(model, tokens, at, kinds):
+        marked, first = mark_positions(model, kept, at_positions, rows)
+        arrive = head_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
+        found = sweep_groups(model, kept, first, range(model.config.n_layers), arrive, model.config.n_heads)
+        logits[:, :, rows] = found
+        if on_progress is not None:
+            on_progress(int(rows[-1]) + 1, len(tokens))
+    return logits
+
+
+def replace_mlps(
+    model: Transformer,
+    tokens: Tensor,
+    at: int,
+    replacement: Replacement,
+    *,
+    at_positions: Tensor | None = None,
+    on_progress: Progress = None,
+) -> Tensor:
+    """The same for MLPs: logits [layer, row, output]; ``replacement`` broadcasts to [row, position, d_model].
+
+    The layers are those that have an MLP, in order.
+    """
+    layers = layers_with_mlp(model)
+    logits = torch.empty(len(layers), len(tokens), model.config.outputs, dtype=model.W_E.dtype)
+    for rows, kept in _keep_runs(model, tokens, at, ("middle",)):
+        marked, first = mark_positions(model, kept, at_positions, rows)
+        arrive = mlp_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
+        logits[:, rows] = sweep_groups(model, kept, first, layers, arrive, 1)[:, 0]
+        if on_progress is not None:
+            on_progress(int(rows[-1]) + 1, len(tokens))
+    return logits
+
+
+def _replace_rows(replacement: Replacement, rows: Tensor, layer: int) -> Tensor:
+    return replacement(layer, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Interchanged:
+    """The logits of some pairs with each head, or each MLP, taken from the source in turn."""
+
+    pairs: Tensor  # [pair]: which of the contrast's
+    logits: Tensor  # [layer, head, pair, output]; for MLPs [layer, pair, output]
+    base_logits: Tensor  # [pair, output]
+    source_logits: Tensor  # [pair, output]
+
+
+def interchange_heads(
+    model: Transformer,
+    contrast: Contrast,
+    at_positions: Tensor | None = None,
+    source_model: Transformer | None = None,
+) -> Iterator[Interchanged]:
+    """Take all that one head adds from the source, each head in turn, some pairs at a time."""
+    for chunk in run_chunks(model, contrast, source_model, ("middle", "results")):
+        base, source = chunk.base, chunk.source
+        assert source.results is not None
+        marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
+        arrive = head_arrivals(model, base, source.results.__getitem__, marked)
+        logits = sweep_groups(model, base, first, range(model.config.n_layers), arrive, model.config.n_heads)
+        yield Interchanged(chunk.pairs, logits, base.logits, source.logits)
+
+
+def interchange_mlps(
+    model: Transformer,
+    contrast: Contrast,
+    at_positions: Tensor | None = None,
+    source_model: Transformer | None = None,
+) -> Iterator[Interchanged]:
+    """The same for MLPs, in the layers that have one."""
+    layers = layers_with_mlp(model)
+    for chunk in run_chunks(model, contrast, source_model, ("middle",)):
+        base, source = chunk.base, chunk.source
+        marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
+        arrive = mlp_arrivals(model, base, source.mlp_out, marked)
+        logits = sweep_groups(model, base, first, layers, arrive, 1)[:, 0]
+        yield Interchanged(chunk.pairs, logits, base.logits, source.logits)
+
+
+def layers_with_mlp(model: Transformer) -> tuple[int, ...]:
+    """The layers that have an MLP; a model without any is refused."""
+    layers = tuple(sorted(model.config.layers_with_mlp))
+    if not layers:
+        raise BindscopeError("no layer of this model has an MLP.")
+    return layers
+
+
+def _keep_runs(model: Transformer, tokens: Tensor, at: int, also: tuple[str, ...]) -> Iterator[tuple[Tensor, KeptRun]]:
+    n_kept = at + 1 if model.config.causal else tokens.shape[1]
+    for rows in torch.arange(len(tokens)).split(pairs_at_once(model, n_kept, also)):
+        yield rows, run_whole(model, tokens[rows], at, also)
+
+
+def mark_positions(
+    model: Transformer, kept: KeptRun, at_positions: Tensor | None, rows: Tensor, first: Tensor | None = None
+) -> tuple[Tensor | None, Tensor]:
+    """Which kept positions are marked, [pair, position] or all, and the first from which anything can change, [pair]."""
+    n_pairs = len(kept.logits)
+    first = torch.zeros(n_pairs, dtype=torch.long) if first is None else first
+    if at_positions is None:
+        return None, first
+    marked = at_positions[rows, : kept.n_positions]
+    if not model.config.causal:
+        return marked, first
+    earliest = torch.where(marked.any(1), marked.int().argmax(1), kept.n_positions)
+    return marked, torch.maximum(first, earliest)
+
+
+def head_arrivals(
+    model: Transformer, kept: KeptRun, replacement: Callable[[int], Tensor], marked: Tensor | None
+) -> Arrive:
+    """What leaves a layer with each of its heads replaced, [pair, head, position, d_model]."""
+    assert kept.results is not None
+    assert kept.middle is not None
+    results, middle = kept.results, kept.middle
+
+    def arrive(layer: int, rows: slice | Tensor, first: int) -> Tensor:
+        columns = _columns(model, kept, layer, first)
+        old = results[layer][rows, columns]  # [pair, position, head, d_model]
+        new = replacement(layer).expand_as(results[layer])[rows, columns]
+        change = (new - old).transpose(1, 2)  # [pair, head, position, d_model]
+        if marked is not None:
+            change = change * marked[rows, columns][:, None, :, None]
+        return kept.parts.layers[layer].add_mlp((middle[layer][rows, columns][:, None] + change).contiguous())
+
+    return arrive
+
+
+def mlp_arrivals(
+    model: Transformer, kept: KeptRun, replacement: Callable[[int], Tensor], marked: Tensor | None
+) -> Arrive:
+    """What leaves a layer with its MLP replaced, [pair, 1, position, d_model]."""
+    assert kept.middle is not None
+    middle = kept.middle
+
+    def arrive(layer: int, rows: slice | Tensor, first: int) -> Tensor:
+        columns = _columns(model, kept, layer, first)
+        new = middle[layer][rows, columns] + replacement(layer).expand_as(middle[layer])[rows, columns]
+        if marked is not None:
+            last = layer == model.config.n_layers - 1
+            old = kept.end[rows][:, None] if last else kept.stream[layer + 1][rows, columns]
+            new = torch.where(marked[rows, columns][:, :, None], new, old)
+        return new[:, None]
+
+    return arrive
+
+
+def _columns(model: Transformer, kept: KeptRun, layer: int, first: int) -> slice:
+    """The positions that a change has to be computed at: from ``first`` on, or in the last layer the asked one."""
+    return slice(kept.at, kept.at + 1) if layer == model.config.n_layers - 1 else slice(first, None)
+
+
+@torch.no_grad()
+def sweep_groups(
+    model: Transformer, kept: KeptRun, first: Tensor, layers: range | tuple[int, ...], arrive: Arrive, n_rows: int
+) -> Tensor:
+    """Logits [layer, row, pair, output] of changes that leave each layer in turn, from position ``first`` [pair] on."""
+    logits = kept.logits.repeat(len(layers), n_rows, 1, 1)
+    changing = (first < kept.n_positions).nonzero()[:, 0]
+    for position, group in near_groups(first[changing], kept.parts, len(layers) * n_rows):
+        rows = changing[group]
+        n_tokens = len(layers) * n_rows * (kept.n_positions - position)
+        for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
+            taken = as_slice(part)
+            starts = {layer + 1: arrive(layer, taken, position) for layer in layers}
+            found = run_changed(kept, position, starts, taken)  # [pair, layer·row, output]
+            logits[:, :, taken] = found.unflatten(1, (len(layers), n_rows)).permute(1, 2, 0, 3)
+    return logits

@@ -1,0 +1,344 @@
+"""Probes: can the value of every variable be read off the residual stream at one single position?
+
+For each layer and position one probe per variable (26 letters × 10 digits) is fitted on some programs and tested on
+others. Only variables that a program assigns count for it.
+
+- ``accuracy``       the share of (program, variable) whose digit is right;
+- ``late_accuracy``  the same over variables whose chain starts on line 3 or later. With chains drawn as in the paper
+                     many variables hold the constant of line 1, so a stream that carries that one digit already
+                     scores well: see ``line_1_accuracy``;
+- ``seen_accuracy``  the same over variables whose line is complete at this position;
+- ``state``          the share of programs all of whose variables are right at once. This definition is ours: the paper
+                     gives a number for the whole state and not how it is counted.
+
+Probes: ``linear`` is ridge regression to one-hot digits in closed form, the largest output wins; ``logistic`` is a
+softmax classifier and ``mlp`` one with a hidden layer, both trained by Adam. The two are many times slower, so give
+them few positions. Layer k means the stream entering layer k, and n_layers the stream that leaves the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import xarray as xr
+from torch import Tensor
+
+from bindscope.errors import BindscopeError
+from bindscope.intervals import wilson_interval
+from bindscope.model.run import run
+from bindscope.model.sites import Site
+from bindscope.model.transformer import Transformer
+from bindscope.tasks.binding import tokens_to_programs
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, place_at
+from bindscope.tasks.binding.program import LETTERS
+from bindscope.tasks.task import Batch
+
+PROBES = ("linear", "logistic", "mlp")
+CONDITIONS = ("trained", "shuffled labels", "untrained model")
+N_DIGITS, N_LETTERS = 10, len(LETTERS)
+NUMBERS_AT_ONCE = 3 << 25  # how many numbers of the stream are held together; bounds memory, never changes a number
+TOKENS_AT_ONCE = 1 << 14
+MEASURES = ("accuracy", "late_accuracy", "seen_accuracy", "state")
+
+
+@dataclass(frozen=True)
+class ProbePlan:
+    """How probes are fitted."""
+
+    ridge: float = 0.01  # in units of the activations' variance
+    hidden: int = 128  # of the mlp
+    n_epochs: int = 30
+    batch_size: int = 256
+    lr: float = 3e-3
+    weight_decay: float = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What there is to know about programs; arrays are [program, variable], −1 where a variable is not assigned."""
+
+    digits: np.ndarray
+    root_line: np.ndarray  # counted from 1
+    known_from: np.ndarray  # the position from which on the variable's line is complete
+    line_1: np.ndarray  # [program]: the constant on line 1
+
+    @property
+    def assigned(self) -> np.ndarray:
+        return self.digits >= 0
+
+
+def find_targets(batch: Batch) -> Targets:
+    """The final value of each variable of each program in a batch."""
+    programs, _ = tokens_to_programs(batch.tokens)
+    rows, lines = np.nonzero(programs.live)
+    letters = programs.variables[rows, lines]
+    filled = {}
+    right = LINE_WIDTH * lines + LINE_PARTS.index("rhs")
+    facts = {"digits": programs.value[rows, lines], "root_line": programs.root[rows, lines] + 1, "known_from": right}
+    for name, values in facts.items():
+        filled[name] = np.full((len(programs), N_LETTERS), -1)
+        filled[name][rows, letters] = values
+    return Targets(**filled, line_1=programs.value[:, 0].astype(np.int64))
+
+
+def probe_positions(
+    model: Transformer,
+    fit: Batch,
+    test: Batch,
+    generator: torch.Generator,
+    *,
+    probes: Sequence[str] = ("linear",),
+    layers: Sequence[int] | None = None,
+    positions: Sequence[int] | None = None,
+    plan: ProbePlan | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> xr.Dataset:
+    """Every probe at every layer × position, with its controls: dims (condition, probe, layer, position).
+
+    ``shuffled labels`` gives each program the values of another one that assigns the variable too; ``untrained model``
+    is a fresh one of the same shape.
+
+    >>> dataset = probe_positions(model, fit, test, torch.Generator().manual_seed(0))
+    >>> dataset.accuracy.sel(condition="trained", probe="linear").max()
+    """
+    plan = plan or ProbePlan()
+    n_layers, n_positions = model.config.n_layers, fit.tokens.shape[1]
+    layers = range(n_layers + 1) if layers is None else layers
+    positions = range(n_positions) if positions is None else positions
+    _check(probes, layers, positions, n_layers, fit, test)
+    goal, answer = find_targets(fit), find_targets(test)
+    shuffled = _shuffle_digits(goal.digits, generator)
+    models = {"trained": model, "untrained model": Transformer(model.config, generator).eval()}
+    shape = (len(CONDITIONS), len(probes), len(layers), len(positions))
+    cells = {name: np.full(shape, np.nan) for name in [*MEASURES, "accuracy_low", "accuracy_high"]}
+    by_variable = np.full((*shape, N_LETTERS), np.nan)
+    done, total = 0, len(models) * len(layers) * len(probes)
+    for name, probed in models.items():
+        labels = {name: goal.digits} | ({"shuffled labels": shuffled} if name == "trained" else {})
+        for layer, x, x_test in _read_streams(probed, fit, test, layers, positions):
+            for kind, probe in enumerate(probes):
+                predictions = _fit_and_predict(probe, x, list(labels.values()), x_test, plan, generator)
+                for condition, predicted in zip(labels, predictions):
+                    cell = (CONDITIONS.index(condition), kind, list(layers).index(layer))
+                    for measure, values in _score(predicted, answer, positions).items():
+                        (by_variable if measure == "by_variable" else cells[measure])[cell] = values
+                done += 1
+                if on_progress:
+                    on_progress(done, total)
+    return _label(cells, by_variable, probes, layers, positions, goal, answer, fit)
+
+
+def _check(
+    probes: Sequence[str], layers: Sequence[int], positions: Sequence[int], n_layers: int, fit: Batch, test: Batch
+) -> None:
+    n_positions = fit.tokens.shape[1]
+    if fit.tokens.shape[1] != test.tokens.shape[1]:
+        raise BindscopeError("probes: the programs to fit and to test on have different lengths; draw equal ones.")
+    for probe in probes:
+        if probe not in PROBES:
+            raise BindscopeError(f"probe '{probe}': unknown; use {', '.join(PROBES)}.")
+    for layer in layers:
+        if not 0 <= layer <= n_layers:
+            raise BindscopeError(
+                f"layer {layer}: the model has layers 0 to {n_layers - 1}; {n_layers} is the stream that leaves the last."
+            )
+    for position in positions:
+        if not 0 <= position < n_positions:
+            raise BindscopeError(f"position {position}: the programs have positions 0 to {n_positions - 1}.")
+    if not probes or not len(layers) or not len(positions):
+        raise BindscopeError("probes: give at least one probe, one layer and one position.")
+
+
+def _shuffle_digits(digits: np.ndarray, generator: torch.Generator) -> np.ndarray:
+    """Each variable's digits [program, variable] dealt out anew among the programs that assign it."""
+    shuffled = digits.copy()
+    for letter in range(N_LETTERS):
+        rows = np.flatnonzero(digits[:, letter] >= 0)
+        shuffled[rows, letter] = digits[rows[torch.randperm(len(rows), generator=generator).numpy()], letter]
+    return shuffled
+
+
+def _read_streams(
+    model: Transformer, fit: Batch, test: Batch, layers: Sequence[int], positions: Sequence[int]
+) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """(layer, fit, test) streams, each [position, program, feature]: centred, of unit size, and a column of ones."""
+    per_layer = (len(fit) + len(test)) * len(positions) * model.config.d_model
+    n_together = max(1, NUMBERS_AT_ONCE // per_layer)
+    for start in range(0, len(layers), n_together):
+        group = layers[start : start + n_together]
+        both = [_read_layers(model, batch, group, positions) for batch in (fit, test)]
+        for layer in group:
+            x, x_test = (streams[layer] for streams in both)
+            mean = x.mean(1, keepdim=True)  # [position, 1, d_model]
+            size = (x - mean).square().mean((1, 2), keepdim=True).sqrt().clamp_min(1e-6)
+            yield layer, _with_ones((x - mean) / size), _with_ones((x_test - mean) / size)
+
+
+@torch.no_grad()
+def _read_layers(
+    model: Transformer, batch: Batch, layers: Sequence[int], positions: Sequence[int]
+) -> dict[int, Tensor]:
+    """The stream [position, program, d_model] at each layer."""
+    last, at = model.config.n_layers, tuple(positions)
+    sites = {k: Site("resid_pre", k, None, at) if k < last else Site("resid_post", k - 1, None, at) for k in layers}
+    parts: dict[int, list[Tensor]] = {layer: [] for layer in layers}
+    size = max(1, TOKENS_AT_ONCE // batch.tokens.shape[1])
+    for start in range(0, len(batch), size):
+        trace = run(model, torch.from_numpy(batch.tokens[start : start + size]), read=sites.values())
+        for layer, site in sites.items():
+            parts[layer].append(trace[site])  # [program, position, d_model]
+    return {layer: torch.cat(values).transpose(0, 1).contiguous() for layer, values in parts.items()}
+
+
+def _with_ones(x: Tensor) -> Tensor:
+    return torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)
+
+
+def _fit_and_predict(
+    probe: str, x: Tensor, digits: list[np.ndarray], x_test: Tensor, plan: ProbePlan, generator: torch.Generator
+) -> Iterator[np.ndarray]:
+    """For each kind of ``digits`` [program, letter] what probes fitted to them read off ``x_test``: [position, test, letter]."""
+    labels = [torch.from_numpy(each) for each in digits]
+    if probe == "linear":
+        outputs: Iterable[Tensor] = (x_test @ weight for weight in _solve_ridge(x, labels, plan.ridge))
+    else:
+        hidden = plan.hidden if probe == "mlp" else None
+        outputs = (_train_network(x, each, x_test, plan, generator, hidden) for each in labels)
+    for output in outputs:
+        yield output.unflatten(-1, (N_LETTERS, N_DIGITS)).argmax(-1).numpy()
+
+
+def _solve_ridge(x: Tensor, labels: list[Tensor], ridge: float) -> list[Tensor]:
+    """Least squares to one-hot digits with a ridge, for each variable over the programs that assign it.
+
+    All ``labels`` [program, letter] must agree on who assigns what; the weights are [position, feature, letter·digit].
+    """
+    n_positions, _, n_features = x.shape
+    weights = x.new_zeros(len(labels), n_positions, n_features, N_LETTERS, N_DIGITS)
+    penalty = ridge * torch.eye(n_features)
+    penalty[-1, -1] = 1e-6  # the bias is free
+    for letter in range(N_LETTERS):
+        rows = torch.nonzero(labels[0][:, letter] >= 0)[:, 0]
+        if len(rows) == 0:
+            continue
+        transposed = x[:, rows].transpose(1, 2)  # [position, feature, row]
+        target = torch.cat([F.one_hot(each[rows, letter], N_DIGITS) for each in labels], dim=1).to(x.dtype)
+        factor = torch.linalg.cholesky(transposed @ transposed.transpose(1, 2) / len(rows) + penalty)
+        solved = torch.cholesky_solve(transposed @ target / len(rows), factor)  # [position, feature, kind·digit]
+        weights[:, :, :, letter] = solved.unflatten(2, (len(labels), N_DIGITS)).permute(2, 0, 1, 3)
+    return list(weights.flatten(3))
+
+
+def _train_network(
+    x: Tensor, labels: Tensor, x_test: Tensor, plan: ProbePlan, generator: torch.Generator, hidden: int | None
+) -> Tensor:
+    """Outputs [position, test, letter·digit] of softmax probes trained by AdamW, one for each position at once."""
+    n_positions, n_programs, n_features = x.shape
+    widths = [n_features, *([] if hidden is None else [hidden]), N_LETTERS * N_DIGITS]
+    weights = [
+        (torch.randn(n_positions, a, b, generator=generator) * (0.1 if hidden is None else a**-0.5)).requires_grad_()
+        for a, b in pairwise(widths)
+    ]
+
+    def outputs(inputs: Tensor) -> Tensor:
+        value = inputs @ weights[0]  # [position, program, …]
+        return value if hidden is None else F.gelu(value) @ weights[1]
+
+    optimizer = torch.optim.AdamW(weights, lr=plan.lr, weight_decay=plan.weight_decay)
+    n_steps = plan.n_epochs * -(-n_programs // plan.batch_size)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, n_steps)
+    for step in range(n_steps):
+        if step * plan.batch_size % n_programs < plan.batch_size:
+            order = torch.randperm(n_programs, generator=generator)
+        start = step * plan.batch_size % n_programs
+        rows = order[start : start + plan.batch_size]
+        logits = outputs(x[:, rows]).unflatten(-1, (N_LETTERS, N_DIGITS))  # [position, row, letter, digit]
+        target = labels[rows].expand(n_positions, -1, -1)
+        loss = F.cross_entropy(logits.flatten(0, 2), target.flatten(), ignore_index=-1) * n_positions
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    with torch.no_grad():
+        return outputs(x_test)
+
+
+def _score(predicted: np.ndarray, answer: Targets, positions: Sequence[int]) -> dict[str, np.ndarray]:
+    """Every measure [position] of predictions [position, test, letter]."""
+    counts = answer.assigned  # [test, letter]
+    right = (predicted == answer.digits) & counts
+    late = counts & (answer.root_line >= 3)
+    seen = counts & (answer.known_from <= np.array(positions)[:, None, None])  # [position, test, letter]
+    by_program = right.sum(2) / counts.sum(1)  # [position, test]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        accuracy = right.sum((1, 2)) / counts.sum()
+        margin = 1.96 * by_program.std(1) / len(counts) ** 0.5
+        return {
+            "accuracy": accuracy,
+            "accuracy_low": np.clip(accuracy - margin, 0, 1),
+            "accuracy_high": np.clip(accuracy + margin, 0, 1),
+            "late_accuracy": (right & late).sum((1, 2)) / late.sum(),
+            "seen_accuracy": (right & seen).sum((1, 2)) / seen.sum((1, 2)),
+            "state": (right == counts).all(2).mean(1),
+            "by_variable": right.sum(1) / counts.sum(0),
+        }
+
+
+def _label(
+    cells: dict[str, np.ndarray],
+    by_variable: np.ndarray,
+    probes: Sequence[str],
+    layers: Sequence[int],
+    positions: Sequence[int],
+    goal: Targets,
+    answer: Targets,
+    fit: Batch,
+) -> xr.Dataset:
+    dims = ("condition", "probe", "layer", "position")
+    n_test = len(answer.digits)
+    cells["state_low"], cells["state_high"] = wilson_interval(np.round(cells["state"] * n_test), n_test)
+    n_lines = (fit.tokens.shape[1] - 3) // LINE_WIDTH
+    coords = {
+        "condition": list(CONDITIONS),
+        "probe": list(probes),
+        "layer": list(layers),
+        "position": list(positions),
+        "place": ("position", [str(place_at(position, n_lines)) for position in positions]),
+        "variable": list(LETTERS),
+    }
+    variables = {name: (dims, values) for name, values in cells.items()}
+    dataset = xr.Dataset({**variables, "accuracy_by_variable": ((*dims, "variable"), by_variable)}, coords)
+    for name, share in _base_rates(goal, answer).items():
+        dataset[name] = share
+    for array in dataset.data_vars.values():
+        array.attrs["units"] = "share"
+    dataset.attrs = {
+        "n_fit": len(goal.digits),
+        "n_test": n_test,
+        "n_variables_tested": int(answer.assigned.sum()),
+        "exclusions": "variables that a program does not assign",
+        "interval": "95 %: normal over programs for accuracy, Wilson for state",
+    }
+    return dataset
+
+
+def _base_rates(goal: Targets, answer: Targets) -> dict[str, float]:
+    """What one scores without looking inside: each variable's commonest digit, or line 1's constant for all."""
+    counts = np.stack([(goal.digits == digit).sum(0) for digit in range(N_DIGITS)])  # [digit, letter]
+    guesses = {
+        "majority": np.broadcast_to(counts.argmax(0), answer.digits.shape),
+        "line_1": np.broadcast_to(answer.line_1[:, None], answer.digits.shape),
+    }
+    late = answer.assigned & (answer.root_line >= 3)
+    rates = {}
+    for name, guess in guesses.items():
+        right = (guess == answer.digits) & answer.assigned
+        rates[f"{name}_accuracy"] = float(right.sum() / answer.assigned.sum())
+        rates[f"{name}_late_accuracy"] = float((right & late).sum() / max(late.sum(), 1))
+        rates[f"{name}_state"] = float((right == answer.assigned).all(1).mean())
+    return rates

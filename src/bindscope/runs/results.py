@@ -1,0 +1,37 @@
+"""Labelled arrays on disk: netCDF files that anyone can open without Bindscope."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bindscope.errors import BindscopeError
+from bindscope.runs.files import explain_failure, write_atomically
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def write_result(folder: Path, name: str, result: xarray.Dataset) -> Path:
+    """Keep a dataset as ``folder/NAME.nc``, replacing one of that name; the folder is made where it is missing.
+
+    >>> write_result(Path("runs/first/results"), "chain", dataset)
+    PosixPath('runs/first/results/chain.nc')
+    """
+    if not name or Path(name).name != name or name.startswith("."):
+        raise BindscopeError(f"result {name!r}: a name without slashes is needed.")
+    path = folder / f"{name}.nc"
+    with explain_failure(path):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, bytes(result.to_netcdf(engine="h5netcdf")))
+    return path
+
+
+def read_result(path: Path) -> xarray.Dataset:
+    """The dataset at ``path``, whole in memory; a damaged file is refused with a sentence."""
+    import xarray
+
+    try:
+        return xarray.load_dataset(path, engine="h5netcdf")
+    except (OSError, ValueError, KeyError, RuntimeError) as problem:
+        raise BindscopeError(f"{path}: this result is damaged: {problem}.") from None

@@ -1,0 +1,7 @@
+"""What is measured of a binding run, by name."""
+
+from bindscope.studies.binding.results import generalisation, learning, mechanism, representation
+
+RESULTS = (*learning.RESULTS, *generalisation.RESULTS, *mechanism.RESULTS, *representation.RESULTS)
+
+__all__ = ["RESULTS"]

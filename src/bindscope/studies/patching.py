@@ -1,0 +1,142 @@
+"""Interchange on a run's checkpoints: one grid, or chosen cells together, at one step or over all of them.
+
+    >>> patch = Patch(grid="chain")
+    >>> dataset = patch_steps(run.checkpoint, (1000, 3700), pairs, patch)
+    >>> dataset.success.dims
+    ('step', 'layer', 'place', 'pair')
+
+Every dataset keeps its pairs apart and says in its attributes what was done; ``summarise_outcomes`` takes the means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.interventions.attribution import (
+    attribute_heads,
+    attribute_mlps,
+    attribute_places,
+    attribute_residual,
+)
+from bindscope.interventions.contrast import Contrast, Direction, contrast_pairs
+from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
+from bindscope.interventions.interchange import patch_sites, take_dimensions
+from bindscope.model.sites import Site
+from bindscope.model.transformer import Transformer
+from bindscope.tasks.binding.pairs import CounterfactualPairs
+from bindscope.tasks.binding.structure import structural_places
+
+Grid = Literal["chain", "residual", "heads", "mlps"]
+Places = Mapping[str, np.ndarray]
+Progress = Callable[[int, int], None]
+_AT_PLACE = re.compile(r"(?P<site>[^@]+)@(?P<place>[a-z]+(?: \d+)?)")
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What is changed: one cell after another of a grid or, where ``sites`` are named, those together.
+
+    A site may carry positions, ``L2.resid_pre@14``, or the name of a place, ``L2.H1@rhs 2``, which stands elsewhere in
+    each program. ``neurons`` takes only these coordinates of every site.
+    """
+
+    grid: Grid = "chain"
+    sites: tuple[str, ...] = ()
+    neurons: tuple[int, ...] = ()
+    direction: Direction = "noising"
+    approximate: bool = False  # the gradient's estimate instead of the exact outcome
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """What cells are counted by."""
+        if self.sites:
+            return ()
+        return {
+            "chain": ("layer", "place"),
+            "residual": ("layer", "position"),
+            "heads": ("layer", "head"),
+            "mlps": ("layer",),
+        }[self.grid]
+
+
+def patch_steps(
+    load: Callable[[int], Transformer],
+    steps: Sequence[int],
+    pairs: CounterfactualPairs,
+    patch: Patch,
+    *,
+    source_step: int | None = None,
+    on_progress: Progress | None = None,
+) -> xr.Dataset:
+    """The same patch on each checkpoint, over (step, …, pair); activations from ``source_step`` where one is given."""
+    source_model = None if source_step is None else load(source_step)
+    parts = []
+    for done, step in enumerate(steps, start=1):
+        parts.append(patch_model(load(step), pairs, patch, source_model=source_model))
+        if on_progress is not None:
+            on_progress(done, len(steps))
+    dataset = xr.concat(parts, dim="step").assign_coords(step=list(steps))
+    dataset.attrs = {**parts[0].attrs, "direction": patch.direction}
+    if source_step is not None:
+        dataset.attrs["source_step"] = source_step
+    return dataset
+
+
+def patch_model(
+    model: Transformer, pairs: CounterfactualPairs, patch: Patch, *, source_model: Transformer | None = None
+) -> xr.Dataset:
+    """One checkpoint: every metric over the patch's cells and (pair,)."""
+    contrast, places = contrast_pairs(pairs, patch.direction), structural_places(pairs)
+    if patch.approximate:
+        return _approximate(model, contrast, places, patch, source_model)
+    if patch.sites:
+        sites, positions = locate_sites(patch.sites, places)
+        edit = take_dimensions(patch.neurons) if patch.neurons else None
+        return patch_sites(model, contrast, sites, positions=positions, edit=edit, source_model=source_model)
+    if patch.grid == "chain":
+        return place_grid(model, contrast, places, source_model=source_model)
+    if patch.grid == "residual":
+        return residual_grid(model, contrast, source_model=source_model)
+    grid = head_grid if patch.grid == "heads" else mlp_grid
+    return grid(model, contrast, source_model=source_model)
+
+
+def _approximate(
+    model: Transformer, contrast: Contrast, places: Places, patch: Patch, source_model: Transformer | None
+) -> xr.Dataset:
+    if patch.sites or source_model is not None:
+        raise BindscopeError("the gradient's estimate covers grids within one checkpoint; leave out one of the two.")
+    if patch.grid == "chain":
+        return attribute_places(model, contrast, places)
+    attribute = {"residual": attribute_residual, "heads": attribute_heads, "mlps": attribute_mlps}[patch.grid]
+    return attribute(model, contrast)  # type: ignore[no-any-return, operator]
+
+
+def locate_sites(texts: Sequence[str], places: Places) -> tuple[list[str], dict[Site | str, np.ndarray]]:
+    """Site names with columns [pair, k] for those that name a place: ``L2.H1@rhs 2``.
+
+    >>> locate_sites(["L2.H1@rhs 1", "L2.H1@rhs 2", "L0.mlp_out"], places)
+    (['L2.H1', 'L0.mlp_out'], {'L2.H1': array([[2, 6], ...])})
+    """
+    sites: list[str] = []
+    columns: dict[str, list[np.ndarray]] = {}
+    for text in texts:
+        match = _AT_PLACE.fullmatch(text.strip())
+        site = match["site"].strip() if match else text.strip()
+        if site not in sites:
+            sites.append(site)
+        elif not match:
+            raise BindscopeError(f"site '{site}' is named twice; keep one.")
+        if match:
+            if match["place"] not in places:
+                hint = suggest_nearest(match["place"], places)
+                raise BindscopeError(f"site '{text}': these programs have no place '{match['place']}'.{hint}")
+            columns.setdefault(site, []).append(places[match["place"]])
+    return sites, {site: np.stack(found, axis=1) for site, found in columns.items()}

@@ -1,0 +1,107 @@
+"""Learn a subspace by what swapping it does: distributed alignment search (Geiger et al. 2024).
+
+Gradient descent looks for the ``rank`` directions whose interchange turns the base's answer into the counterfactual's;
+the model stays as it is. The directions are the Q of a QR decomposition of free numbers, so they are orthonormal at
+every step by construction, whatever the optimiser does.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bindscope.errors import BindscopeError
+from bindscope.model.run import run
+from bindscope.model.transformer import Transformer
+from bindscope.subspaces.places import Quality, find_columns
+from bindscope.subspaces.stream import edit_columns, read_stream, stream_site
+from bindscope.subspaces.subspace import Subspace, check_rank
+from bindscope.tasks.binding import CounterfactualPairs
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class RotationPlan:
+    """How long and how fast to learn. The learning rate falls to 0 along half a cosine."""
+
+    n_steps: int = 100
+    batch_size: int = 64
+    lr: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.n_steps < 1 or self.batch_size < 1:
+            raise BindscopeError("rotation: n_steps and batch_size must be at least 1.")
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRotation:
+    """A learned subspace and the loss on the way to it."""
+
+    subspace: Subspace
+    losses: np.ndarray  # [step]: cross-entropy of the counterfactual answer after the swap, in nats
+
+
+def learn_rotation(
+    model: Transformer,
+    pairs: CounterfactualPairs,
+    *,
+    layer: int,
+    place: str,
+    rank: int,
+    generator: torch.Generator,
+    of: Quality = "values",
+    plan: RotationPlan | None = None,
+    answers: Tensor | None = None,
+    on_progress: Progress | None = None,
+) -> LearnedRotation:
+    """The subspace [rank, d_model] whose swap at one layer and place best carries the counterfactual answer.
+
+    ``answers`` [pair] replace the counterfactual answers as what is trained for; shuffled ones are the control.
+
+    >>> learned = learn_rotation(model, pairs, layer=4, place="chain", rank=10, generator=generator)
+    >>> swap_stream(model, other_pairs, 4, find_columns(other_pairs, "chain"), learned.subspace.swap)
+    """
+    check_rank(rank, model.config.d_model)
+    plan = plan or RotationPlan()
+    frozen = copy.deepcopy(model).requires_grad_(False).eval()
+    columns = find_columns(pairs, place)
+    source = read_stream(frozen, pairs.counterfactual_tokens, layer, columns)  # [pair, column, d_model]
+    wanted = torch.from_numpy(pairs.counterfactual_answers) if answers is None else answers
+    tokens, marked = torch.from_numpy(pairs.base_tokens), torch.from_numpy(columns)
+    site, at = stream_site(frozen, layer), torch.tensor([pairs.colon_position])
+    free = torch.randn(model.config.d_model, rank, generator=generator).requires_grad_()
+    optimizer = torch.optim.Adam([free], lr=plan.lr)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, plan.n_steps)
+    losses = []
+    for step in range(plan.n_steps):
+        rows = torch.randint(len(pairs), (plan.batch_size,), generator=generator)
+        basis = orthonormal_columns(free)  # [d_model, rank]
+        edit = edit_columns(marked[rows], source[rows], partial(_swap_along, basis))
+        logits = run(frozen, tokens[rows], write={site: edit}, at=at).logits[:, 0]  # [row, output]
+        loss = F.cross_entropy(logits, wanted[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+        if on_progress:
+            on_progress(step + 1, plan.n_steps)
+    basis = orthonormal_columns(free.detach().double()).T.float().contiguous()
+    return LearnedRotation(Subspace(basis, of, "learned rotation"), np.array(losses))
+
+
+def orthonormal_columns(free: Tensor) -> Tensor:
+    """The orthonormal columns [d_model, rank] that free numbers of that shape stand for, differentiably."""
+    return torch.linalg.qr(free).Q
+
+
+def _swap_along(basis: Tensor, base: Tensor, source: Tensor) -> Tensor:
+    return base + (source - base) @ basis @ basis.T

@@ -1,0 +1,182 @@
+"""``verify`` and ``figure`` as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bindscope.cli import locate
+from bindscope.cli.main import run
+from bindscope.runs.config import config_to_mapping
+from bindscope.runs.directory import Run
+from bindscope.runs.manifest import Manifest
+from bindscope.studies.binding.results import mechanism
+from bindscope.studies.presets import find_preset
+from bindscope.tasks.binding import BindingTask
+from studies.made_runs import make_run
+
+FEW = ["--n", "16"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("made") / "runs" / "made").path
+
+
+@pytest.fixture
+def workplace(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory with a copy of the made run under ./runs."""
+    shutil.copytree(made, tmp_path / "runs" / "made")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code = run(list(arguments))
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return captured.out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.strip().count("\n") == 0
+    return captured.err
+
+
+def test_verdicts_are_printed_with_reasons_and_the_page_is_written(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = answer(capsys, "verify", "made", "--claim", "VB1", "--claim", "vb3", *FEW)
+    assert "2 replicates" in text
+    assert "VB3  Every place between root and colon carries the value" in text
+    assert "measured trajectory, chain in" in text
+    assert {path.name for path in (workplace / "runs/made/results").iterdir()} == {"trajectory.nc", "chain.nc"}
+    page = (workplace / "runs/made/verify.html").read_text(encoding="utf-8")
+    assert "bindscope verify made --claim VB1 --claim vb3 --n 16 --seed 0" in page
+
+
+def test_what_was_kept_is_used_again_and_said_to_be(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["verify", "made", "--claim", "VB3", "--no-html"]
+    answer(capsys, *arguments, *FEW)
+    before = (workplace / "runs/made/results/chain.nc").stat().st_mtime_ns
+    text = answer(capsys, *arguments, *FEW)
+    assert "kept     chain from runs/made/results" in text
+    assert "measured" not in text
+    assert (workplace / "runs/made/results/chain.nc").stat().st_mtime_ns == before
+    assert "measured chain" in answer(capsys, *arguments, "--n", "17")
+    assert "measured chain" in answer(capsys, *arguments, "--n", "17", "--fresh")
+    assert not (workplace / "runs/made/verify.html").exists()
+
+
+def test_json_holds_every_number(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(answer(capsys, "verify", "made", "--claim", "VB3", "--json", "--no-html", *FEW))
+    (claim,) = found["claims"]
+    assert (claim["id"], claim["verdict"]) == ("VB3", "replicates")
+    assert claim["quantities"][0]["value"] == 1.0
+    assert found["results"] == [
+        {
+            "name": "chain",
+            "origin": "computed",
+            "file": "runs/made/results/chain.nc",
+            "seconds": found["results"][0]["seconds"],
+            "reason": "",
+            "note": "",
+            "n": 16,
+            "seed": 0,
+        }
+    ]
+
+
+def test_a_figure_is_drawn_from_what_was_kept(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "VB3 The value hops along the chain: replicates." in answer(capsys, "figure", "made", "VB3", *FEW)
+    assert (workplace / "runs/made/results/VB3.svg").is_file()
+    for name in ("three.pdf", "three.png", "three.svg"):
+        answer(capsys, "figure", "made", "vb3", "--out", name, *FEW)
+        assert (workplace / name).stat().st_size > 1000
+
+
+@pytest.fixture
+def shipped(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The made run as one that belongs to the package, seen from an empty directory."""
+    monkeypatch.setattr(locate, "SHIPPED_DIRECTORY", tmp_path / "package")
+    shutil.copytree(made, tmp_path / "package" / "made")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return tmp_path / "package" / "made"
+
+
+def test_a_shipped_run_is_never_written_to_and_its_own_results_are_used(
+    shipped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {place: place.stat().st_mtime_ns for place in shipped.rglob("*")}
+    arguments = ["verify", "made", "--claim", "VB3", *FEW]
+    answer(capsys, *arguments)
+    answer(capsys, "figure", "made", "VB3", *FEW)
+    assert {place: place.stat().st_mtime_ns for place in shipped.rglob("*")} == before
+    made = Path("runs/verify-made")
+    assert (made / "results/chain.nc").is_file()
+    assert (made / "verify.html").is_file()
+    assert Path("made-VB3.svg").is_file()
+    shutil.move(made / "results/chain.nc", shipped / "results/chain.nc")
+    assert "package/made/results" in answer(capsys, *arguments)
+
+
+def test_out_says_where_everything_goes(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer(capsys, "verify", "made", "--claim", "VB3", "--out", "there", *FEW)
+    assert (workplace / "there/results/chain.nc").is_file()
+    assert (workplace / "there/verify.html").is_file()
+    assert list((workplace / "runs/made/results").iterdir()) == []
+
+
+def test_an_interruption_keeps_what_was_finished(
+    workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mechanism, "depths_of", interrupt)
+    assert run(["verify", "made", "--claim", "VB1", "--claim", "VB3", *FEW]) == 130
+    assert "1 results are kept in runs/made/results" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.chdir(workplace)
+    text = answer(capsys, "verify", "made", "--claim", "VB1", "--claim", "VB3", *FEW)
+    assert "kept     trajectory" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["verify", "made", "--claim", "VB13"], "there is no claim 'VB13'"),
+        (["verify", "made", "--n", "0"], "--n: give at least 1"),
+        (["verify", "mode"], "Did you mean 'made'?"),
+        (["figure", "made", "VB3", "--out", "x.gif"], "unknown format 'gif'"),
+        (["figure", "made", "VB12", "--n", "16"], "VB12: no figure, for nothing could be measured"),
+    ],
+)
+def test_impossible_requests_are_refused(
+    arguments: list[str], sentence: str, workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence in refusal(capsys, *arguments)
+
+
+def test_a_run_of_another_family_gets_one_sentence(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = find_preset("assign-add").config
+    Run.create(Path("runs/sums"), Manifest("sums", config_to_mapping(config), {}, total_steps=1))
+    assert "no claims about runs of the family 'assign_add'" in refusal(capsys, "verify", "sums")
+
+
+def test_a_run_too_small_to_show_anything_gets_reasons(
+    workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Run.open("runs/made")
+    assert isinstance(opened.config.task, BindingTask)
+    monkeypatch.setattr(mechanism, "LEAST_LINES", 9)
+    text = answer(capsys, "verify", "made", "--claim", "VB3", "--claim", "VB5", "--no-html", *FEW)
+    assert "2 not testable" in text
+    assert "VB5  Programs of 6 lines are too short for roots from line 3 on." in text

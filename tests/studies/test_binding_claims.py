@@ -1,0 +1,344 @@
+"""Each judge on datasets whose verdict is known because we write them, and the figure of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bindscope.measures.shares import share_variables
+from bindscope.runs.directory import Run
+from bindscope.studies.binding.results.generalisation import find_experiment_result, pool_held_out
+from bindscope.studies.binding.results.learning import phase_checkpoints, phases_of_run
+from bindscope.studies.binding.results.mechanism import MOST_CHECKPOINTS, chain_places, frozen_circuit, track_steps
+from bindscope.studies.results import Context, NotTestable
+from bindscope.studies.style import save_figure
+from bindscope.studies.trajectory import trajectory_dataset
+from bindscope.studies.verify import find_study
+from measures.simulated_runs import SimulatedRun
+from studies.made_runs import make_run
+
+Datasets = dict[str, xr.Dataset]
+
+
+@cache
+def trajectory(status: str = "finished", **settings) -> xr.Dataset:
+    dataset = trajectory_dataset(SimulatedRun(**settings).records())
+    dataset.attrs |= {"status": status, "total_steps": 2000, "run": "written"}
+    return dataset
+
+
+def with_interval(name: str, values: np.ndarray, dims: tuple[str, ...]) -> dict:
+    return {name: (dims, values), f"{name}_low": (dims, values - 0.01), f"{name}_high": (dims, values + 0.01)}
+
+
+def chain(skip: tuple[str, ...] = (), aside: float = 0.0, accuracy: float = 1.0, reverse: bool = False) -> xr.Dataset:
+    """A value that moves one place a layer; ``skip`` names places it does not stop at."""
+    places = [*(f"rhs {hop}" for hop in (1, 2)), "distractor", "query", "colon"]
+    success = np.zeros((2, 4, len(places)))
+    for depth in (1, 2):
+        way = chain_places(depth)
+        for layer, place in enumerate(way):
+            if place not in skip:
+                success[depth - 1, len(way) - 1 - layer if reverse else layer, places.index(place)] = 0.95
+    success[:, 2, places.index("distractor")] = aside
+    success[0, :, places.index("rhs 2")] = np.nan  # chains of depth 1 have no second link
+    dataset = xr.Dataset(
+        with_interval("success", success, ("depth", "layer", "place")),
+        {"depth": [1, 2], "layer": np.arange(4), "place": places},
+    )
+    dataset["n"] = (("depth", "layer", "place"), np.where(np.isfinite(success), 50, 0))
+    dataset.attrs = {"accuracy": accuracy, "n": 100, "step": 2000, "excluded": "some programs", "run": "written"}
+    return dataset
+
+
+def heads(
+    needed: int = 2, joint: float = 0.95, random: float = 0.1, aside: float = 0.0, accuracy: float = 1.0
+) -> xr.Dataset:
+    places = ["rhs 2", "query", "distractor", "colon", "anywhere"]
+    rng = np.random.default_rng(0)
+    dataset = xr.Dataset(
+        {
+            **{
+                name: (("place", "layer", "head"), rng.random((5, 4, 3)) * 0.3)
+                for name in ("logit_difference", "success")
+            },
+            **with_interval("joint_success", np.linspace(joint / needed, joint, needed), ("rank",)),
+            "random_success": ("draw", np.full(4, random)),
+            "distractor_success": aside,
+            "ranked_layer": ("rank", np.arange(needed) % 4),
+            "ranked_head": ("rank", np.arange(needed) % 3),
+        },
+        {"place": places, "layer": np.arange(4), "head": np.arange(3), "rank": np.arange(1, needed + 1)},
+    )
+    dataset.attrs = {
+        "accuracy": accuracy,
+        "n_fit": 40,
+        "n_test": 40,
+        "step": 2000,
+        "excluded": "some",
+        "run": "written",
+    }
+    return dataset
+
+
+def emergence(appears: int = 1450, early: float = 0.02, late: float = 0.9, aside: float = 0.0) -> xr.Dataset:
+    steps = np.array([0, 150, 500, 1000, 1300, 1450, 1600, 2000])
+    rising = np.where(steps >= appears, late, early)
+    variables = with_interval("circuit", rising, ("step",)) | with_interval("accuracy", rising, ("step",))
+    variables |= with_interval("distractor", np.full(len(steps), aside), ("step",))
+    variables["cell_success"] = (("step", "cell"), np.stack([rising, rising], 1))
+    dataset = xr.Dataset(variables, {"step": steps, "cell": ["depth 1: query, L1", "depth 2: rhs 2, L1"]})
+    dataset.attrs = {"n": 50, "excluded": "some programs", "frozen_at": 2000, "run": "written"}
+    return dataset
+
+
+def subspaces(values: float = 0.9, names: float = 0.9, random: float = 0.1, accuracy: float = 1.0) -> xr.Dataset:
+    conditions = ["found", "rest", "whole stream", "nothing", "random", "shuffled labels", "untrained model"]
+    rows = [[found, 0.1, 1.0, 0.0, random, 0.2, 0.0] for found in (values, names)]
+    shares = np.array(rows)
+    dataset = xr.Dataset(
+        {
+            "success_share": (("quality", "condition"), shares),
+            "success_low": (("quality", "condition"), shares - 0.02),
+            "success_high": (("quality", "condition"), shares + 0.02),
+            "search_rank": ("quality", [10, 26]),
+            "search_layer": ("quality", [4, 1]),
+            "search_place": ("quality", ["chain", "question"]),
+            "accuracy": ("quality", [accuracy, accuracy]),
+        },
+        {"quality": ["values", "names"], "condition": conditions},
+    )
+    dataset.attrs = {"n_test": 100, "excluded": "some programs", "run": "written"}
+    return dataset
+
+
+def retention(falls_back: float = 0.5, serves: float = 0.9, random: float = 0.9) -> xr.Dataset:
+    groups, conditions = ["line 1 right", "line 1 wrong"], ["intact", "circuit ablated", "heuristic ablated", "both ablated", "random ablated"]  # fmt: skip
+    accuracy = np.array([[1, 1], [0.6, 0.1], [0.8, serves], [0.3, 0.1], [0.95, random]])[None]
+    line_1 = np.array([[1, 0], [0.6, falls_back], [0.8, 0.1], [0.3, 0.2], [0.95, 0.1]])[None]
+    dims = ("step", "condition", "group")
+    variables = with_interval("accuracy", accuracy, dims) | with_interval("line_1", line_1, dims)
+    variables |= with_interval("most_recent", np.full_like(line_1, 0.1), dims)
+    dataset = xr.Dataset(
+        variables | {"n": ("group", [80, 70])}, {"step": [2000], "condition": conditions, "group": groups}
+    )
+    dataset.attrs = {"after": 2000, "before": 500, "circuit": "L0.H0", "heuristic": "L1.H1", "run": "written"}
+    return dataset
+
+
+def lens(line_1: float = 1.0) -> xr.Dataset:
+    logits = np.zeros((1, 4, 3))
+    logits[0, :, 0], logits[0, :, 1] = np.arange(4) * 3, np.arange(4) / 3 * line_1
+    coordinates = {"step": [2000], "layer": np.arange(4), "candidate": ["answer", "line 1", "others"]}
+    return xr.Dataset(with_interval("logit", logits, ("step", "layer", "candidate")), coordinates, attrs={"n": 60})
+
+
+def probes(late: float = 0.3, state: float = 0.01, shuffled: float = 0.1) -> xr.Dataset:
+    conditions = ["trained", "shuffled labels", "untrained model"]
+    dims, shape = ("condition", "layer", "position"), (3, 3, 7)
+    values = {"accuracy": 0.4, "late_accuracy": late, "state": state}
+    variables: dict = {}
+    for name, best in values.items():
+        cells = np.full(shape, 0.05 if name != "state" else 0.0)
+        cells[0, 2, 3], cells[1] = best, shuffled if name == "accuracy" else 0.0
+        variables |= with_interval(name, cells, dims)
+    places = ["lhs of line 1", "equals of line 1", "rhs of line 1", "newline of line 1", "hash", "query", "colon"]
+    coordinates = {
+        "condition": conditions,
+        "layer": np.arange(3),
+        "position": np.arange(7),
+        "place": ("position", places),
+    }
+    return xr.Dataset(
+        variables | {"line_1_accuracy": 0.4}, coordinates, attrs={"n_test": 100, "n_fit": 100, "run": "written"}
+    )
+
+
+def lengths(longer: float = 0.5, deeper: float = 0.5, within: float = 1.0, habit: float = 0.5) -> xr.Dataset:
+    lines, depths = np.array([4, 6, 8, 12]), np.array([1, 2, 3])
+    accuracy = np.full((4, 3), within)
+    accuracy[2:], accuracy[:, 2] = longer, deeper
+    n, n_wrong = np.full((4, 3), 100), np.full((4, 3), 50)
+    n[0, 2] = n_wrong[0, 2] = 0
+    wrong = 1 - accuracy  # mistakes are spread evenly, so half of them are where line 1 is wrong
+    followed = habit * wrong * 50
+    right_by_line_1 = 50 * accuracy
+    dims = ["lines", "depth"]
+    variables = {
+        "n": (dims, n),
+        "n_wrong": (dims, n_wrong),
+        **share_variables("accuracy", dims, accuracy * n, n),
+        **share_variables("line_1", dims, (right_by_line_1 + followed) * (n > 0), n),
+        **share_variables("line_1_where_wrong", dims, followed * (n > 0), n_wrong),
+    }
+    dataset = xr.Dataset(variables, {"lines": lines, "depth": depths})
+    dataset.attrs = {"trained_lines": 6, "trained_min_lines": 6, "trained_max_depth": 2, "run": "written"}
+    return dataset
+
+
+def held_out(never: float = 0.97, shown: float = 1.0) -> xr.Dataset:
+    dataset = xr.Dataset(share_variables("accuracy", ["pool"], [1000 * shown, 1000 * never], [1000, 1000]))
+    return dataset.assign_coords(pool=["test", "held_out"]).assign(n=("pool", [1000, 1000])).assign_attrs(held_out=0.1)
+
+
+def experiment(phases: dict[str, list[str]]) -> xr.Dataset:
+    """What an experiment keeps, with the phases that each variant's seeds went through."""
+    steps = trajectory().step.values
+    dims, shape = ("variant", "seed"), (len(phases), len(next(iter(phases.values()))))
+    curves = {name: trajectory()[name].values for name in ("follows_chain", "follows_early_lines")}
+    variables: dict = {
+        name: ((*dims, "step"), np.broadcast_to(values, (*shape, len(steps)))) for name, values in curves.items()
+    }
+    accuracy = trajectory().pool_accuracy.sel(pool="test").values
+    variables["accuracy"] = ((*dims, "step"), np.broadcast_to(accuracy, (*shape, len(steps))))
+    by_depth = trajectory().accuracy_by_depth.values
+    variables["accuracy_by_depth"] = ((*dims, "step", "depth"), np.broadcast_to(by_depth, (*shape, *by_depth.shape)))
+    variables["phases"] = (dims, np.array(list(phases.values())))
+    for name, value in (("last_step", 2000.0), ("last_accuracy", 0.99), ("n", 1000.0)):
+        variables[name] = (dims, np.full(shape, value))
+    for name, numbers in (("phase_first_step", (0, 150, 1500)), ("phase_accuracy", (0.1, 0.55, 0.99))):
+        variables[name] = ((*dims, "phase"), np.broadcast_to(np.array(numbers, float), (*shape, 3)))
+    coordinates = {"variant": list(phases), "seed": np.arange(shape[1]), "step": steps, "depth": [1, 2, 3]}
+    dataset = xr.Dataset(variables, coordinates | {"phase": ["random", "heuristic", "systematic"]})
+    return dataset.assign_attrs(preset="binding-laptop")
+
+
+ALL = "random, heuristic, systematic"
+STUCK = "random, heuristic"
+
+CASES: list[tuple[str, Callable[[], Datasets], str, str]] = [
+    ("VB1", lambda: {"trajectory": trajectory()}, "replicates", "three phases follow each other"),
+    ("VB1", lambda: {"trajectory": trajectory(masters=(None,) * 3)}, "differs", "no systematic phase"),
+    ("VB1", lambda: {"trajectory": trajectory(leaves_random=None)}, "differs", "no heuristic"),
+    ("VB1", lambda: {"trajectory": trajectory("interrupted", last_step=800)}, "not testable", "has not ended"),
+    ("VB1", lambda: {"trajectory": trajectory(last_step=100)}, "not testable", "3 evaluations"),
+    ("VB2", lambda: {"trajectory": trajectory(masters=(1500, 1300, 1200))}, "replicates", "it is slower"),
+    ("VB2", lambda: {"trajectory": trajectory()}, "differs", "not slower"),
+    ("VB2", lambda: {"trajectory": trajectory(leaves_random=None)}, "not testable", "no heuristic phase"),
+    ("VB3", lambda: {"chain": chain()}, "replicates", "Every place between root and colon"),
+    ("VB3", lambda: {"chain": chain(skip=("query",))}, "differs", "query at depth 1"),
+    ("VB3", lambda: {"chain": chain(aside=0.5)}, "differs", "control is not"),
+    ("VB3", lambda: {"chain": chain(reverse=True)}, "differs", "later places do not come at later layers"),
+    ("VB3", lambda: {"chain": chain(accuracy=0.5)}, "not testable", "no mechanism to look for"),
+    ("VB4", lambda: {"heads": heads()}, "replicates", "2 of 12 heads"),
+    ("VB4", lambda: {"heads": heads(needed=6)}, "differs", "more than a quarter"),
+    ("VB4", lambda: {"heads": heads(needed=12, joint=0.4)}, "differs", "even 12 heads"),
+    ("VB4", lambda: {"heads": heads(random=0.8)}, "differs", "control is not"),
+    ("VB4", lambda: {"heads": heads(accuracy=0.2)}, "not testable", "20% of pairs"),
+    ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence()}, "replicates", "at step 1,450"),
+    ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(500)}, "differs", "already in the heuristic"),
+    ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(late=0.3)}, "differs", "even at the end"),
+    ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(aside=0.4)}, "differs", "control is not"),
+    ("VB5", lambda: {"trajectory": trajectory(masters=(None,) * 3), "emergence": emergence()}, "not testable", "systematic"),
+    ("VB6", lambda: {"subspaces": subspaces()}, "replicates", "90% of pairs"),
+    ("VB6", lambda: {"subspaces": subspaces(values=0.5)}, "differs", "Values: interchange inside 10 dimensions succeeds in 50%"),
+    ("VB6", lambda: {"subspaces": subspaces(random=0.7)}, "differs", "control is not"),
+    ("VB6", lambda: {"subspaces": subspaces(accuracy=0.4)}, "not testable", "40% of pairs"),
+    ("VB7", lambda: {"retention": retention(), "lens": lens()}, "replicates", "answers survive where line 1 is right"),
+    ("VB7", lambda: {"retention": retention(falls_back=0.12), "lens": lens()}, "differs", "not given much more often"),
+    ("VB7", lambda: {"retention": retention(serves=0.3), "lens": lens()}, "differs", "lost where line 1 fails"),
+    ("VB7", lambda: {"retention": retention(), "lens": lens(line_1=0)}, "differs", "no higher logit"),
+    ("VB7", lambda: {"retention": retention(random=0.15), "lens": lens()}, "differs", "control is not"),
+    ("VB8", lambda: {"seeds": experiment({"preset": [ALL] * 4})}, "replicates", "all 4 seeds"),
+    ("VB8", lambda: {"seeds": experiment({"preset": [ALL, STUCK, ALL]})}, "differs", "seed 1 does not"),
+    ("VB8", lambda: {"seeds": experiment({"preset": [ALL] * 2})}, "not testable", "2 finished seeds"),
+    ("VB9", lambda: {"held-out": held_out()}, "replicates", "within 5%"),
+    ("VB9", lambda: {"held-out": held_out(never=0.4)}, "differs", "60.0% worse"),
+    ("VB9", lambda: {"held-out": held_out(shown=0.6)}, "not testable", "95% first"),
+    ("VB10", lambda: {"lengths": lengths()}, "replicates", "wrong answers are often the constant of line 1"),
+    ("VB10", lambda: {"lengths": lengths(longer=1.0)}, "differs", "longer programs are answered no worse"),
+    ("VB10", lambda: {"lengths": lengths(habit=0.1)}, "differs", "no clear habit"),
+    ("VB10", lambda: {"lengths": lengths(within=0.7)}, "not testable", "70.0%"),
+    ("VB11", lambda: {"probes": probes()}, "replicates", "whole states are read in at most 1.0%"),
+    ("VB11", lambda: {"probes": probes(late=0.9)}, "differs", "90% of the values"),
+    ("VB11", lambda: {"probes": probes(shuffled=0.4)}, "not testable", "no more than with shuffled labels"),
+    ("VB12", lambda: {"weighting": experiment({"cubic": [ALL], "uniform": [STUCK]})}, "replicates", "none of 1 uniform"),
+    ("VB12", lambda: {"weighting": experiment({"cubic": [ALL], "uniform": [ALL]})}, "differs", "1 of 1 uniform"),
+    ("VB12", lambda: {"weighting": experiment({"cubic": [STUCK], "uniform": [STUCK]})}, "differs", "control is not"),
+    ("VB12", lambda: {"weighting": experiment({"cubic": [ALL]})}, "not testable", "no uniform run"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("claim", "make", "verdict", "words"), CASES, ids=[f"{c[0]} {c[2]} {c[3]}" for c in CASES])
+def test_a_judge_says_what_the_numbers_say(claim: str, make: Callable[[], Datasets], verdict: str, words: str) -> None:
+    finding = find_study("binding").find_claim(claim).judge(make())
+    assert finding.verdict == verdict, finding.reason
+    assert words.lower() in finding.reason.lower()
+    if verdict == "replicates":
+        assert finding.quantities
+        assert finding.control
+
+
+def test_every_claim_can_replicate_and_differ_and_be_out_of_reach() -> None:
+    covered = {(claim, verdict) for claim, _, verdict, _ in CASES}
+    missing = {f"VB{n}" for n in range(1, 13)} - {claim for claim, verdict in covered if verdict == "not testable"}
+    assert missing == {"VB7"}  # what VB7 reads does not exist for runs without both phases
+    for verdict in ("replicates", "differs"):
+        assert {claim for claim, found in covered if found == verdict} == {f"VB{n}" for n in range(1, 13)}
+
+
+REPLICATING = {claim: make for claim, make, verdict, _ in reversed(CASES) if verdict == "replicates"}
+
+
+@pytest.mark.parametrize("claim", sorted(REPLICATING))
+def test_every_claim_has_a_figure_that_names_it(claim: str, tmp_path: Path) -> None:
+    figure = find_study("binding").find_claim(claim).draw(REPLICATING[claim]())
+    text = save_figure(figure, tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert f"{claim} · " in text
+
+
+def test_a_circuit_is_frozen_beyond_the_root_and_on_the_chain() -> None:
+    cells = frozen_circuit(chain(aside=0.9))
+    assert cells == [(1, "query", 1), (1, "colon", 2), (2, "rhs 2", 1), (2, "query", 2), (2, "colon", 3)]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return make_run(tmp_path_factory.mktemp("made") / "run")
+
+
+def test_checkpoints_stand_for_the_phases_they_lie_in(run: Run) -> None:
+    chosen = phase_checkpoints(run, phases_of_run(run))
+    assert chosen == {"random": 0, "heuristic": 500, "systematic": 2000}
+
+
+def test_very_many_checkpoints_are_thinned_evenly_to_the_ends(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert track_steps(run) == [0, 500, 1000, 1450, 2000]
+    monkeypatch.setattr(Run, "steps", property(lambda self: tuple(range(0, 1000, 2))))
+    assert len(track_steps(run)) == MOST_CHECKPOINTS
+    assert (track_steps(run)[0], track_steps(run)[-1]) == (0, 998)
+
+
+def test_an_experiment_counts_only_for_the_task_and_model_it_trained(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(NotTestable, match="trains binding-laptop, and this run has another task or model"):
+        find_experiment_result(Context(run, runs_directory=tmp_path), "seeds")
+    dataset = experiment({"preset": [ALL] * 3}).assign_attrs(common_changes=json.dumps({}), preset="binding-laptop")
+    (tmp_path / "experiment-seeds").mkdir()
+    dataset.to_netcdf(tmp_path / "experiment-seeds" / "seeds.nc", engine="h5netcdf")
+    with pytest.raises(NotTestable, match="trains binding-laptop, and this run has another task or model"):
+        find_experiment_result(Context(run, runs_directory=tmp_path), "seeds")
+    shipped = Run.open(Path(__file__).parents[2] / "src" / "bindscope" / "shipped" / "binding-laptop")
+    assert find_experiment_result(Context(shipped, runs_directory=tmp_path), "seeds").sizes["seed"] == 3
+
+
+def test_the_last_evaluation_of_each_seed_counts_for_held_out_combinations() -> None:
+    steps = [0, 100, 200]
+    accuracy = np.array([[[0.1, 0.5, 0.9], [0.1, 1.0, np.nan]]])  # the second seed stopped earlier
+    dims = ("variant", "seed", "step")
+    variables = {"accuracy": (dims, accuracy), "held_out_accuracy": (dims, accuracy / 2)}
+    counts = {name: (("variant", "seed"), [[100.0, 200.0]]) for name in ("n", "n_held_out")}
+    dataset = xr.Dataset(variables | counts, {"variant": ["held-out"], "seed": [0, 1], "step": steps})
+    dataset.attrs = {
+        "changes": json.dumps({"held-out": {"task.held_out": 0.1}}),
+        "source": "bindscope experiment held-out",
+    }
+    pools = pool_held_out(dataset)
+    assert pools.n.values.tolist() == [300, 300]
+    assert pools.accuracy.values == pytest.approx([290 / 300, 145 / 300])
+    assert pools.attrs["held_out"] == 0.1

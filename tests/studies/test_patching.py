@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bindscope.errors import BindscopeError
+from bindscope.interventions.outcome import summarise_outcomes
+from bindscope.studies.heat_map import colour_scale, figure_summary
+from bindscope.studies.patching import Grid, Patch, locate_sites, patch_model, patch_steps
+from bindscope.tasks.binding import structural_places
+from interventions.causal_cases import dereferencer, random_model, sample_pairs
+
+PAIRS = sample_pairs(8)
+
+
+@pytest.mark.parametrize("grid", ["chain", "residual", "heads", "mlps"])
+def test_a_patch_over_steps_is_the_same_patch_on_each_checkpoint(grid: Grid) -> None:
+    models, patch = {0: random_model(0), 10: random_model(1)}, Patch(grid)
+    dataset = patch_steps(models.__getitem__, (0, 10), PAIRS, patch)
+    assert dataset.success.dims == ("step", *patch.dims, "pair")
+    for step, model in models.items():
+        assert dataset.kl.sel(step=step, drop=True).equals(patch_model(model, PAIRS, patch).kl)
+    estimate = patch_model(models[0], PAIRS, dataclasses.replace(patch, approximate=True))
+    assert estimate.logit_difference.dims == (*patch.dims, "pair")
+
+
+def test_places_of_one_site_are_columns_of_it() -> None:
+    places = structural_places(PAIRS)
+    sites, positions = locate_sites(["L1.H0@rhs 1", "L1.H0@query", "L0.mlp_out", "L2.resid_pre@4"], places)
+    assert sites == ["L1.H0", "L0.mlp_out", "L2.resid_pre@4"]
+    np.testing.assert_array_equal(positions["L1.H0"], np.stack([places["rhs 1"], places["query"]], axis=1))
+    assert list(positions) == ["L1.H0"]
+    with pytest.raises(BindscopeError, match="named twice"):
+        locate_sites(["L0.mlp_out", "L0.mlp_out"], places)
+
+
+def test_the_dereferencers_value_is_seen_hopping_along_the_chain() -> None:
+    pairs = sample_pairs(8, depth=3)
+    success = patch_model(dereferencer(), pairs, Patch("chain")).success.mean("pair")
+    hops = {0: "rhs 1", 1: "rhs 1", 2: "rhs 2", 3: "rhs 3", 4: "query"}
+    assert {
+        int(layer): str(success.place[int(success.sel(layer=layer).values.argmax())].item()) for layer in hops
+    } == hops
+    assert all(success.sel(layer=layer, place=place) == 1 for layer, place in hops.items())
+
+
+def test_figures_of_shares_can_be_laid_side_by_side() -> None:
+    """Whatever the values, a share's colours run from 0 to 1, and changes that go both ways are centred on 0."""
+    faint = np.array([[0.1, 0.2], [np.nan, 0.3]])
+    assert colour_scale(faint, "success")[0] == (0, 1)
+    low, high = colour_scale(-3 * faint, "logit_difference")[0]
+    assert low == -high
+    assert high >= 1
+    summary = summarise_outcomes(
+        patch_steps(lambda step: random_model(), (0,), PAIRS, Patch("chain")), np.random.default_rng(0)
+    )
+    (mesh,) = figure_summary(summary, "success", "title").axes[0].collections
+    assert mesh.get_clim() == (0, 1)
