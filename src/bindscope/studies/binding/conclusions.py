@@ -35,13 +35,26 @@ def conclude_held_out(dataset: xr.Dataset) -> str:
     parts = []
     for cell in _cells(dataset, str(dataset.variant.values[0])):
         last = cell.dropna("step", subset=["accuracy"]).isel(step=-1)
-        seen = _with_interval(float(last.accuracy), float(cell.n))
+        ordinary = _with_interval(float(last.accuracy), float(cell.n))
         held = _with_interval(float(last.held_out_accuracy), float(cell.n_held_out))
         reached = [find_transition(cell.step.values, cell[name].values) for name in ("held_out_accuracy", "accuracy")]
+        plateau = _in_phase(cell.held_out_accuracy, cell, "heuristic", "step")
         parts.append(
-            f"Seed {int(cell.seed)} ends at {held} on questions about combinations that it never met, and at {seen} on "
+            f"Seed {int(cell.seed)} ends at {held} on questions about combinations that it never met, and at {ordinary} on "
             f"the others; it reaches 90 % at step {_step(reached[0])} on the first and {_step(reached[1])} on the second."
         )
+        if plateau.size:
+            parts.append(
+                f"In the heuristic phase accuracy on held-out combinations goes from {_share(float(plateau[0]))} to "
+                f"{_share(float(plateau[-1]))}."
+            )
+        if "held_out_predictions" in cell:
+            seen = _in_phase(cell.held_out_predictions, cell, "heuristic", "checkpoint")
+            if seen.size:
+                parts.append(
+                    f"Answers to ordinary questions that are such a combination fall from {_share(float(seen[0]))} at step "
+                    f"{int(seen.checkpoint[0]):,} to {_share(float(seen[-1]))} at step {int(seen.checkpoint[-1]):,}."
+                )
     return " ".join(parts)
 
 
@@ -189,6 +202,12 @@ def _describe_writes(shares: Sequence[xr.DataArray]) -> str:
         f"reference wins {of('earlier', 'right')} and the first {of('earlier', 'rival')}; where it is written again after "
         f"its reference, the write before wins {of('later', 'right')} and the later one {of('later', 'rival')}"
     )
+
+
+def _in_phase(values: xr.DataArray, cell: xr.Dataset, phase: str, over: str) -> xr.DataArray:
+    """What was measured from the first to the last step of a phase; empty where there was none."""
+    first, last = (cell[name].sel(phase=phase) for name in ("phase_first_step", "phase_last_step"))
+    return values.where((values[over] >= first) & (values[over] <= last), drop=True).dropna(over)
 
 
 def _strongest(attention: xr.DataArray, layer: str, head: str) -> tuple[float, float]:

@@ -94,9 +94,7 @@ def draw_reassignment(dataset: xr.Dataset) -> Figure:
 
 
 def draw_long(dataset: xr.Dataset) -> Figure:
-    lengths = Chart(
-        "At other lengths", "last checkpoint, mean of all depths; dot: the length it was trained to", _draw_lengths
-    )
+    lengths = Chart("At other lengths", "mean of all depths; dot: the length it was trained to", _draw_lengths)
     depths = Chart("By depth, at its own length", "last checkpoint", _draw_last_depths)
     return draw_charts(dataset, (MILESTONES, depths, lengths))
 
@@ -193,4 +191,5 @@ def _draw_lengths(axes: Axes, dataset: xr.Dataset) -> None:
             if own <= int(rows.lines.max()):
                 axes.plot([own], [np.interp(own, rows.lines, rows.sel(seed=seed))], "o", ms=6, color=colour)
     set_share_axis(axes)
+    axes.set_xticks(dataset.lines.values)
     axes.set_xlabel("lines of the programs asked about", labelpad=2)

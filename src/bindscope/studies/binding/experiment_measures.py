@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.evaluation import build_evaluator
+from bindscope.measures.evaluation import build_evaluator, read_answers
 from bindscope.measures.identity_paths import (
     PARTS,
     accuracy_by_depth,
@@ -24,11 +24,13 @@ from bindscope.measures.writes import attention_to_writes, sample_rewritten, sha
 from bindscope.runs.directory import Run
 from bindscope.studies.experiments import SHIPPED_RUNS, Cell, Progress
 from bindscope.tasks.binding import BindingTask
+from bindscope.tasks.binding.program import FIRST_LETTER
 
 SEED = 20_896  # draws what is measured; training never uses it
 N_CHECKPOINTS = 10  # of a run, spread evenly over those it kept
 N_WRITES = 300  # questions of each situation
 N_LONGEST = 600
+N_AVOIDANCE = 1_000
 N_LENGTH = 600  # programs of each length
 LENGTHS = (6, 10, 14, 18, 22, 26)
 N_PARTS, N_PATTERNS = 200, 64  # programs that parts are removed on, and that attention is read on
@@ -60,6 +62,27 @@ def measure_longest_chain(runs: Mapping[Cell, Run], on_progress: Progress = None
         def measure(model: Any, questions: Any = questions) -> xr.Dataset:
             longest, another = share_of_longest(model, questions)
             return xr.Dataset({"longest_chain_share": longest, "another_chain_share": another, "n_longest": N_LONGEST})
+
+        results.append(_over_checkpoints(run, measure).expand_dims(variant=[cell.variant], seed=[cell.seed]))
+        _report(on_progress, done, len(runs))
+    return _merge(results)
+
+
+def measure_avoidance(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
+    """How often the answer to an ordinary question is a combination that training never shows, and so wrong.
+
+    ``held_out_predictions`` over (variant, seed, checkpoint): where a model has learned what does not occur, it is rarer
+    than the share of combinations that are held out.
+    """
+    results = []
+    for done, (cell, run) in enumerate(runs.items(), start=1):
+        task = _task_of(run)
+        batch = task.sample_evaluation(np.random.default_rng(SEED), N_AVOIDANCE)["test"]
+        asked = batch.tokens[:, -2] - FIRST_LETTER  # [program]: the queried variable
+
+        def measure(model: Any, task: BindingTask = task, batch: Any = batch, asked: Any = asked) -> xr.Dataset:
+            digit = read_answers(model, batch)[:, : task.n_constants].argmax(1)
+            return xr.Dataset({"held_out_predictions": task.held_out_combinations[asked, digit].mean()})
 
         results.append(_over_checkpoints(run, measure).expand_dims(variant=[cell.variant], seed=[cell.seed]))
         _report(on_progress, done, len(runs))
