@@ -95,10 +95,11 @@ def test_a_head_s_drop_is_that_of_a_run_without_it(retained):
         every, tokens = (torch.from_numpy(batch.tokens) for batch in (BATCH, half))
         mean = run(model, every, ["L3.H0.result"])["L3.H0.result"].mean(0)
         logits = run(model, tokens, write={"L3.H0.result": mean.expand(len(half), *mean.shape)}).logits[:, -1]
-    wrong = WRONG[0::2]
-    kept = (logits.argmax(-1).numpy() == half.targets[:, 0])[wrong].mean()
-    drop = retained[0].accuracy_drop.sel(step=900, group="line 1 wrong", layer=3, head=0)
-    assert float(drop) == pytest.approx(1 - kept)
+        intact = run(model, tokens).logits[:, -1]
+    answers = torch.from_numpy(half.targets)
+    falls = (intact.log_softmax(-1) - logits.log_softmax(-1)).gather(1, answers)[:, 0].numpy()
+    drop = retained[0].log_probability_drop.sel(step=900, group="line 1 wrong", layer=3, head=0)
+    assert float(drop) == pytest.approx(falls[WRONG[0::2]].mean(), rel=1e-5)
 
 
 def test_the_answer_is_written_by_the_head_that_ought_to(retained):

@@ -65,12 +65,12 @@ def measure_retention(
     each, a fifth of all when left out. An ablated head gives its mean over all programs, identity path included.
     """
     models = dict([before, after])
-    size, n_heads = _check_sizes(models, size, n_random)
+    size = _check_sizes(models, size, n_random)
     if len(models) < 2:
         raise BindscopeError(f"retention: step {before[0]} was given twice; it compares two checkpoints.")
     halves = batch.take(slice(0, None, 2)), batch.take(slice(1, None, 2))
     groups = [_group_masks(half) for half in halves]
-    tick = _counter(2 * n_heads + 2 * (len(CONDITIONS) - 2 + n_random), on_progress)
+    tick = _counter(2 * (1 + len(CONDITIONS) - 2 + n_random), on_progress)
 
     drops = {
         before[0]: _drop_by_head(before[1], halves[0], batch, groups[0], "line 1", tick),
@@ -136,7 +136,8 @@ def _drop_by_head(
     """How far accuracy, agreement with line 1 and the log-probability of a candidate fall without each head:
     [group, layer, head]."""
     asked = half if candidate == "answer" else replace(half, targets=half.labels["rule_line_1"])
-    ablated = ablate_heads(model, asked, kind="mean", reference=reference, on_progress=lambda done, total: tick())
+    ablated = ablate_heads(model, asked, kind="mean", reference=reference)
+    tick()
     changed = _shares(ablated.answer.values, half, groups)  # [layer, head, group]
     intact = _shares(ablated.base_answer.values, half, groups)  # [group]
     drops = {f"{name}_drop": np.moveaxis(intact[name] - changed[name], -1, 0) for name in intact}
@@ -275,8 +276,8 @@ def _mark(heads: Sequence[Head], n_layers: int, n_heads: int) -> np.ndarray:
     return marked
 
 
-def _check_sizes(models: dict[int, Transformer], size: int | None, n_random: int) -> tuple[int, int]:
-    """The size of a set, and how many heads the model has."""
+def _check_sizes(models: dict[int, Transformer], size: int | None, n_random: int) -> int:
+    """The size of a set."""
     shapes = {(model.config.n_layers, model.config.n_heads) for model in models.values()}
     if len(shapes) > 1:
         raise BindscopeError(f"retention: the two checkpoints have different heads: {sorted(shapes)}.")
@@ -289,7 +290,7 @@ def _check_sizes(models: dict[int, Transformer], size: int | None, n_random: int
         )
     if n_random < 2:
         raise BindscopeError(f"retention: n_random must be at least 2, got {n_random}.")
-    return size, total
+    return size
 
 
 def _counter(total: int, on_progress: Progress | None) -> Callable[[], None]:
