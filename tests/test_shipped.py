@@ -6,7 +6,9 @@ from bindscope.cli.locate import SHIPPED_DIRECTORY, shipped_runs
 from bindscope.measures.evaluation import build_evaluator
 from bindscope.runs.directory import Run
 from bindscope.studies.presets import PRESETS
+from bindscope.studies.results import Library
 from bindscope.studies.trajectory import phases_of, trajectory_dataset
+from bindscope.studies.verify import find_study
 
 NAMES = [path.name for path in shipped_runs()]
 
@@ -17,7 +19,7 @@ def test_binding_laptop_is_shipped():
 
 def test_all_shipped_runs_together_are_small():
     total = sum(file.stat().st_size for file in SHIPPED_DIRECTORY.rglob("*") if file.is_file())
-    assert total < 25e6
+    assert total < 28e6
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,3 +50,12 @@ def test_half_precision_weights_behave_as_the_phases_say(name):
     plateau = evaluate(run.checkpoint(middle))["test"]
     assert plateau["accuracy"] == pytest.approx(heuristic.accuracy, abs=0.08)
     assert plateau["misleading"]["follows_early_lines"] > 0.5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_results_that_verify_reads_are_shipped_and_current(name, tmp_path):
+    run = Run.open(SHIPPED_DIRECTORY / name)
+    study = find_study(run.config.task.family)
+    stored = [result.name for result in study.results if result.kept]
+    library = Library(run, study.results, tmp_path, [run.path / "results"], runs_directory=tmp_path)
+    assert {result: library.fill(result).origin for result in stored} == dict.fromkeys(stored, "kept")

@@ -6,8 +6,10 @@ A test compares each page with what is written here, so a command, a preset or a
 from __future__ import annotations
 
 import sys
+from functools import cache
 from inspect import cleandoc
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.main import COMMANDS, DESCRIPTION, build_app
@@ -28,9 +30,38 @@ def main() -> None:
         print(f"docs/{name}", file=sys.stderr)
 
 
+@cache
 def generate_pages() -> dict[str, str]:
     """File name to text, for every generated page."""
-    return {"cli.md": describe_commands(), "presets.md": describe_presets(), "sites.md": describe_sites()}
+    return {
+        "cli.md": describe_commands(),
+        "presets.md": describe_presets(),
+        "sites.md": describe_sites(),
+        "verdicts.md": describe_verdicts(),
+    }
+
+
+def describe_verdicts() -> str:
+    """docs/verdicts.md: what the shipped results of the shipped binding runs say about each claim of study 1."""
+    from bindscope.cli.locate import SHIPPED_DIRECTORY
+    from bindscope.runs.directory import Run
+    from bindscope.studies.results import Library
+    from bindscope.studies.verdicts import render_verdicts
+    from bindscope.studies.verify import find_study, verify
+
+    study, verifications = find_study("binding"), []
+    with TemporaryDirectory() as empty:  # what is not shipped is measured, and not kept
+        for name in ("binding-laptop", "binding-plain"):
+            run = Run.open(SHIPPED_DIRECTORY / name)
+            library = Library(run, study.results, Path(empty) / name, [run.path / "results"], runs_directory=Path(empty))
+            verifications.append(verify(library, study.claims))
+    return f"{MADE_BY}\n# Verdicts\n\n{_VERDICTS_LEAD}\n{render_verdicts(verifications)}"
+
+
+_VERDICTS_LEAD = """\
+What `bindscope verify binding-laptop` and `bindscope verify binding-plain` say of the twelve claims of study 1, with 95 %
+intervals. [claims.md](claims.md) tells how the criteria came about and how far the verdicts go.
+"""
 
 
 def describe_commands() -> str:

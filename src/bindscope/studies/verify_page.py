@@ -36,13 +36,13 @@ def _summary(verification: Verification) -> Markup:
         [
             element("a", judged.claim.id, href=f"#{judged.claim.id}"),
             judged.claim.title,
+            _verdict(judged),
             judged.claim.paper,
             _lines(str(quantity) for quantity in judged.finding.quantities[:3]),
-            _verdict(judged),
         ]
         for judged in verification.judged
     ]
-    return element("section", table(("claim", "about", "the paper", "this run", "verdict"), rows))
+    return element("section", table(("claim", "about", "verdict", "the paper", "this run"), rows), class_="verdicts")
 
 
 def _claim_section(judged: Judged) -> Markup:
@@ -105,7 +105,7 @@ def _verdict(judged: Judged) -> Markup:
 
 
 def _lines(texts: Iterator[str]) -> Markup:
-    return element("span", *(element("div", text) for text in texts))
+    return element("div", *(element("div", text) for text in texts))
 
 
 def _number(quantity: Quantity) -> str:

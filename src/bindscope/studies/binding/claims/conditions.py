@@ -38,7 +38,8 @@ def judge_seeds(results: Mapping[str, xr.Dataset]) -> Finding:
         Condition(
             all(complete),
             f"all {n} seeds pass through random, heuristic and systematic",
-            f"seed {', '.join(missing)} does not pass through all three phases",
+            f"{'seed' if len(missing) == 1 else 'seeds'} {', '.join(missing)} did not pass through all three phases in the "
+            "steps given",
         ),
     )
     words = f"with evaluations shuffled three phases are found in {by_chance:.0%} of cases"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 LENGTHS = (2, 4, 8, 12, 16, 20, 25)
+SEED_EXPERIMENTS = ["seeds", "seeds-plain"]
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 13)
 
 
@@ -47,8 +48,13 @@ def compute_held_out(context: Context) -> xr.Dataset:
 
 
 def compute_seeds(context: Context) -> xr.Dataset:
-    """The runs of several seeds side by side."""
-    return find_experiment_result(context, "seeds")
+    """The runs of several seeds of this run's own preset side by side."""
+    from bindscope.studies.experiments import find_experiment
+    from bindscope.studies.presets import find_preset
+
+    models = {name: find_preset(find_experiment(name).preset).config.model for name in SEED_EXPERIMENTS}
+    own = [name for name, model in models.items() if model == context.run.config.model]
+    return find_experiment_result(context, (own or SEED_EXPERIMENTS)[0])
 
 
 def compute_weighting(context: Context) -> xr.Dataset:
