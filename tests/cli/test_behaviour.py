@@ -16,15 +16,8 @@ from bindscope.measures.behaviour import behaviour_by
 from bindscope.measures.importance import explain_target
 from bindscope.measures.predictions import predict_answers
 from bindscope.tasks.binding import BindingTask
+from cli.answers import answer
 from measures.answering import Answering, say_line_1
-
-
-def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What a command prints, after it ended well."""
-    code = run(list(arguments))
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return captured.out
 
 
 def test_groups_are_printed_with_intervals_and_as_json_the_same(workplace: Path, capsys) -> None:

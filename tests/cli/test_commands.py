@@ -14,23 +14,8 @@ import pytest
 
 from bindscope.cli.main import run
 from bindscope.tasks.binding import parse_program
+from cli.answers import answer, refusal
 from cli.small_run import small_options
-
-
-def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What a command prints, after it ended well."""
-    code = run(list(arguments))
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return captured.out
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one sentence with which a command refuses."""
-    assert run(list(arguments)) == 2
-    captured = capsys.readouterr()
-    assert captured.err.count("\n") == 1
-    return captured.err.removeprefix("bindscope: ").strip()
 
 
 def test_every_sampled_program_is_printed_with_its_own_answer(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from bindscope.runs.manifest import Manifest
 from bindscope.studies.binding.results import mechanism
 from bindscope.studies.presets import find_preset
 from bindscope.tasks.binding import BindingTask
+from cli.answers import answer, refusal
 from studies.made_runs import make_run
 
 FEW = ["--n", "16"]
@@ -32,21 +33,6 @@ def workplace(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     shutil.copytree(made, tmp_path / "runs" / "made")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    code = run(list(arguments))
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return captured.out
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert run(list(arguments)) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.strip().count("\n") == 0
-    return captured.err
 
 
 def test_verdicts_are_printed_with_reasons_and_the_page_is_written(
