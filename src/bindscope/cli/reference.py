@@ -53,7 +53,9 @@ def describe_verdicts() -> str:
     with TemporaryDirectory() as empty:  # what is not shipped is measured, and not kept
         for name in ("binding-laptop", "binding-plain"):
             run = Run.open(SHIPPED_DIRECTORY / name)
-            library = Library(run, study.results, Path(empty) / name, [run.path / "results"], runs_directory=Path(empty))
+            library = Library(
+                run, study.results, Path(empty) / name, [run.path / "results"], runs_directory=Path(empty)
+            )
             verifications.append(verify(library, study.claims))
     return f"{MADE_BY}\n# Verdicts\n\n{_VERDICTS_LEAD}\n{render_verdicts(verifications)}"
 
