@@ -67,7 +67,7 @@ def test_mlps_sites_and_edges_are_taken_away_and_kept_as_figure_and_numbers(
         (["--cut", "colon>query", "--head", "9"], "heads H0 to"),
         (["--step", "7"], "the nearest is 8"),
         (["--depth", "9"], "--depth"),
-        (["--out", "figure.gif"], ".svg, .pdf, .png"),
+        (["--out", "figure.gif"], "svg, pdf, png, nc"),
     ],
 )
 def test_what_cannot_be_taken_away_is_refused(

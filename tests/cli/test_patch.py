@@ -132,7 +132,7 @@ def test_a_single_neuron_does_less_than_its_layer(workplace: Path, capsys: pytes
         (["--site", "L0.post", "--neuron", "99999"], "dimensions 0 to"),
         (["--approximate", "--metric", "success"], "not success"),
         (["--approximate", "--steps", "all"], "one checkpoint"),
-        (["--out", "grid.jpg"], ".svg, .pdf, .png"),
+        (["--out", "grid.jpg"], "svg, pdf, png, nc"),
     ],
 )
 def test_what_cannot_be_patched_is_refused_and_nothing_is_written(

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from bindscope.cli.table import format_table
 
 STRONGEST = 10  # cells listed with their intervals
 WIDEST = 16  # columns a grid may have to be printed whole
-
-
-@contextmanager
-def show_progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error while something long is measured; nothing where nobody watches."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)
 
 
 def summarise(dataset: Any, seed: int) -> Any:

@@ -6,10 +6,10 @@ import json as json_format
 from pathlib import Path
 from typing import Any, Literal
 
-from bindscope.cli.effects import show_progress
 from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
-from bindscope.cli.pairs import Words, binding_task, check_out, draw_pairs, write_out
+from bindscope.cli.outcome import binding_task, check_out, show_progress, write_out
+from bindscope.cli.pairs import Words, draw_pairs, figure_or_none
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 
@@ -96,7 +96,7 @@ def lesion(
     else:
         print(f"{title}\n{note}\n\naccuracy by depth, with 95 % Wilson intervals\n{format_accuracy(accuracy)}")
     if out is not None:
-        path = write_out(out, dataset, _for_figure(accuracy), "accuracy", title)
+        path = write_out(dataset, out, figure_or_none(out, _for_figure(accuracy), "accuracy", title))
         if not json:
             print(f"\nwritten  {path}")
 

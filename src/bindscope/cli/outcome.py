@@ -13,6 +13,8 @@ from bindscope.errors import BindscopeError
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bindscope.runs.directory import Run
+
 ENDINGS = ("svg", "pdf", "png", "nc")
 
 
@@ -21,10 +23,15 @@ def open_binding_run(name: str) -> tuple[Any, Any]:
     from bindscope.runs.directory import Run
 
     opened = Run.open(find_run(name))
-    task = opened.config.task
+    return opened, binding_task(opened)
+
+
+def binding_task(run: Run) -> Any:
+    """The run's task, which must be one with programs."""
+    task = run.config.task
     if task.family != "binding":
-        raise BindscopeError(f"{opened.name}: its task is {task.family}; this command needs a run on binding programs.")
-    return opened, task
+        raise BindscopeError(f"{run.name}: its task is {task.family}; this command needs a run on binding programs.")
+    return task
 
 
 def check_out(out: Path | None) -> None:

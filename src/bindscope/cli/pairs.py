@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import is_shipped
+from bindscope.cli.outcome import binding_task
 from bindscope.errors import BindscopeError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bindscope.tasks.binding import BindingTask, CounterfactualPairs
 
 Words = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
-FIGURES, NUMBERS = ("svg", "pdf", "png"), "nc"
+NUMBERS = ".nc"
 
 
 @dataclass(frozen=True)
@@ -77,39 +77,13 @@ def draw_pairs(task: BindingTask, n: int, depth: int | None, first_root_line: in
     return Drawn(pairs, f"{n} pairs of {which}, drawn with seed {seed}{left_out}")
 
 
-def binding_task(run: Run) -> Any:
-    """The run's task, which must be one with programs."""
-    task = run.config.task
-    if task.family != "binding":
-        raise BindscopeError(f"{run.name}: interventions work on binding runs; this one learned {task.family}.")
-    return task
-
-
-def check_out(out: Path | None) -> None:
-    """Refuse a file that could not be written, before anything is computed."""
-    if out is None:
-        return
-    suffix = out.suffix.removeprefix(".").lower()
-    if suffix not in (*FIGURES, NUMBERS):
-        raise BindscopeError(
-            f"--out {out}: end it with .{', .'.join(FIGURES)} for a figure or .{NUMBERS} for the numbers."
-        )
-    if is_shipped(out):
-        raise BindscopeError(f"--out {out}: shipped runs are not written into; choose another place.")
-
-
-def write_out(out: Path, dataset: Any, summary: Any, metric: str, title: str) -> Path:
-    """The figure or the numbers, as the file's name ends."""
-    from bindscope.runs.files import explain_failure, write_atomically
+def figure_or_none(out: Path, summary: Any, metric: str, title: str) -> Any:
+    """The figure of a summary, or None for a file of numbers."""
+    if out.suffix.lower() == NUMBERS:
+        return None
     from bindscope.studies.heat_map import figure_summary
-    from bindscope.studies.style import save_figure
 
-    if out.suffix.lower() != f".{NUMBERS}":
-        return save_figure(figure_summary(summary, metric, title), out)
-    with explain_failure(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(out, bytes(dataset.to_netcdf(engine="h5netcdf")))
-    return out
+    return figure_summary(summary, metric, title)
 
 
 def find_steps(run: Run, step: str, steps: str | None) -> list[int]:

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from bindscope.cli.effects import format_summary, show_progress, summarise, summary_to_json
+from bindscope.cli.effects import format_summary, summarise, summary_to_json
 from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
+from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.pairs import (
     Drawn,
     Words,
-    check_out,
+    figure_or_none,
     find_pairs,
     find_steps,
-    write_out,
 )
 from bindscope.errors import BindscopeError
 
@@ -126,7 +126,7 @@ def patch(
         if approximate:
             print(f"\n{_agreement(opened.checkpoint(found[-1]), drawn, request, dataset, shown)}")
     if out is not None:
-        path = write_out(out, dataset, summary, shown, title)
+        path = write_out(dataset, out, figure_or_none(out, summary, shown, title))
         if not json:
             print(f"\nwritten  {path}")
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
 from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
-from bindscope.cli.pairs import Words, check_out, find_pairs, write_out
+from bindscope.cli.outcome import check_out, write_out
+from bindscope.cli.pairs import Words, figure_or_none, find_pairs
 from bindscope.errors import BindscopeError
 
 
@@ -91,7 +92,7 @@ def patch_paths(
     else:
         print(f"{title}; {direction}\n{drawn.note}\n\n{format_summary(summary, metric)}")
     if out is not None:
-        path = write_out(out, dataset, summary, metric, title)
+        path = write_out(dataset, out, figure_or_none(out, summary, metric, title))
         if not json:
             print(f"\nwritten  {path}")
 
