@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from bindscope.cli.locate import SHIPPED_DIRECTORY
-from bindscope.cli.pairs import binding_task
+from bindscope.cli.outcome import binding_task
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.interchange import patch_sites
@@ -147,7 +147,7 @@ def test_what_cannot_be_patched_is_refused_and_nothing_is_written(
 
 def test_a_run_of_another_family_is_refused() -> None:
     run = SimpleNamespace(name="sums", config=SimpleNamespace(task=SimpleNamespace(family="assign_add")))
-    with pytest.raises(BindscopeError, match="this one learned assign_add"):
+    with pytest.raises(BindscopeError, match="its task is assign_add"):
         binding_task(run)  # type: ignore[arg-type]
 
 
