@@ -19,6 +19,6 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The one sentence with which a command refuses; it has printed nothing else."""
     assert run(list(arguments)) == 2
     captured = capsys.readouterr()
-    assert "\n" not in captured.err.strip()
+    assert captured.err.count("\n") == 1
     assert captured.out == ""
-    return captured.err.strip().removeprefix("bindscope: ")
+    return captured.err.removeprefix("bindscope: ").strip()

@@ -149,12 +149,13 @@ def write_page(verification: Verification, run: Run, directory: Path, command: s
 
 @contextmanager
 def watch_results() -> Iterator[OnResult]:
-    """A bar on standard error for as long as the block lasts: which result is being made, and how far it is."""
+    """A bar on standard error, where someone watches: which result is being made, and how far it is."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("", total=1.0)
 
         def on_result(result: Result, place: int, total: int) -> OnProgress:
