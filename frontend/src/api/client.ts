@@ -1,0 +1,105 @@
+/** Everything the page asks of its server: files to read, and live questions. No address outside this origin is used. */
+import type { Body, Value } from './body';
+import type { components } from './schema';
+
+export type RunList = components['schemas']['RunList'];
+export type RunSummary = components['schemas']['RunSummary'];
+export type RunDetail = components['schemas']['RunDetail'];
+
+/** A refusal or failure, in the words of the server. */
+export class Failure extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+/** A slice of a streamed answer: values from place `at` on, in the order of the variable's axes. */
+export interface Part {
+  at: number;
+  variables: Record<string, Value[]>;
+}
+
+/** Who answers live questions: the server, or in a static copy the reader's own browser. */
+export interface Answerer {
+  ask(operation: string, question: object, slot: string, signal: AbortSignal): Promise<Body>;
+  stream(
+    operation: string,
+    question: object,
+    slot: string,
+    signal: AbortSignal,
+    onPart: (body: Body) => void,
+  ): Promise<Body>;
+}
+
+/** Read a stored body: `read('runs/binding-laptop/trajectory.json')`. */
+export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await fetch(`api/${path}`, { signal });
+  if (!response.ok) throw await failure(response);
+  return (await response.json()) as T;
+}
+
+export const server: Answerer = {
+  async ask(operation, question, slot, signal) {
+    return (await (await post(operation, question, slot, signal)).json()) as Body;
+  },
+  async stream(operation, question, slot, signal, onPart) {
+    const response = await post(operation, question, slot, signal);
+    let body: Body | null = null;
+    for await (const line of lines(response)) {
+      const content = JSON.parse(line) as Body | Part | { error: string };
+      if ('error' in content) throw new Failure(content.error, 400);
+      if (body === null) body = content as Body;
+      else join(body, content as Part);
+      onPart(body);
+    }
+    if (body === null) throw new Failure('the answer was empty.', 500);
+    return body;
+  },
+};
+
+/** Put a part into the body it belongs to. */
+export function join(body: Body, part: Part): void {
+  for (const [name, values] of Object.entries(part.variables)) {
+    const target = body.variables[name]?.values;
+    values.forEach((value, index) => {
+      if (target) target[part.at + index] = value as never;
+    });
+  }
+}
+
+async function post(operation: string, question: object, slot: string, signal: AbortSignal): Promise<Response> {
+  const response = await fetch(`api/live/${operation}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-Slot': slot },
+    body: JSON.stringify(question),
+    signal,
+  });
+  if (!response.ok) throw await failure(response);
+  return response;
+}
+
+async function failure(response: Response): Promise<Failure> {
+  try {
+    const content = (await response.json()) as { error?: string };
+    return new Failure(content.error ?? response.statusText, response.status);
+  } catch {
+    return new Failure(`${response.status} ${response.statusText}`, response.status);
+  }
+}
+
+async function* lines(response: Response): AsyncGenerator<string> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (!reader) return;
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    rest += value ?? '';
+    const whole = rest.split('\n');
+    rest = done ? '' : (whole.pop() ?? '');
+    for (const line of whole) if (line) yield line;
+    if (done) return;
+  }
+}

@@ -1,0 +1,17 @@
+/** A page is one folder with an `index.ts` that says its name and its place; it is loaded when it is first opened. */
+import type { Component } from 'svelte';
+
+export interface PageEntry {
+  name: string; // in the address
+  title: string;
+  order: number; // in the menu
+  families?: string[]; // which runs it is about; all when left out
+  load: () => Promise<{ default: Component }>;
+}
+
+const found = import.meta.glob<{ page: PageEntry }>('./*/index.ts', { eager: true });
+
+/** Every page, in the order of the menu. */
+export const PAGES: PageEntry[] = Object.values(found)
+  .map((module) => module.page)
+  .sort((first, second) => first.order - second.order);

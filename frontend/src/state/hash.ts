@@ -1,0 +1,77 @@
+/** The state of the page as a readable address: `#/1/patch?run=binding-laptop&step=3700&program=a=5;b=a;!b:`.
+
+The number after the first slash is the version of this format. Lines of a program are joined by `;`, and the query's `#` is
+written `!`, so that an address can be read and typed. */
+export const VERSION = 1;
+
+export interface View {
+  page: string;
+  run: string;
+  step: number | null; // null: the last one
+  a: number | null; // the two pinned checkpoints
+  b: number | null;
+  program: string; // lines joined by line breaks; empty: the run's first example
+  counterfactual: string;
+  scale: 'log' | 'linear';
+  options: Record<string, string>; // of pages: 'patch.metric' → 'success'
+}
+
+export const START: View = {
+  page: 'start',
+  run: '',
+  step: null,
+  a: null,
+  b: null,
+  program: '',
+  counterfactual: '',
+  scale: 'log',
+  options: {},
+};
+
+export function viewToHash(view: View): string {
+  const words: [string, string][] = [];
+  if (view.run) words.push(['run', view.run]);
+  for (const name of ['step', 'a', 'b'] as const) if (view[name] !== null) words.push([name, String(view[name])]);
+  for (const name of ['program', 'counterfactual'] as const) {
+    if (view[name]) words.push([name, view[name].replaceAll('\n', ';').replaceAll('#', '!')]);
+  }
+  if (view.scale !== START.scale) words.push(['scale', view.scale]);
+  for (const name of Object.keys(view.options).sort()) words.push([name, view.options[name] ?? '']);
+  const query = words.map(([name, value]) => `${escape(name)}=${escape(value)}`).join('&');
+  return `#/${VERSION}/${view.page}${query ? `?${query}` : ''}`;
+}
+
+/** Anything that cannot be read is left as it is at the start. */
+export function hashToView(hash: string): View {
+  const view: View = { ...START, options: {} };
+  const match = /^#\/(\d+)\/([a-z-]+)(?:\?(.*))?$/.exec(hash);
+  if (!match || Number(match[1]) !== VERSION) return view;
+  view.page = match[2] ?? START.page;
+  for (const word of (match[3] ?? '').split('&').filter(Boolean)) {
+    const [name, ...rest] = word.split('=');
+    set(view, unescape(name ?? ''), unescape(rest.join('=')));
+  }
+  return view;
+}
+
+function set(view: View, name: string, value: string): void {
+  if (name === 'run') view.run = value;
+  else if (name === 'step' || name === 'a' || name === 'b') view[name] = /^\d+$/.test(value) ? Number(value) : null;
+  else if (name === 'program' || name === 'counterfactual') {
+    view[name] = value.replaceAll(';', '\n').replaceAll('!', '#');
+  } else if (name === 'scale') view.scale = value === 'linear' ? 'linear' : 'log';
+  else if (name.includes('.')) view.options[name] = value;
+}
+
+/** Percent-encoding of only what would break the address: `=`, `;`, `!`, `:`, `,` and `@` stay readable. */
+function escape(text: string): string {
+  return encodeURIComponent(text).replaceAll(/%(3D|3B|21|3A|2C|40)/g, (code) => decodeURIComponent(code));
+}
+
+function unescape(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

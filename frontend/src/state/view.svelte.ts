@@ -1,0 +1,62 @@
+/** What the reader looks at: one object that every part of the page reads, kept in the address. */
+import type { RunSummary } from '../api/client';
+import { hashToView, START, viewToHash, type View } from './hash';
+
+/** The state itself. Read it anywhere; change it with `go`. */
+export const view: View = $state({ ...START, options: {} });
+
+/** What is known about the lab, filled when the page starts and again whenever a run grows. */
+export const lab: { live: boolean; version: string; runs: RunSummary[] } = $state({
+  live: false,
+  version: '',
+  runs: [],
+});
+
+/** Change what is looked at. A change of place is a step of the back button; `replace` for what changes many times a second. */
+export function go(change: Partial<View>, replace = false): void {
+  Object.assign(view, change);
+  const hash = viewToHash(view);
+  if (hash === location.hash) return;
+  if (replace) history.replaceState(null, '', hash);
+  else history.pushState(null, '', hash);
+}
+
+/** A page's own setting, `option('patch.metric', 'success')`. */
+export function option(name: string, usual: string): string {
+  return view.options[name] ?? usual;
+}
+
+export function setOption(name: string, value: string, usual?: string): void {
+  const options = { ...view.options };
+  if (value === usual) delete options[name];
+  else options[name] = value;
+  go({ options }, true);
+}
+
+/** The run that is looked at, or the first. */
+export function currentRun(): RunSummary | null {
+  return lab.runs.find((run) => run.name === view.run) ?? lab.runs[0] ?? null;
+}
+
+/** The checkpoint that is looked at: the kept step nearest to the one in the address, or the last. */
+export function currentStep(): number {
+  return nearest(currentRun()?.steps ?? [], view.step);
+}
+
+export function nearest(steps: number[], wanted: number | null): number {
+  if (!steps.length) return 0;
+  if (wanted === null) return steps[steps.length - 1] ?? 0;
+  return steps.reduce((best, step) => (Math.abs(step - wanted) < Math.abs(best - wanted) ? step : best));
+}
+
+/** Follow the address bar and the back button; call once. */
+export function followAddress(): () => void {
+  const read = (): void => void Object.assign(view, hashToView(location.hash));
+  read();
+  window.addEventListener('hashchange', read);
+  window.addEventListener('popstate', read);
+  return () => {
+    window.removeEventListener('hashchange', read);
+    window.removeEventListener('popstate', read);
+  };
+}

@@ -1,0 +1,86 @@
+"""A page of the lab, as the server sees it: what it reads and what it asks of a model.
+
+A *resource* is read with GET, and its path is also the path of a file: ``bindscope export`` writes the same bytes to disk.
+An *operation* is live work on a model, asked with POST, which only a server can do. A page registers itself in
+``bindscope.web.pages`` with one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from bindscope.web.body import Body, Strict
+from bindscope.web.lab import Lab, LabRun
+
+JSON, SVG = "application/json", "image/svg+xml"
+Content = Mapping[str, Any] | BaseModel | str  # what a maker gives: a body, or text of its media type
+Parameters = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something to read. ``{run}`` and ``{step}`` in the path reach ``make`` as a LabRun and an int, others as text.
+
+    >>> Resource("runs/{run}/trajectory.json", make_trajectory, "Accuracy over training")
+    """
+
+    path: str
+    make: Callable[..., Content]  # (lab, **parameters) → content
+    summary: str
+    model: type[BaseModel] = Body
+    media: str = JSON
+    families: tuple[str, ...] = ()  # which runs have it; empty: all
+    each: Callable[[Lab, LabRun], Iterable[Parameters]] | None = None  # further parameters, for the export
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters in the path."""
+        return tuple(part.split("}")[0] for part in self.path.split("{")[1:])
+
+    def instances(self, lab: Lab) -> Iterator[Parameters]:
+        """Every choice of parameters that an export writes."""
+        if "run" not in self.names:
+            yield {}
+            return
+        for name, run in lab.runs.items():
+            if self.families and run.family not in self.families:
+                continue
+            for further in self.each(lab, run) if self.each else ({},):
+                if "step" in self.names and "step" not in further:
+                    yield from ({"run": name, "step": str(step), **further} for step in run.run.steps)
+                else:
+                    yield {"run": name, **further}
+
+
+class Question(Strict):
+    """What every live question names; operations add their own fields, all of them bounded."""
+
+    run: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Live work. ``answer(lab, run, question)`` gives a body; a streamed one yields a body first, then parts of it.
+
+    ``reads(question, run)`` names the steps whose weights the answer depends on: with the question they are its key.
+    """
+
+    name: str
+    question: type[Question]
+    answer: Callable[..., Any]
+    summary: str
+    steps: Callable[[Any, LabRun], Iterable[int]]
+    streamed: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: its name in the address, and what stands behind it."""
+
+    name: str
+    resources: tuple[Resource, ...] = ()
+    operations: tuple[Operation, ...] = ()
