@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bindscope.web.page import Page
-from bindscope.web.pages import program, runs
+from bindscope.web.pages import program, runs, trajectory
 
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE)
+PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, trajectory.PAGE)
