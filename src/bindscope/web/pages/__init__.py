@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from bindscope.web.page import Page
-from bindscope.web.pages import program, runs, trajectory
+from importlib import import_module
 
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, trajectory.PAGE)
+from bindscope.web.page import Page
+
+NAMES = (
+    "runs",
+    "program",
+    "trajectory",
+)
+PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)
