@@ -10,9 +10,7 @@ NAMES = (
     "runs",
     "program",
     "trajectory",
+    "patch",
+    "attention",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)
-from bindscope.web.page import Page
-from bindscope.web.pages import attention, patch, program, runs
-
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, patch.PAGE, attention.PAGE)
