@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from bindscope.web.page import Page
-from bindscope.web.pages import logits, program, runs
-
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, logits.PAGE)
 from importlib import import_module
 
 from bindscope.web.page import Page
@@ -13,6 +9,7 @@ from bindscope.web.page import Page
 NAMES = (
     "runs",
     "program",
+    "logits",
     "trajectory",
     "patch",
     "attention",
