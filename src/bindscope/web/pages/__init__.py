@@ -15,3 +15,7 @@ NAMES = (
     "attention",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)
+from bindscope.web.page import Page
+from bindscope.web.pages import checkpoint, program, runs, trajectory
+
+PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, trajectory.PAGE, checkpoint.PAGE)
