@@ -42,9 +42,9 @@ class Plot:
 
     def __call__(self, **settings: Any) -> Figure:
         """The figure; ``settings`` are those of its function, such as ``metric="kl"`` for a patch."""
-        name = self._dataset.attrs.get(FIGURE)
+        name = str(self._dataset.attrs.get(FIGURE))
         if name not in FIGURES:
-            raise BindscopeError(f"this dataset names no figure of Bindscope (its attribute '{FIGURE}' is {name!r}).")
+            raise BindscopeError(f"this dataset names no figure of Bindscope (its attribute '{FIGURE}' is '{name}').")
         module, function = FIGURES[name]
         draw = cast("Callable[..., Figure]", getattr(import_module(module), function))
         return draw(self._dataset, **settings)

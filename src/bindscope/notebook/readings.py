@@ -51,8 +51,8 @@ def read_lens(model: Transformer, program: Program) -> xr.Dataset:
     )
     names = np.array(_outputs(logits.shape[-1]))
     dataset["top"] = (("layer", "position"), names[top.numpy()])
-    coordinates = {"site": ("layer", [str(site) for site in sites]), "token": ("position", _tokens(program))}
-    return dataset.assign_coords(layer=range(len(sites)), **coordinates).assign_attrs(_describe(program))
+    dataset = dataset.assign_coords(layer=range(len(sites)), site=("layer", [str(site) for site in sites]))
+    return dataset.assign_coords(token=("position", _tokens(program))).assign_attrs(_describe(program))
 
 
 def read_attention(model: Transformer, program: Program) -> xr.Dataset:
