@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bindscope.web.page import Page
-from bindscope.web.pages import program, runs
+from bindscope.web.pages import program, runs, weights
 
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE)
+PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, weights.PAGE)
