@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bindscope.web.page import Page
-from bindscope.web.pages import program, runs, weights
+from bindscope.web.pages import program, runs, trajectory, weights
 
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, weights.PAGE)
+PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, weights.PAGE, trajectory.PAGE)
