@@ -6,3 +6,15 @@ from bindscope.web.page import Page
 from bindscope.web.pages import program, runs, trajectory, weights
 
 PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, weights.PAGE, trajectory.PAGE)
+from importlib import import_module
+
+from bindscope.web.page import Page
+
+NAMES = (
+    "runs",
+    "program",
+    "trajectory",
+    "patch",
+    "attention",
+)
+PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)
