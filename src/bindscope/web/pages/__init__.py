@@ -6,6 +6,9 @@ from bindscope.web.page import Page
 from bindscope.web.pages import program, runs, trajectory, weights
 
 PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, weights.PAGE, trajectory.PAGE)
+from bindscope.web.pages import logits, program, runs
+
+PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, logits.PAGE)
 from importlib import import_module
 
 from bindscope.web.page import Page
