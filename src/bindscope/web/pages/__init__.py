@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from bindscope.web.page import Page
-from bindscope.web.pages import program, runs, trajectory, weights
-
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, weights.PAGE, trajectory.PAGE)
-from bindscope.web.pages import logits, program, runs
-
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, logits.PAGE)
 from importlib import import_module
 
 from bindscope.web.page import Page
@@ -19,5 +12,7 @@ NAMES = (
     "trajectory",
     "patch",
     "attention",
+    "logits",
+    "weights",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)
