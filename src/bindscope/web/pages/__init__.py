@@ -13,6 +13,8 @@ NAMES = (
     "trajectory",
     "patch",
     "attention",
+    "logits",
+    "weights",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)
 from bindscope.web.page import Page
