@@ -8,16 +8,12 @@ from bindscope.web.page import Page
 
 NAMES = (
     "runs",
+    "weights",
     "program",
     "logits",
     "trajectory",
+    "checkpoint",
     "patch",
     "attention",
-    "logits",
-    "weights",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)
-from bindscope.web.page import Page
-from bindscope.web.pages import checkpoint, program, runs, trajectory
-
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, trajectory.PAGE, checkpoint.PAGE)
