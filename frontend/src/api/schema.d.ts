@@ -14,7 +14,24 @@ export interface paths {
         get?: never;
         put?: never;
         /** What a model answers to a program */
-        post: operations["ask_api_live_predict_post"];
+        post: operations["ask_predict"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show the run in a directory of this machine */
+        post: operations["open_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -29,7 +46,7 @@ export interface paths {
             cookie?: never;
         };
         /** The runs that are open */
-        get: operations["read_api_runs_json_get"];
+        get: operations["read_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -46,7 +63,7 @@ export interface paths {
             cookie?: never;
         };
         /** One run with its settings */
-        get: operations["read_api_runs__run__run_json_get"];
+        get: operations["read_runs_run_run"];
         put?: never;
         post?: never;
         delete?: never;
@@ -111,6 +128,22 @@ export interface components {
             units: string;
             /** Values */
             values: (number | string | boolean | null)[];
+        };
+        /**
+         * OpenQuestion
+         * @description Where a run lies, from the directory the server was started in or from the root.
+         */
+        OpenQuestion: {
+            /** Path */
+            path: string;
+        };
+        /**
+         * OpenedRun
+         * @description The name under which a run is shown now.
+         */
+        OpenedRun: {
+            /** Name */
+            name: string;
         };
         /**
          * PhaseSpan
@@ -197,6 +230,10 @@ export interface components {
         RunList: {
             /** Live */
             live: boolean;
+            /** Opens Directories */
+            opens_directories: boolean;
+            /** Problems */
+            problems: string[];
             /** Runs */
             runs: components["schemas"]["RunSummary"][];
             /** Version */
@@ -219,6 +256,8 @@ export interface components {
             last_step: number;
             /** Max Depth */
             max_depth: number | null;
+            /** N Bytes */
+            n_bytes: number;
             /** N Heads */
             n_heads: number;
             /** N Layers */
@@ -249,7 +288,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    ask_api_live_predict_post: {
+    ask_predict: {
         parameters: {
             query?: never;
             header?: {
@@ -309,8 +348,104 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    open_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OpenQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedRun"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -354,9 +489,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    read_api_runs_json_get: {
+    read_runs: {
         parameters: {
             query?: never;
             header?: never;
@@ -401,42 +545,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -457,7 +565,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__run_json_get: {
+    read_runs_run_run: {
         parameters: {
             query?: never;
             header?: never;
@@ -497,42 +605,6 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -26,6 +26,7 @@ Start here:
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (where it lives, what it does: the first line of its docstring)
     "demo": ("demo:show_demo", "Open the shipped runs' report, then train a small model live."),
+    "serve": ("serve:serve", "Show runs in a web page, and let it question their models live."),
     "train": ("train:train", "Train a preset into a run directory."),
     "resume": ("resume:resume", "Continue an interrupted run exactly where it was."),
     "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),

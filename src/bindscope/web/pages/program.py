@@ -43,13 +43,13 @@ def predict(lab: Lab, run: LabRun, question: PredictQuestion) -> dict[str, Any]:
     dataset = xr.Dataset({"probability": (("step", "output"), np.array(rows), {"units": "share"})})
     dataset = dataset.assign_coords(step=question.steps, output=outputs)
     dataset.attrs = {"answer": str(program.answer), "depth": program.depth}
-    step = question.steps[0] if len(question.steps) == 1 else None
+    only = question.steps[0] if len(question.steps) == 1 else None
     text = question.program.replace("\n", ";")
     return to_body(
         dataset,
-        Provenance(run=run.name, step=step, n=1),
+        Provenance(run=run.name, step=only, n=1),
         title="What the model answers",
-        command=f"bindscope run {run.name} '{text}' --step {'all' if step is None else step}",
+        command=f"bindscope run {run.name} '{text}' --step {'all' if only is None else only}",
     )
 
 
@@ -57,7 +57,8 @@ def read_program(run: LabRun, text: str) -> Program:
     """A program of a reader, lines ended by line breaks or ';', as the run's task reads it."""
     if run.family != "binding":
         raise BindscopeError(f"{run.name}: its task is {run.family}; programs are for runs on binding.")
-    program: Program = run.run.config.task.parse(text.replace(";", "\n"))  # type: ignore[union-attr]
+    program = run.run.config.task.parse(text.replace(";", "\n"))
+    assert isinstance(program, Program)
     assert program.answer in range(len(DIGITS))
     return program
 
