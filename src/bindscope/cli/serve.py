@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from bindscope.cli.locate import RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
 
 if TYPE_CHECKING:
     from bindscope.web.lab import Lab

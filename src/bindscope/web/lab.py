@@ -144,6 +144,7 @@ class LabRun:
         self._read_only = read_only
         self._lock, self._model_lock = threading.RLock(), threading.Lock()
         self._models: OrderedDict[str, Transformer] = OrderedDict()  # by hash: a run that went on anew has others
+        self._shown: frozenset[int] | None = None
         self._library: tuple[str, Library] | None = None
         self._remembered: dict[str, tuple[str, Any]] = {}
 
@@ -179,6 +180,16 @@ class LabRun:
     def command(self) -> str:
         """The command that makes it again."""
         return find_command(self.run)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The kept steps that are shown, all of them unless ``show_steps`` chose some."""
+        return tuple(step for step in self.run.steps if self._shown is None or step in self._shown)
+
+    def show_steps(self, steps: Iterable[int]) -> None:
+        """Show only these checkpoints, so that a static copy stays small; results still speak of all."""
+        self._shown = frozenset(steps)
+        self._remembered = {}
 
     def find_step(self, text: str | int) -> int:
         """A kept step; one that was not kept is refused with the nearest."""

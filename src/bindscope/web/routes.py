@@ -21,7 +21,7 @@ from bindscope.web.body import Body, Problem, encode
 from bindscope.web.lab import Lab
 from bindscope.web.live import Superseded, Worker
 from bindscope.web.opening import OpenedRun, OpenQuestion, open_directory, refuse_opening
-from bindscope.web.page import JSON, SVG, Operation, Resource
+from bindscope.web.page import BYTES, JSON, SVG, Operation, Resource
 from bindscope.web.stored import Stored
 
 LINES = "application/x-ndjson"
@@ -54,7 +54,7 @@ def add_resource(app: FastAPI, resource: Resource, stored: Stored) -> None:
     own = [_parameter(name, Annotated[str, PARAMETER]) for name in resource.names]
     _set_signature(read, [_parameter("request", Request), *own])
     described: dict[str, Any] = (
-        {"response_model": resource.model} if resource.media == JSON else {"response_class": SvgResponse}
+        {"response_model": resource.model} if resource.media == JSON else {"response_class": RESPONSES[resource.media]}
     )
     app.add_api_route(
         f"/api/{resource.path}", read, summary=resource.summary, responses=READ_PROBLEMS,
@@ -144,6 +144,13 @@ async def _explain_midway(lab: Lab, first: bytes, lines: AsyncIterator[bytes]) -
 
 class SvgResponse(Response):
     media_type = SVG
+
+
+class BytesResponse(Response):
+    media_type = BYTES
+
+
+RESPONSES: dict[str, type[Response]] = {SVG: SvgResponse, BYTES: BytesResponse}
 
 
 def _parameter(name: str, annotation: Any, **more: Any) -> inspect.Parameter:

@@ -25,6 +25,7 @@ POLICY = {
     "style-src": "'self'",
     "img-src": "'self' data: blob:",  # figures drawn in the page and handed over as files
     "connect-src": "'self'",
+    "worker-src": "'self'",
     "font-src": "'self'",
     "base-uri": "'none'",
     "form-action": "'none'",
