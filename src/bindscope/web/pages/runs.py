@@ -124,6 +124,7 @@ def summarise_run(run: LabRun) -> RunSummary:
 <<<<<<< HEAD
         version=run.version,
 <<<<<<< HEAD
+<<<<<<< HEAD
 =======
         version=version,
 >>>>>>> server
@@ -132,6 +133,10 @@ def summarise_run(run: LabRun) -> RunSummary:
         steps=list(opened.steps),
         accuracies=[measured.get(step) for step in opened.steps],
 >>>>>>> frame
+=======
+        steps=list(run.steps),
+        accuracies=[measured.get(step) for step in run.steps],
+>>>>>>> program
         last_step=last_step,
         total_steps=opened.manifest.total_steps,
         accuracy=accuracy,
