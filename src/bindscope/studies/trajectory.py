@@ -32,6 +32,12 @@ from bindscope.studies.style import StepScale
 Record = Mapping[str, Any]  # one line of a run's metrics
 CONFIDENCE = 0.95
 RECORDED = {"loss": "training_loss", "examples": "training_examples", "elapsed": "seconds"}  # in a record → here
+COUNTED_BY = {  # shares → the variable that says of how many programs
+    "accuracy_by_depth": "n_by_depth",
+    "accuracy_by_root_line": "n_by_root_line",
+    "follows_chain": "n_misleading",
+    "follows_early_lines": "n_misleading",
+}
 UNITS = {"mean_rank": "rank", "training_examples": "example", "seconds": "s"}
 
 
@@ -69,6 +75,24 @@ def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | No
         "config": json.dumps(dict(config or {}), sort_keys=True, default=str),
     }
     return _with_units(dataset)
+
+
+def with_intervals(dataset: xr.Dataset) -> xr.Dataset:
+    """The trajectory with a 95 % Wilson interval, ``NAME_low`` and ``NAME_high``, beside each share whose n is known.
+
+    >>> with_intervals(trajectory_dataset(run.metrics)).accuracy_by_depth_low.sel(depth=4)
+    """
+    more = dataset.copy()
+    for name, counted in COUNTED_BY.items():
+        if name not in dataset:
+            continue
+        share, n = xr.broadcast(dataset[name], dataset[counted])
+        n = n.transpose(*share.dims)
+        known = np.isfinite(share.values)
+        ends = wilson_interval(np.where(known, share.values, 0) * n.values, n.values, CONFIDENCE)
+        for end, values in zip(("low", "high"), ends, strict=True):
+            more[f"{name}_{end}"] = (share.dims, np.where(known, values, np.nan), {"units": "1"})
+    return more
 
 
 def phases_of(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> list[Phase]:
