@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
@@ -26,12 +25,21 @@ from bindscope.measures.phases import (
     find_transition,
     lowest_accuracy,
 )
-from bindscope.studies.panels import draw_grid
-from bindscope.studies.style import StepScale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from bindscope.studies.style import StepScale
 
 Record = Mapping[str, Any]  # one line of a run's metrics
 CONFIDENCE = 0.95
 RECORDED = {"loss": "training_loss", "examples": "training_examples", "elapsed": "seconds"}  # in a record → here
+COUNTED_BY = {  # shares → the variable that says of how many programs
+    "accuracy_by_depth": "n_by_depth",
+    "accuracy_by_root_line": "n_by_root_line",
+    "follows_chain": "n_misleading",
+    "follows_early_lines": "n_misleading",
+}
 UNITS = {"mean_rank": "rank", "training_examples": "example", "seconds": "s"}
 
 
@@ -71,6 +79,24 @@ def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | No
     return _with_units(dataset)
 
 
+def with_intervals(dataset: xr.Dataset) -> xr.Dataset:
+    """The trajectory with a 95 % Wilson interval, ``NAME_low`` and ``NAME_high``, beside each share whose n is known.
+
+    >>> with_intervals(trajectory_dataset(run.metrics)).accuracy_by_depth_low.sel(depth=4)
+    """
+    more = dataset.copy()
+    for name, counted in COUNTED_BY.items():
+        if name not in dataset:
+            continue
+        share, n = xr.broadcast(dataset[name], dataset[counted])
+        n = n.transpose(*share.dims)
+        known = np.isfinite(share.values)
+        ends = wilson_interval(np.where(known, share.values, 0) * n.values, n.values, CONFIDENCE)
+        for end, values in zip(("low", "high"), ends, strict=True):
+            more[f"{name}_{end}"] = (share.dims, np.where(known, values, np.nan), {"units": "1"})
+    return more
+
+
 def phases_of(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> list[Phase]:
     """The phases of a binding run; of other families none are defined, and the list is empty."""
     if dataset.attrs["family"] != "binding":
@@ -102,6 +128,8 @@ def transitions_of(
 
 def figure_trajectory(dataset: xr.Dataset, phases: Sequence[Phase] | None = None, scale: StepScale = "auto") -> Figure:
     """The whole story of one run on one sheet. Phases are detected with the default criterion when none are given."""
+    from bindscope.studies.panels import draw_grid  # matplotlib, which those who only read the numbers need not load
+
     return draw_grid(dataset, phases_of(dataset) if phases is None else phases, scale)
 
 

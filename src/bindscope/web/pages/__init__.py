@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from bindscope.web.page import Page
-from bindscope.web.pages import program, runs
+from importlib import import_module
 
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE)
+from bindscope.web.page import Page
+
+NAMES = (
+    "runs",
+    "weights",
+    "program",
+    "logits",
+    "trajectory",
+    "checkpoint",
+    "patch",
+    "attention",
+)
+PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)

@@ -1,0 +1,101 @@
+"""The life of a run: everything its evaluations recorded, and the same curves of other seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from bindscope.errors import BindscopeError
+from bindscope.web.body import Provenance, to_body
+from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.page import Page, Parameters, Resource
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+WILSON = "95 % Wilson interval over programs"
+
+
+def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Every evaluation so far, with intervals; in the attributes what makes a phase."""
+    from bindscope.measures.phases import PhaseCriterion
+
+    opened, dataset = run.run, _dataset_of(run)
+    dataset.attrs |= {"status": opened.status, "total_steps": opened.manifest.total_steps}
+    if dataset.attrs["family"] == "binding":
+        dataset.attrs |= {f"phase_{name}": words for name, words in PhaseCriterion().describe().items()}
+    return to_body(
+        dataset,
+        Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=WILSON),
+        title="Training trajectory",
+        command=f"bindscope trajectory {run.name}",
+        python=(
+            "from bindscope.cli.locate import find_run\n"
+            "from bindscope.runs.directory import Run\n"
+            "from bindscope.studies.trajectory import trajectory_dataset, with_intervals\n\n"
+            f'run = Run.open(find_run("{run.name}"))\n'
+            "dataset = with_intervals(trajectory_dataset(run.metrics))"
+        ),
+    )
+
+
+def read_seeds(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """The same settings trained with other seeds: each curve, and the least and most of any seed."""
+    dataset = _seeds_of(lab, run)
+    return to_body(
+        dataset,
+        Provenance(
+            run=run.name,
+            interval="least to most over seeds",
+            note=f"{dataset.sizes['seed']} seeds of experiment {dataset.attrs['experiment']}. {dataset.attrs['limits']}",
+        ),
+        title="The same settings with other seeds",
+        command=f"bindscope experiment {dataset.attrs['experiment']}",
+        python=(
+            "from bindscope.cli.locate import find_run\n"
+            "from bindscope.runs.directory import Run\n"
+            "from bindscope.studies.seeds import find_seed_curves\n\n"
+            f'dataset = find_seed_curves(Run.open(find_run("{run.name}")).config)'
+        ),
+    )
+
+
+def _dataset_of(run: LabRun) -> xr.Dataset:
+    from bindscope.studies.trajectory import trajectory_dataset, with_intervals
+
+    try:
+        return with_intervals(trajectory_dataset(run.run.metrics))
+    except BindscopeError as problem:
+        raise Missing(f"{run.name}: {problem}") from None
+
+
+def _seeds_of(lab: Lab, run: LabRun) -> xr.Dataset:
+    from bindscope.studies.seeds import find_seed_curves
+
+    try:
+        return find_seed_curves(run.run.config, lab.kept_in)
+    except BindscopeError as problem:
+        raise Missing(str(problem)) from None
+
+
+def _evaluated(lab: Lab, run: LabRun) -> Iterator[Parameters]:
+    """An export has a trajectory of each run that was evaluated."""
+    if any("watched" in record for record in run.run.metrics):
+        yield {}
+
+
+def _with_seeds(lab: Lab, run: LabRun) -> Iterator[Parameters]:
+    try:
+        _seeds_of(lab, run)
+    except Missing:
+        return
+    yield {}
+
+
+PAGE = Page(
+    "trajectory",
+    resources=(
+        Resource("runs/{run}/trajectory.json", read_trajectory, "Accuracy over training", each=_evaluated),
+        Resource("runs/{run}/seeds.json", read_seeds, "The same settings with other seeds", each=_with_seeds),
+    ),
+)
