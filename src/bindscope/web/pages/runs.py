@@ -29,6 +29,7 @@ class RunSummary(Strict):
     status: str
     version: str  # changes whenever the run does
     steps: list[int]  # of kept checkpoints
+    accuracies: list[float | None]  # at each of them; null where it was not evaluated
     last_step: int  # of the last evaluation
     total_steps: int
     accuracy: float | None  # at the last evaluation
@@ -83,8 +84,9 @@ def summarise_run(run: LabRun) -> RunSummary:
         ]
         accuracy = float(dataset.pool_accuracy.values[-1, 0])
         last_step = int(dataset.step.values[-1])
+        measured = dict(zip(dataset.step.values.tolist(), dataset.pool_accuracy.values[:, 0].tolist(), strict=True))
     except BindscopeError:  # nothing was evaluated yet
-        phases, accuracy, last_step = [], None, 0
+        phases, accuracy, last_step, measured = [], None, 0, {}
     task, model = config.task, config.model
     return RunSummary(
         name=run.name,
@@ -92,6 +94,7 @@ def summarise_run(run: LabRun) -> RunSummary:
         status=opened.status,
         version=run.version,
         steps=list(run.steps),
+        accuracies=[measured.get(step) for step in run.steps],
         last_step=last_step,
         total_steps=opened.manifest.total_steps,
         accuracy=accuracy,
