@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bindscope.web.page import Page
-from bindscope.web.pages import checkpoint, program, runs, trajectory
+from bindscope.web.pages import checkpoint, claims, program, runs, trajectory
 
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, trajectory.PAGE, checkpoint.PAGE)
+PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, trajectory.PAGE, checkpoint.PAGE, claims.PAGE)
