@@ -3,16 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+NPM := cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm --silent
+PAGE_SOURCES := hatch_build.py $(shell find frontend -type f -not -path '*/node_modules/*')
 
-.PHONY: demo test lint format docs clean help
+.PHONY: demo test lint format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed  ## open the shipped run's report, then watch a small model learn
+demo: $(VENV)/.installed  ## open the lab on the shipped runs and watch a small model learn in it
 	$(BIN)/bindscope demo
 
-test: lint  ## everything that is checked: style, types, import directions, tests
+test: lint $(VENV)/.browser  ## everything that is checked: style, types, import directions, tests
+	$(NPM) run test
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.installed-test  ## style, types and import directions
@@ -20,6 +23,7 @@ lint: $(VENV)/.installed-test  ## style, types and import directions
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NPM) run check
 
 format: $(VENV)/.installed-test  ## rewrite the code in the common style
 	$(BIN)/ruff check --fix .
@@ -28,20 +32,33 @@ format: $(VENV)/.installed-test  ## rewrite the code in the common style
 docs: $(VENV)/.installed  ## rewrite the generated pages in docs/
 	$(BIN)/python -m bindscope.cli.reference
 
-clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+types: $(VENV)/.installed-test  ## rewrite the page's types from the API
+	$(BIN)/python -m bindscope.web.describe frontend/openapi.json
+	$(NPM) run types
 
-# The virtual environment is made once; packages are installed again only when pyproject.toml changes.
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) frontend/node_modules src/bindscope/web/static .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+
+# The virtual environment is made once; it is installed again only when pyproject.toml or the page's sources change.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Bindscope needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo missing)." \
 	       "Name another with: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 2; }
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: pyproject.toml $(PAGE_SOURCES) | $(BIN)/python
 	$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-test: pyproject.toml $(PAGE_SOURCES) | $(BIN)/python
 	$(PIP) install --quiet --editable '.[test,interop]'
 	@touch $@ $(VENV)/.installed
+
+# Browser tests drive Chromium: the one that is there, or Debian's package where it may be installed.
+$(VENV)/.browser: | $(BIN)/python
+	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \
+	  echo "installing chromium for the browser tests"; \
+	  if [ "$$(id -u)" = 0 ]; then become=; else become="sudo -n"; fi; \
+	  { $$become apt-get update -qq && $$become apt-get install -y -qq --no-install-recommends chromium; } >/dev/null || \
+	  echo "no chromium could be installed: the browser tests will be skipped" >&2; }
+	@touch $@

@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),
     "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
     "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),
+    "export": ("export:export", "Write the lab's pages to a directory that any web server can host."),
     "completion": ("completion:completion", "Print or install tab completion for your shell."),
 }
 

@@ -108,9 +108,29 @@ def ablate_together(
     >>> ablate_together(model, batch, ["L2.H1", "L3.H0", "L4.mlp_out"], "resample", rng=rng)
     """
     found = tuple(resolve_site(site, model, batch.tokens.shape[1]) for site in sites)
+    edits = ablation_edits(model, batch, found, kind, positions=positions, reference=reference, rng=rng)
+    readings = read_changed(model, batch, edits)
+    return label_answers(model, batch, readings, (), {}, _describe(kind, reference, found, model))
+
+
+def ablation_edits(
+    model: Transformer,
+    batch: Batch,
+    sites: Iterable[Site | str],
+    kind: Kind = "mean",
+    *,
+    positions: Positions = None,
+    reference: Batch | None = None,
+    rng: np.random.Generator | None = None,
+) -> Callable[[slice], Edits]:
+    """What ``ablate_together`` writes into some rows, for ``run``: with it anything can be read of the ablated model.
+
+    >>> edits = ablation_edits(model, batch, ["L2.H1"], "zero")
+    >>> run(model, tokens, read=["L3.pattern"], write=edits(slice(0, len(tokens))))
+    """
+    found = tuple(resolve_site(site, model, batch.tokens.shape[1]) for site in sites)
     check_positions(positions, found)
-    marks = {site: mark_site(site, positions, *batch.tokens.shape) for site in found}
-    merged = merge_marks(marks)
+    merged = merge_marks({site: mark_site(site, positions, *batch.tokens.shape) for site in found})
     stand_ins = _stand_ins(model, batch, list(merged), kind, reference, rng)
     rows_of = np.arange(len(batch))
 
@@ -120,8 +140,7 @@ def ablate_together(
 
         return {site: put(site) for site in merged}
 
-    readings = read_changed(model, batch, edits)
-    return label_answers(model, batch, readings, (), {}, _describe(kind, reference, found, model))
+    return edits
 
 
 def _single_questions(batch: Batch) -> tuple[Tensor, int]:

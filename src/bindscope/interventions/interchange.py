@@ -10,6 +10,7 @@ Everything is one source run and one base run per set: exact, and as plain as ``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -54,29 +55,50 @@ def patch_sites(
 
     A head named without more, ``L2.H1``, means its whole output (``result``), identity path included.
     """
+    logits = patch_logits(model, contrast, sites, positions=positions, edit=edit, source_model=source_model)
+    attrs = {
+        "sites": ", ".join(map(str, logits.sites)),
+        "heads": describe_heads(logits.sites, model),
+        "n_pairs": len(contrast),
+        "n_untouched": int((~logits.touched).sum()),
+    }
+    outcomes = measure_outcomes(logits.patched, logits.base, logits.source, contrast)
+    missing = {name: np.where(logits.touched, values, np.nan) for name, values in outcomes.items()}
+    return label_outcomes(missing, (), {"pair": np.arange(len(contrast))}, attrs)
+
+
+@dataclass(frozen=True, eq=False)
+class PatchedLogits:
+    """What the model gives at the asked column, [pair, output] each: unchanged, as the source run does, and changed."""
+
+    sites: tuple[Site, ...]
+    touched: np.ndarray  # [pair]: whether anything was changed in it
+    base: Tensor
+    source: Tensor
+    patched: Tensor
+
+
+def patch_logits(
+    model: Transformer,
+    contrast: Contrast,
+    sites: Iterable[Site | str],
+    *,
+    positions: Positions = None,
+    edit: Blend | None = None,
+    source_model: Transformer | None = None,
+) -> PatchedLogits:
+    """The logits behind ``patch_sites``, for those who want whole distributions."""
     found = tuple(resolve_site(site, model, contrast.base.shape[1]) for site in sites)
     check_request(found, positions, model, source_model)
     marks = merge_marks({site: mark_site(site, positions, *contrast.base.shape) for site in found})
-    parts = [
-        _patch_part(
-            model,
-            contrast.take(slice(start, start + PAIRS_AT_ONCE)),
-            {site: mark[start : start + PAIRS_AT_ONCE] for site, mark in marks.items()},
-            edit or take_source,
-            source_model or model,
-        )
-        for start in range(0, len(contrast), PAIRS_AT_ONCE)
-    ]
-    outcomes = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    touched = np.any([mark.any(1) for mark in marks.values()], axis=0)  # [pair]
-    attrs = {
-        "sites": ", ".join(map(str, found)),
-        "heads": describe_heads(found, model),
-        "n_pairs": len(contrast),
-        "n_untouched": int((~touched).sum()),
-    }
-    missing = {name: np.where(touched, values, np.nan) for name, values in outcomes.items()}
-    return label_outcomes(missing, (), {"pair": np.arange(len(contrast))}, attrs)
+    parts = []
+    for start in range(0, len(contrast), PAIRS_AT_ONCE):
+        rows = slice(start, start + PAIRS_AT_ONCE)
+        some, own = contrast.take(rows), {site: mark[rows] for site, mark in marks.items()}
+        patched = _patch_part(model, some, own, edit or take_source, source_model or model)
+        parts.append((*run_contrast(model, some, source_model), patched))
+    base, source, patched = (torch.cat(part) for part in zip(*parts))
+    return PatchedLogits(found, np.any([mark.any(1) for mark in marks.values()], axis=0), base, source, patched)
 
 
 def take_source(value: Tensor, source: Tensor) -> Tensor:
@@ -102,11 +124,12 @@ def take_dimensions(indices: Sequence[int]) -> Blend:
 
 
 @torch.no_grad()
-def run_contrast(model: Transformer, contrast: Contrast) -> tuple[Tensor, Tensor]:
-    """The answer's logits [pair, output] of the unchanged base and source rows."""
+def run_contrast(
+    model: Transformer, contrast: Contrast, source_model: Transformer | None = None
+) -> tuple[Tensor, Tensor]:
+    """The answer's logits [pair, output] of the unchanged base rows and source rows, the latter by ``source_model``."""
     at = torch.tensor([contrast.at])
-    base, source = (model(tokens, at=at)[:, 0] for tokens in (contrast.base, contrast.source))
-    return base, source
+    return model(contrast.base, at=at)[:, 0], (source_model or model)(contrast.source, at=at)[:, 0]
 
 
 @torch.no_grad()
@@ -116,14 +139,13 @@ def _patch_part(
     marks: dict[Site, np.ndarray],
     edit: Blend,
     source_model: Transformer,
-) -> dict[str, np.ndarray]:
+) -> Tensor:
     taken = run(source_model, contrast.source, read=marks)
 
     def put(site: Site) -> Callable[[Tensor], Tensor]:
         return change_where(marks[site], site, lambda old: edit(old, taken[site]))
 
-    changed = run(model, contrast.base, write={site: put(site) for site in marks}).logits[:, contrast.at]
-    return measure_outcomes(changed, *run_contrast(model, contrast), contrast)
+    return run(model, contrast.base, write={site: put(site) for site in marks}).logits[:, contrast.at]
 
 
 def check_request(

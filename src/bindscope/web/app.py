@@ -26,7 +26,7 @@ from bindscope.errors import BindscopeError
 from bindscope.web.body import Problem, encode
 from bindscope.web.lab import Lab, Missing
 from bindscope.web.live import Superseded, Worker
-from bindscope.web.page import JSON, SVG, Operation, Page, Resource
+from bindscope.web.page import BYTES, JSON, SVG, Operation, Page, Resource
 from bindscope.web.pages import PAGES
 from bindscope.web.security import LOOPBACK, Guard
 from bindscope.web.stored import Stored
@@ -87,7 +87,9 @@ def _add_resource(app: FastAPI, resource: Resource, stored: Stored) -> None:
     _set_signature(
         read, [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request), *own]
     )
-    described = {"response_model": resource.model} if resource.media == JSON else {"response_class": SvgResponse}
+    described = (
+        {"response_model": resource.model} if resource.media == JSON else {"response_class": RESPONSES[resource.media]}
+    )
     app.add_api_route(
         f"/api/{resource.path}", read, summary=resource.summary, responses=PROBLEMS, **described,  # type: ignore[arg-type]
     )  # fmt: skip
@@ -139,6 +141,13 @@ def _add_page(app: FastAPI) -> None:
 
 class SvgResponse(Response):
     media_type = SVG
+
+
+class BytesResponse(Response):
+    media_type = BYTES
+
+
+RESPONSES: dict[str, type[Response]] = {SVG: SvgResponse, BYTES: BytesResponse}
 
 
 async def _explain(request: Request, problem: Exception) -> JSONResponse:

@@ -76,6 +76,7 @@ class LabRun:
         self._read_only = read_only
         self._lock = threading.RLock()
         self._models: OrderedDict[int, Transformer] = OrderedDict()
+        self._shown: frozenset[int] | None = None
         self._library: tuple[str, Library] | None = None
 
     @property
@@ -95,6 +96,15 @@ class LabRun:
     @cached_property
     def family(self) -> str:
         return self.run.config.task.family
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The kept steps that are shown, all of them unless ``show_steps`` chose some."""
+        return tuple(step for step in self.run.steps if self._shown is None or step in self._shown)
+
+    def show_steps(self, steps: Iterable[int]) -> None:
+        """Show only these checkpoints, so that a static copy stays small; results still speak of all."""
+        self._shown = frozenset(steps)
 
     def find_step(self, text: str | int) -> int:
         """A kept step; one that was not kept is refused with the nearest."""

@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from bindscope.web.body import Body, Strict
 from bindscope.web.lab import Lab, LabRun
 
-JSON, SVG = "application/json", "image/svg+xml"
-Content = Mapping[str, Any] | BaseModel | str  # what a maker gives: a body, or text of its media type
+JSON, SVG, BYTES = "application/json", "image/svg+xml", "application/octet-stream"
+Content = Mapping[str, Any] | BaseModel | str | bytes  # what a maker gives: a body, or text or bytes of its media type
 Parameters = dict[str, str]
 
 
@@ -51,7 +51,7 @@ class Resource:
                 continue
             for further in self.each(lab, run) if self.each else ({},):
                 if "step" in self.names and "step" not in further:
-                    yield from ({"run": name, "step": str(step), **further} for step in run.run.steps)
+                    yield from ({"run": name, "step": str(step), **further} for step in run.steps)
                 else:
                     yield {"run": name, **further}
 

@@ -43,4 +43,6 @@ class Stored:
 
     def _make(self, resource: Resource, arguments: Mapping[str, Any]) -> bytes:
         content = resource.make(self.lab, **arguments)
+        if isinstance(content, bytes):
+            return content
         return content.encode() if isinstance(content, str) else encode(content)

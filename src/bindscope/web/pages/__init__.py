@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from bindscope.web.page import Page
-from bindscope.web.pages import checkpoint, claims, program, runs, trajectory
+from importlib import import_module
 
-PAGES: tuple[Page, ...] = (runs.PAGE, program.PAGE, trajectory.PAGE, checkpoint.PAGE, claims.PAGE)
+from bindscope.web.page import Page
+
+NAMES = (
+    "runs",
+    "weights",
+    "program",
+    "logits",
+    "trajectory",
+    "checkpoint",
+    "claims",
+    "patch",
+    "attention",
+)
+PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)

@@ -91,7 +91,7 @@ def summarise_run(run: LabRun) -> RunSummary:
         family=run.family,
         status=opened.status,
         version=run.version,
-        steps=list(opened.steps),
+        steps=list(run.steps),
         last_step=last_step,
         total_steps=opened.manifest.total_steps,
         accuracy=accuracy,

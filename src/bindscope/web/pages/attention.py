@@ -1,0 +1,119 @@
+"""Attention: where every head looks in one program, and what becomes of the answer without some of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import xarray as xr
+from pydantic import Field
+
+from bindscope.tasks.binding.program import VOCABULARY, Program
+from bindscope.tasks.vocabulary import show_symbol
+from bindscope.web.body import Provenance, to_body
+from bindscope.web.lab import Lab, LabRun
+from bindscope.web.page import Operation, Page, Question
+from bindscope.web.pages.patch import OneStep, Sites, one_line, read_fitting, tokens_of
+from bindscope.web.pages.program import ProgramText
+
+if TYPE_CHECKING:
+    from bindscope.studies.one_program import Ablated
+
+DECIMALS = 4  # of a weight: enough to draw, and a body that is small
+
+
+class AblateQuestion(Question):
+    """What does the model answer without these parts?"""
+
+    step: OneStep
+    program: ProgramText
+    sites: Sites = Field(default_factory=list)
+    kind: Literal["zero", "mean"] = "zero"
+
+
+class AttentionQuestion(Question):
+    """Where does every head look, perhaps without some parts?"""
+
+    step: OneStep
+    program: ProgramText
+    ablate: Sites = Field(default_factory=list)
+    kind: Literal["zero", "mean"] = "zero"
+
+
+def attention(lab: Lab, run: LabRun, question: AttentionQuestion) -> dict[str, Any]:
+    """Attention weights over (layer, head, query, key), four decimals; 0 where a query cannot look."""
+    program = read_fitting(run, question.program)
+    found = _ablate(run, question.step, program, question.ablate, question.kind)
+    pattern = np.stack(found.patterns).round(DECIMALS) + 0.0  # [layer, head, query, key]
+    dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), pattern, {"units": "share"})})
+    dataset = dataset.assign_coords({name: np.arange(size) for name, size in dataset.sizes.items()})
+    dataset = dataset.assign_coords(token=("query", tokens_of(program)))
+    dataset.attrs = {"answer": str(program.answer), "ablated": " ".join(question.ablate)}
+    return to_body(
+        dataset,
+        Provenance(run=run.name, step=question.step, n=1, note=_note(question.ablate, question.kind)),
+        title="Where each head looks",
+        command=f"bindscope run {run.name} '{one_line(question.program)}' --step {question.step}",
+        python=_python(run, question.step, program, question.ablate, question.kind, "ablated.patterns"),
+    )
+
+
+def ablate(lab: Lab, run: LabRun, question: AblateQuestion) -> dict[str, Any]:
+    """Probabilities over (condition: before, after; output) with the sites' output replaced by zero or by its mean."""
+    program = read_fitting(run, question.program)
+    found = _ablate(run, question.step, program, question.sites, question.kind)
+    outputs = [show_symbol(symbol) for symbol in VOCABULARY.symbols][: len(found.before)]
+    shares = np.stack([found.before, found.after])
+    dataset = xr.Dataset({"probability": (("condition", "output"), shares, {"units": "share"})})
+    dataset = dataset.assign_coords(condition=["before", "after"], output=outputs)
+    dataset.attrs = {"answer": str(program.answer), "sites": " ".join(question.sites)}
+    return to_body(
+        dataset,
+        Provenance(run=run.name, step=question.step, n=1, note=_note(question.sites, question.kind)),
+        title="The answer before and after",
+        command=f"bindscope run {run.name} '{one_line(question.program)}' --step {question.step}",
+        python=_python(run, question.step, program, question.sites, question.kind, "ablated.before, ablated.after"),
+    )
+
+
+def _ablate(run: LabRun, step: int, program: Program, sites: list[str], kind: str) -> Ablated:
+    from bindscope.studies.one_program import ablate_program
+
+    return ablate_program(run.model(run.find_step(step)), run.run.config.task, program, sites, kind)  # type: ignore[arg-type]
+
+
+def _note(sites: list[str], kind: str) -> str:
+    from bindscope.studies.one_program import N_REFERENCE
+
+    if not sites:
+        return ""
+    means = f" (means of {N_REFERENCE} other programs of this length, seed 0)" if kind == "mean" else ""
+    return f"without {', '.join(sites)}: {kind}{means}"
+
+
+def _python(run: LabRun, step: int, program: Program, sites: list[str], kind: str, wanted: str) -> str:
+    return "\n".join(
+        [
+            "from bindscope.cli.locate import find_run",
+            "from bindscope.runs.directory import Run",
+            "from bindscope.studies.one_program import ablate_program",
+            "",
+            f"run = Run.open(find_run({run.name!r}))",
+            f"program = run.config.task.parse({program.text!r})",
+            f"ablated = ablate_program(run.checkpoint({step}), run.config.task, program, {sites!r}, {kind!r})",
+            wanted,
+        ]
+    )
+
+
+def asked_step(question: AttentionQuestion | AblateQuestion, run: LabRun) -> list[int]:
+    return [question.step]
+
+
+PAGE = Page(
+    "attention",
+    operations=(
+        Operation("attention", AttentionQuestion, attention, "Where each head looks in a program", asked_step),
+        Operation("ablate", AblateQuestion, ablate, "The answer without some parts", asked_step),
+    ),
+)

@@ -1,0 +1,63 @@
+"""The package as it is installed: the page is inside, whole, and nothing of its sources or third parties besides."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STATIC = "bindscope/web/static/"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    """A wheel packed from this checkout, with the build requirements that are installed already."""
+    if not (ROOT / "hatch_build.py").is_file():
+        pytest.skip("not a checkout")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, ROOT]
+    subprocess.run(command, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as opened:
+        yield opened
+
+
+def test_every_asset_that_the_page_names_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
+    waiting, seen = ["index.html"], set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        assert STATIC + name in names
+        if name.endswith((".html", ".js", ".css")):
+            text = wheel.read(STATIC + name).decode()
+            folder = name.rpartition("/")[0]
+            for found in re.findall(r"[\"'(`](\.{0,2}/?(?:assets/)?[\w.-]+-[\w-]{8}\.(?:js|css|svg|png|woff2?))", text):
+                path = Path(folder, found) if found.startswith(".") else Path(found)
+                if found.startswith("assets/"):
+                    path = Path(found)
+                waiting.append(path.as_posix().replace("assets/../", ""))
+    assert {name for name in seen if name.endswith(".js")} >= {
+        name.removeprefix(STATIC) for name in names if name.startswith(STATIC) and name.endswith(".js")
+    }, "a script that nothing names"
+
+
+def test_the_page_names_no_other_host(wheel: zipfile.ZipFile) -> None:
+    """Addresses in the bundle are namespaces of SVG and links for people, never something to fetch."""
+    page = wheel.read(f"{STATIC}index.html").decode()
+    assert not re.search(r"(?:src|href)=[\"'](?:https?:)?//", page)
+    assert not re.search(r"(?:src|href)=[\"']/", page), "addresses must be relative, to work under a sub-path"
+
+
+def test_the_wheel_holds_runs_and_results_but_no_sources_of_the_page(wheel: zipfile.ZipFile) -> None:
+    names = wheel.namelist()
+    assert any(name.startswith("bindscope/shipped/binding-laptop/checkpoints/") for name in names)
+    assert not [name for name in names if "node_modules" in name or name.endswith((".svelte", ".ts"))]
