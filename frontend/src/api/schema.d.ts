@@ -14,7 +14,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** The answer without some parts */
-        post: operations["ask_api_live_ablate_post"];
+        post: operations["ask_ablate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -31,7 +31,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Where each head looks in a program */
-        post: operations["ask_api_live_attention_post"];
+        post: operations["ask_attention"];
         delete?: never;
         options?: never;
         head?: never;
@@ -48,7 +48,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** A patch grid of one pair, streamed */
-        post: operations["ask_api_live_grid_post"];
+        post: operations["ask_grid"];
         delete?: never;
         options?: never;
         head?: never;
@@ -65,7 +65,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What each layer would answer to a program */
-        post: operations["ask_api_live_lens_post"];
+        post: operations["ask_lens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -82,7 +82,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Places of one pair, patched together */
-        post: operations["ask_api_live_patch_post"];
+        post: operations["ask_patch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -99,7 +99,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What a model answers to a program */
-        post: operations["ask_api_live_predict_post"];
+        post: operations["ask_predict"];
         delete?: never;
         options?: never;
         head?: never;
@@ -116,7 +116,24 @@ export interface paths {
         get?: never;
         put?: never;
         /** A new program of a run's task */
-        post: operations["ask_api_live_sample_post"];
+        post: operations["ask_sample"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show the run in a directory of this machine */
+        post: operations["open_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -131,41 +148,7 @@ export interface paths {
             cookie?: never;
         };
         /** The runs that are open */
-        get: operations["read_api_runs_json_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/runs/{run}/claims.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The paper's claims against a run */
-        get: operations["read_api_runs__run__claims_json_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/runs/{run}/claims/{claim}.svg": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The figure behind a claim */
-        get: operations["read_api_runs__run__claims__claim__svg_get"];
+        get: operations["read_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -182,7 +165,7 @@ export interface paths {
             cookie?: never;
         };
         /** The logit lens over checkpoints */
-        get: operations["read_api_runs__run__lens_json_get"];
+        get: operations["read_runs_run_lens"];
         put?: never;
         post?: never;
         delete?: never;
@@ -199,7 +182,7 @@ export interface paths {
             cookie?: never;
         };
         /** Predictions at every checkpoint */
-        get: operations["read_api_runs__run__predictions_json_get"];
+        get: operations["read_runs_run_predictions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -216,7 +199,7 @@ export interface paths {
             cookie?: never;
         };
         /** Example programs of a run's task */
-        get: operations["read_api_runs__run__programs_json_get"];
+        get: operations["read_runs_run_programs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -233,7 +216,7 @@ export interface paths {
             cookie?: never;
         };
         /** One run with its settings */
-        get: operations["read_api_runs__run__run_json_get"];
+        get: operations["read_runs_run_run"];
         put?: never;
         post?: never;
         delete?: never;
@@ -250,7 +233,7 @@ export interface paths {
             cookie?: never;
         };
         /** The same settings with other seeds */
-        get: operations["read_api_runs__run__seeds_json_get"];
+        get: operations["read_runs_run_seeds"];
         put?: never;
         post?: never;
         delete?: never;
@@ -267,7 +250,7 @@ export interface paths {
             cookie?: never;
         };
         /** Accuracy by attribute */
-        get: operations["read_api_runs__run__steps__step__attributes_json_get"];
+        get: operations["read_runs_run_steps_step_attributes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -284,7 +267,7 @@ export interface paths {
             cookie?: never;
         };
         /** Which digit was given for which */
-        get: operations["read_api_runs__run__steps__step__confusion_json_get"];
+        get: operations["read_runs_run_steps_step_confusion"];
         put?: never;
         post?: never;
         delete?: never;
@@ -301,7 +284,7 @@ export interface paths {
             cookie?: never;
         };
         /** What mistakes depend on */
-        get: operations["read_api_runs__run__steps__step__importance_json_get"];
+        get: operations["read_runs_run_steps_step_importance"];
         put?: never;
         post?: never;
         delete?: never;
@@ -318,7 +301,7 @@ export interface paths {
             cookie?: never;
         };
         /** Where predictions come from */
-        get: operations["read_api_runs__run__steps__step__sources_json_get"];
+        get: operations["read_runs_run_steps_step_sources"];
         put?: never;
         post?: never;
         delete?: never;
@@ -335,7 +318,7 @@ export interface paths {
             cookie?: never;
         };
         /** Accuracy over training */
-        get: operations["read_api_runs__run__trajectory_json_get"];
+        get: operations["read_runs_run_trajectory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -352,7 +335,7 @@ export interface paths {
             cookie?: never;
         };
         /** The weights of a checkpoint */
-        get: operations["read_api_runs__run__weights__step__safetensors_get"];
+        get: operations["read_runs_run_weights_step"];
         put?: never;
         post?: never;
         delete?: never;
@@ -499,6 +482,22 @@ export interface components {
             step: number;
         };
         /**
+         * OpenQuestion
+         * @description Where a run lies, from the directory the server was started in or from the root.
+         */
+        OpenQuestion: {
+            /** Path */
+            path: string;
+        };
+        /**
+         * OpenedRun
+         * @description The name under which a run is shown now.
+         */
+        OpenedRun: {
+            /** Name */
+            name: string;
+        };
+        /**
          * PatchQuestion
          * @description What becomes of the answer when these sites are changed together?
          */
@@ -607,6 +606,10 @@ export interface components {
         RunList: {
             /** Live */
             live: boolean;
+            /** Opens Directories */
+            opens_directories: boolean;
+            /** Problems */
+            problems: string[];
             /** Runs */
             runs: components["schemas"]["RunSummary"][];
             /** Version */
@@ -617,6 +620,8 @@ export interface components {
          * @description What the picker and the slider need to know of a run.
          */
         RunSummary: {
+            /** Accuracies */
+            accuracies: (number | null)[];
             /** Accuracy */
             accuracy: number | null;
             /** D Model */
@@ -629,6 +634,8 @@ export interface components {
             last_step: number;
             /** Max Depth */
             max_depth: number | null;
+            /** N Bytes */
+            n_bytes: number;
             /** N Heads */
             n_heads: number;
             /** N Layers */
@@ -678,7 +685,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    ask_api_live_ablate_post: {
+    ask_ablate: {
         parameters: {
             query?: never;
             header?: {
@@ -738,15 +745,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -783,9 +781,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_attention_post: {
+    ask_attention: {
         parameters: {
             query?: never;
             header?: {
@@ -845,15 +852,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -890,9 +888,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_grid_post: {
+    ask_grid: {
         parameters: {
             query?: never;
             header?: {
@@ -907,13 +914,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from place `at` on, or {error} if something goes wrong midway. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Body"];
+                    "application/x-ndjson": string;
                 };
             };
             /** @description Bad Request */
@@ -952,15 +959,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -997,9 +995,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_lens_post: {
+    ask_lens: {
         parameters: {
             query?: never;
             header?: {
@@ -1059,15 +1066,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -1104,9 +1102,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_patch_post: {
+    ask_patch: {
         parameters: {
             query?: never;
             header?: {
@@ -1166,15 +1173,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -1211,9 +1209,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_predict_post: {
+    ask_predict: {
         parameters: {
             query?: never;
             header?: {
@@ -1273,15 +1280,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -1318,9 +1316,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_sample_post: {
+    ask_sample: {
         parameters: {
             query?: never;
             header?: {
@@ -1380,8 +1387,104 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    open_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OpenQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedRun"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1425,9 +1528,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    read_api_runs_json_get: {
+    read_runs: {
         parameters: {
             query?: never;
             header?: never;
@@ -1472,42 +1584,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1528,7 +1604,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__claims_json_get: {
+    read_runs_run_lens: {
         parameters: {
             query?: never;
             header?: never;
@@ -1575,42 +1651,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1631,111 +1671,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__claims__claim__svg_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                run: string;
-                claim: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": string;
-                };
-            };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
-            421: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    read_api_runs__run__lens_json_get: {
+    read_runs_run_predictions: {
         parameters: {
             query?: never;
             header?: never;
@@ -1782,42 +1718,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1838,7 +1738,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__predictions_json_get: {
+    read_runs_run_programs: {
         parameters: {
             query?: never;
             header?: never;
@@ -1885,42 +1785,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1941,110 +1805,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__programs_json_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                run: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Body"];
-                };
-            };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
-            421: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    read_api_runs__run__run_json_get: {
+    read_runs_run_run: {
         parameters: {
             query?: never;
             header?: never;
@@ -2091,42 +1852,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2147,7 +1872,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__seeds_json_get: {
+    read_runs_run_seeds: {
         parameters: {
             query?: never;
             header?: never;
@@ -2194,42 +1919,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2250,7 +1939,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__attributes_json_get: {
+    read_runs_run_steps_step_attributes: {
         parameters: {
             query?: never;
             header?: never;
@@ -2298,42 +1987,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2354,7 +2007,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__confusion_json_get: {
+    read_runs_run_steps_step_confusion: {
         parameters: {
             query?: never;
             header?: never;
@@ -2402,42 +2055,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2458,7 +2075,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__importance_json_get: {
+    read_runs_run_steps_step_importance: {
         parameters: {
             query?: never;
             header?: never;
@@ -2506,42 +2123,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2562,7 +2143,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__sources_json_get: {
+    read_runs_run_steps_step_sources: {
         parameters: {
             query?: never;
             header?: never;
@@ -2610,42 +2191,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2666,7 +2211,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__trajectory_json_get: {
+    read_runs_run_trajectory: {
         parameters: {
             query?: never;
             header?: never;
@@ -2713,42 +2258,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2769,7 +2278,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__weights__step__safetensors_get: {
+    read_runs_run_weights_step: {
         parameters: {
             query?: never;
             header?: never;
@@ -2810,42 +2319,6 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };
