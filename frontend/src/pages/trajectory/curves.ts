@@ -1,5 +1,5 @@
 /** Curves over training from the body of a trajectory. */
-import { labelsOf, numbers, type Body } from '../../api/body';
+import { labelsOf, numbers, type At, type Body } from '../../api/body';
 import type { RunSummary } from '../../api/client';
 import { seriesColour } from '../../charts/colour';
 import type { Band, Series } from '../../charts/types';
@@ -17,7 +17,7 @@ export function curves(body: Body, name: string, dim?: string, show: (label: str
   return labelsOf(body, dim).map((label) => ({ name: show(String(label)), x, ...withInterval(body, name, { [dim]: label }) }));
 }
 
-function withInterval(body: Body, name: string, at: Parameters<typeof numbers>[2]): Pick<Series, 'y' | 'low' | 'high'> {
+function withInterval(body: Body, name: string, at: At): Pick<Series, 'y' | 'low' | 'high'> {
   const y = numbers(body, name, at);
   if (!body.variables[`${name}_low`]) return { y };
   return { y, low: numbers(body, `${name}_low`, at), high: numbers(body, `${name}_high`, at) };
@@ -75,7 +75,7 @@ export function rowsOver(body: Body, name: string, dim: string): (number | null)
 /** Each seed's curve, and a band from the least to the most behind them. */
 export function seedCurves(body: Body, name: string, depth: number | null): Series[] {
   const x = stepsOf(body);
-  const at = depth === null ? {} : { depth };
+  const at: At = depth === null ? {} : { depth };
   const [low, high] = [numbers(body, `${name}_low`, at), numbers(body, `${name}_high`, at)];
   const middle = low.map((value, index) => (value === null || high[index] == null ? null : (value + (high[index] ?? 0)) / 2));
   const band: Series = { name: 'middle of the band', x, y: middle, low, high, colour: 'var(--ink-soft)', dashed: true };
