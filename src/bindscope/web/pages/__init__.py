@@ -8,8 +8,11 @@ from bindscope.web.page import Page
 
 NAMES = (
     "runs",
+    "weights",
     "program",
+    "logits",
     "trajectory",
+    "checkpoint",
     "patch",
     "attention",
 )
