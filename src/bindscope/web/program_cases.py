@@ -6,6 +6,7 @@ python -m bindscope.web.program_cases frontend/src/program/cases.json
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def _draw_pairs(rng: np.random.Generator) -> list[tuple[str, str]]:
     texts = _draw_texts(TASKS[0], rng)
     longer = _draw_texts(TASKS[2], rng)
     changed = [parse_program(text).with_root_constant(int(rng.integers(10))).text for text in texts]
-    return [*zip(texts, changed), *zip(texts, longer), *zip(texts[:2], texts[1:3]), (texts[0], texts[0])]
+    return [*zip(texts, changed), *zip(texts, longer), *pairwise(texts), (texts[0], texts[0])]
 
 
 def _describe_pair(base: str, counterfactual: str) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from bindscope.web.page import Page
 
 NAMES = (
     "runs",
+    "weights",
     "program",
+    "logits",
     "trajectory",
+    "checkpoint",
     "patch",
     "attention",
-    "logits",
-    "weights",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)

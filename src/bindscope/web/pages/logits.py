@@ -43,7 +43,7 @@ def kept_lens(lab: Lab, run: LabRun) -> dict[str, Any]:
     filled = run.library.fill("lens")
     if filled.dataset is None:
         raise Missing(f"{run.name}: {filled.reason}")
-    attrs = filled.dataset.attrs
+    attrs, steps = filled.dataset.attrs, tuple(filled.dataset.step.values.tolist())
     n, seed = int(attrs.get("asked_n", 0)), int(attrs.get("asked_seed", 0))
     provenance = Provenance(
         run=run.name, n=int(attrs["n"]), seed=seed, interval=f"95 % {attrs['interval']}",
@@ -52,7 +52,8 @@ def kept_lens(lab: Lab, run: LabRun) -> dict[str, Any]:
     python = (
         open_run(run) + "import numpy as np\nfrom bindscope.measures.lens import logit_lens\n\n"
         f'programs = run.config.task.sample_evaluation(np.random.default_rng({seed}), {n})["test"]\n'
-        "models = [(step, run.checkpoint(step)) for step in run.steps]\n"
+        f"steps = {'run.steps' if steps == run.run.steps else list(steps)}\n"
+        "models = [(step, run.checkpoint(step)) for step in steps]\n"
         f"logit_lens(models, programs, rng=np.random.default_rng({seed}))"
     )
     return to_body(
@@ -70,8 +71,6 @@ def asked_step(question: LensQuestion, run: LabRun) -> list[int]:
 
 PAGE = Page(
     "logits",
-    resources=(
-        Resource("runs/{run}/lens.json", kept_lens, "The logit lens over checkpoints", families=("binding",)),
-    ),
+    resources=(Resource("runs/{run}/lens.json", kept_lens, "The logit lens over checkpoints", families=("binding",)),),
     operations=(Operation("lens", LensQuestion, lens, "What each layer would answer to a program", asked_step),),
 )
