@@ -583,6 +583,8 @@ export interface components {
          * @description What the picker and the slider need to know of a run.
          */
         RunSummary: {
+            /** Accuracies */
+            accuracies: (number | null)[];
             /** Accuracy */
             accuracy: number | null;
             /** D Model */

@@ -1,15 +1,23 @@
 /** What the reader looks at: one object that every part of the page reads, kept in the address. */
 import type { RunSummary } from '../api/client';
+import { usualCounterfactual } from './counterfactual';
 import { hashToView, START, viewToHash, type View } from './hash';
 
 /** The state itself. Read it anywhere; change it with `go`. */
 export const view: View = $state({ ...START, options: {} });
 
+/** A program that a run brings along, with its counterfactual. */
+export interface Example {
+  program: string;
+  counterfactual: string;
+}
+
 /** What is known about the lab, filled when the page starts and again whenever a run grows. */
-export const lab: { live: boolean; version: string; runs: RunSummary[] } = $state({
-  live: false,
+export const lab: { live: boolean; version: string; runs: RunSummary[]; examples: Record<string, Example[]> } = $state({
+  live: false, // whether a server answers questions to a model
   version: '',
   runs: [],
+  examples: {}, // by run; a run whose examples are not known yet has no entry
 });
 
 /** Change what is looked at. A change of place is a step of the back button; `replace` for what changes many times a second. */
@@ -41,6 +49,22 @@ export function currentRun(): RunSummary | null {
 /** The checkpoint that is looked at: the kept step nearest to the one in the address, or the last. */
 export function currentStep(): number {
   return nearest(currentRun()?.steps ?? [], view.step);
+}
+
+/** The program that is looked at, lines joined by line breaks: the one in the address, or the run's first example, or empty. */
+export function currentProgram(): string {
+  return view.program || (examples()[0]?.program ?? '');
+}
+
+/** Its counterfactual: the one in the address, or the example's, or the program with the constant that answers it changed. */
+export function currentCounterfactual(): string {
+  if (view.counterfactual) return view.counterfactual;
+  const program = currentProgram();
+  return examples().find((example) => example.program === program)?.counterfactual || usualCounterfactual(program);
+}
+
+function examples(): Example[] {
+  return lab.examples[currentRun()?.name ?? ''] ?? [];
 }
 
 export function nearest(steps: number[], wanted: number | null): number {

@@ -29,6 +29,7 @@ class RunSummary(Strict):
     status: str
     version: str  # changes whenever the run does
     steps: list[int]  # of kept checkpoints
+    accuracies: list[float | None]  # at each of them; null where it was not evaluated
     last_step: int  # of the last evaluation
     total_steps: int
     accuracy: float | None  # at the last evaluation
@@ -83,15 +84,21 @@ def summarise_run(run: LabRun) -> RunSummary:
         ]
         accuracy = float(dataset.pool_accuracy.values[-1, 0])
         last_step = int(dataset.step.values[-1])
+        measured = dict(zip(dataset.step.values.tolist(), dataset.pool_accuracy.values[:, 0].tolist(), strict=True))
     except BindscopeError:  # nothing was evaluated yet
-        phases, accuracy, last_step = [], None, 0
+        phases, accuracy, last_step, measured = [], None, 0, {}
     task, model = config.task, config.model
     return RunSummary(
         name=run.name,
         family=run.family,
         status=opened.status,
         version=run.version,
+<<<<<<< HEAD
         steps=list(run.steps),
+=======
+        steps=list(opened.steps),
+        accuracies=[measured.get(step) for step in opened.steps],
+>>>>>>> frame
         last_step=last_step,
         total_steps=opened.manifest.total_steps,
         accuracy=accuracy,
