@@ -93,12 +93,8 @@ def summarise_run(run: LabRun) -> RunSummary:
         family=run.family,
         status=opened.status,
         version=run.version,
-<<<<<<< HEAD
         steps=list(run.steps),
-=======
-        steps=list(opened.steps),
-        accuracies=[measured.get(step) for step in opened.steps],
->>>>>>> frame
+        accuracies=[measured.get(step) for step in run.steps],
         last_step=last_step,
         total_steps=opened.manifest.total_steps,
         accuracy=accuracy,
