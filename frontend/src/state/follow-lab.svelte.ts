@@ -1,6 +1,7 @@
 /** Keeping what is known about the lab up to date: its runs, while one of them trains, and their example programs. */
 import type { Body, Value } from '../api/body';
 import { Failure, read, type RunList } from '../api/client';
+import { answerWith, canAsk } from './load.svelte';
 import { currentRun, lab, type Example } from './view.svelte';
 
 const POLL = 2000; // milliseconds
@@ -13,6 +14,7 @@ export async function refreshLab(): Promise<void> {
   try {
     const found = await read<RunList>('runs.json');
     if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs;
+    if (!found.live && !canAsk()) answerWith((await import('../engine/answerer')).browserAnswerer());
     lab.live = found.live;
     lab.version = found.version;
     contact.status = 'reached';
