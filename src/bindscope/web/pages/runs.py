@@ -121,8 +121,9 @@ def summarise_run(run: LabRun) -> RunSummary:
 
 def _read_metrics(run: Run) -> tuple[float | None, int, list[PhaseSpan]]:
     """Accuracy and step of the last evaluation, and the phases so far."""
+    records = run.metrics
     try:
-        dataset = trajectory_dataset(run.metrics)
+        dataset = trajectory_dataset(records)
     except BindscopeError:  # nothing was evaluated yet
         return None, 0, []
     accuracy = float(dataset.pool_accuracy.values[-1, 0])
