@@ -157,6 +157,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run}/claims.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The paper's claims against a run */
+        get: operations["read_runs_run_claims"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/claims/{claim}.svg": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The figure behind a claim */
+        get: operations["read_runs_run_claims_claim"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run}/lens.json": {
         parameters: {
             query?: never;
@@ -620,6 +654,8 @@ export interface components {
          * @description What the picker and the slider need to know of a run.
          */
         RunSummary: {
+            /** Accuracies */
+            accuracies: (number | null)[];
             /** Accuracy */
             accuracy: number | null;
             /** D Model */
@@ -707,7 +743,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -716,7 +752,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -725,7 +761,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -734,7 +770,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -743,7 +779,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -752,7 +788,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -761,7 +797,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -770,7 +806,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -779,7 +815,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -814,7 +850,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -823,7 +859,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -832,7 +868,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -841,7 +877,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -850,7 +886,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -859,7 +895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -868,7 +904,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -877,7 +913,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -886,7 +922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -921,7 +957,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -930,7 +966,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -939,7 +975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -948,7 +984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -957,7 +993,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -966,7 +1002,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -975,7 +1011,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -984,7 +1020,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -993,7 +1029,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1028,7 +1064,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1037,7 +1073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1046,7 +1082,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1055,7 +1091,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1064,7 +1100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1073,7 +1109,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1082,7 +1118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1091,7 +1127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1100,7 +1136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1135,7 +1171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1144,7 +1180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1153,7 +1189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1162,7 +1198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1171,7 +1207,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1180,7 +1216,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1189,7 +1225,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1198,7 +1234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1207,7 +1243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1242,7 +1278,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1251,7 +1287,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1260,7 +1296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1269,7 +1305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1278,7 +1314,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1287,7 +1323,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1296,7 +1332,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1305,7 +1341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1314,7 +1350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1349,7 +1385,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1358,7 +1394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1367,7 +1403,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1376,7 +1412,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1385,7 +1421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1394,7 +1430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1403,7 +1439,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1412,7 +1448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1421,7 +1457,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1454,7 +1490,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenedRun"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1463,7 +1499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1472,7 +1508,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1481,7 +1517,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1490,7 +1526,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1499,7 +1535,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1508,7 +1544,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1517,7 +1553,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1526,7 +1562,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1555,7 +1591,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1564,7 +1600,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1573,7 +1609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1582,7 +1618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1591,7 +1627,142 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_claims: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_claims_claim: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                claim: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/svg+xml": string;
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1622,7 +1793,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1631,7 +1802,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1640,7 +1811,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1649,7 +1820,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1658,7 +1829,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1689,7 +1860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1698,7 +1869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1707,7 +1878,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1716,7 +1887,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1725,7 +1896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1756,7 +1927,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1765,7 +1936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1774,7 +1945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1783,7 +1954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1792,7 +1963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1823,7 +1994,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1832,7 +2003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1841,7 +2012,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1850,7 +2021,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1859,7 +2030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1890,7 +2061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1899,7 +2070,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1908,7 +2079,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1917,7 +2088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1926,7 +2097,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1958,7 +2129,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1967,7 +2138,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1976,7 +2147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1985,7 +2156,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1994,7 +2165,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2026,7 +2197,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2035,7 +2206,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2044,7 +2215,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2053,7 +2224,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2062,7 +2233,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2094,7 +2265,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2103,7 +2274,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2112,7 +2283,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2121,7 +2292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2130,7 +2301,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2162,7 +2333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2171,7 +2342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2180,7 +2351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2189,7 +2360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2198,7 +2369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2229,7 +2400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2238,7 +2409,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2247,7 +2418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2256,7 +2427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2265,7 +2436,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2297,49 +2468,49 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };

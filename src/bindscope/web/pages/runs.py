@@ -33,6 +33,7 @@ class RunSummary(Strict):
     status: str
     version: str  # changes whenever the run does
     steps: list[int]  # of kept checkpoints
+    accuracies: list[float | None]  # at each of them; null where it was not evaluated
     last_step: int  # of the last evaluation
     total_steps: int
     accuracy: float | None  # at the last evaluation
@@ -95,7 +96,7 @@ def describe_run(lab: Lab, run: LabRun) -> RunDetail:
 
 def summarise_run(run: LabRun) -> RunSummary:
     version, opened = run.version, run.run
-    accuracy, last_step, phases = _read_metrics(opened)
+    measured, phases = _read_metrics(opened)
     config = opened.config
     task, model = config.task, config.model
     return RunSummary(
@@ -104,9 +105,10 @@ def summarise_run(run: LabRun) -> RunSummary:
         status=opened.status,
         version=version,
         steps=list(run.steps),
-        last_step=last_step,
+        accuracies=[measured.get(step) for step in run.steps],
+        last_step=max(measured, default=0),
         total_steps=opened.manifest.total_steps,
-        accuracy=accuracy,
+        accuracy=measured[max(measured)] if measured else None,
         n_parameters=model.n_parameters,
         n_layers=model.n_layers,
         n_heads=model.n_heads,
@@ -119,19 +121,23 @@ def summarise_run(run: LabRun) -> RunSummary:
     )
 
 
-def _read_metrics(run: Run) -> tuple[float | None, int, list[PhaseSpan]]:
-    """Accuracy and step of the last evaluation, and the phases so far."""
+def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
+    """Accuracy by step of evaluation, and the phases so far."""
     records = run.metrics
     try:
         dataset = trajectory_dataset(records)
     except BindscopeError:  # nothing was evaluated yet
-        return None, 0, []
-    accuracy = float(dataset.pool_accuracy.values[-1, 0])
+        return {}, []
+    accuracies = dataset.pool_accuracy.values[:, 0].tolist()
+    measured = {
+        step: accuracy if math.isfinite(accuracy) else None
+        for step, accuracy in zip(dataset.step.values.tolist(), accuracies, strict=True)
+    }
     spans = [
         PhaseSpan(name=phase.name, first_step=phase.first_step, last_step=phase.last_step, accuracy=phase.accuracy)
         for phase in phases_of(dataset)
     ]
-    return accuracy if math.isfinite(accuracy) else None, int(dataset.step.values[-1]), spans
+    return measured, spans
 
 
 PAGE = Page(
