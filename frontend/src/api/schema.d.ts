@@ -743,7 +743,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -752,7 +752,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -761,7 +761,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -770,7 +770,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -779,7 +779,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -788,7 +788,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -797,7 +797,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -806,7 +806,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -815,7 +815,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -850,7 +850,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -859,7 +859,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -868,7 +868,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -877,7 +877,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -886,7 +886,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -895,7 +895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -904,7 +904,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -913,7 +913,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -922,7 +922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -957,7 +957,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -966,7 +966,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -975,7 +975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -984,7 +984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -993,7 +993,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1002,7 +1002,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1011,7 +1011,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1020,7 +1020,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1029,7 +1029,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1064,7 +1064,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1073,7 +1073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1082,7 +1082,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1091,7 +1091,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1100,7 +1100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1109,7 +1109,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1118,7 +1118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1127,7 +1127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1136,7 +1136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1171,7 +1171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1180,7 +1180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1189,7 +1189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1198,7 +1198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1207,7 +1207,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1216,7 +1216,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1225,7 +1225,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1234,7 +1234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1243,7 +1243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1278,7 +1278,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1287,7 +1287,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1296,7 +1296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1305,7 +1305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1314,7 +1314,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1323,7 +1323,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1332,7 +1332,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1341,7 +1341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1350,7 +1350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1385,7 +1385,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1394,7 +1394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1403,7 +1403,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1412,7 +1412,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1421,7 +1421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1430,7 +1430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1439,7 +1439,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1448,7 +1448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1457,7 +1457,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1490,7 +1490,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenedRun"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1499,7 +1499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1508,7 +1508,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1517,7 +1517,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1526,7 +1526,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1535,7 +1535,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1544,7 +1544,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1553,7 +1553,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1562,7 +1562,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1591,7 +1591,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1600,7 +1600,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1609,7 +1609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1618,7 +1618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1627,7 +1627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1658,7 +1658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1667,7 +1667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1676,7 +1676,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1685,7 +1685,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1694,7 +1694,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1726,49 +1726,49 @@ export interface operations {
                     "image/svg+xml": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1793,7 +1793,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1802,7 +1802,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1811,7 +1811,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1820,7 +1820,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1829,7 +1829,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1860,7 +1860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1869,7 +1869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1878,7 +1878,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1887,7 +1887,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1896,7 +1896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1927,7 +1927,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1936,7 +1936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1945,7 +1945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1954,7 +1954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1963,7 +1963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1994,7 +1994,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2003,7 +2003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2012,7 +2012,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2021,7 +2021,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2030,7 +2030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2061,7 +2061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2070,7 +2070,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2079,7 +2079,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2088,7 +2088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2097,7 +2097,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2129,7 +2129,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2138,7 +2138,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2147,7 +2147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2156,7 +2156,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2165,7 +2165,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2197,7 +2197,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2206,7 +2206,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2215,7 +2215,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2224,7 +2224,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2233,7 +2233,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2265,7 +2265,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2274,7 +2274,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2283,7 +2283,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2292,7 +2292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2301,7 +2301,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2333,7 +2333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2342,7 +2342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2351,7 +2351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2360,7 +2360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2369,7 +2369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2400,7 +2400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2409,7 +2409,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2418,7 +2418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2427,7 +2427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2436,7 +2436,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2468,49 +2468,49 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
