@@ -14,7 +14,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** The answer without some parts */
-        post: operations["ask_api_live_ablate_post"];
+        post: operations["ask_ablate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -31,7 +31,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Where each head looks in a program */
-        post: operations["ask_api_live_attention_post"];
+        post: operations["ask_attention"];
         delete?: never;
         options?: never;
         head?: never;
@@ -48,7 +48,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** A patch grid of one pair, streamed */
-        post: operations["ask_api_live_grid_post"];
+        post: operations["ask_grid"];
         delete?: never;
         options?: never;
         head?: never;
@@ -65,7 +65,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What each layer would answer to a program */
-        post: operations["ask_api_live_lens_post"];
+        post: operations["ask_lens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -82,7 +82,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Places of one pair, patched together */
-        post: operations["ask_api_live_patch_post"];
+        post: operations["ask_patch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -99,7 +99,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What a model answers to a program */
-        post: operations["ask_api_live_predict_post"];
+        post: operations["ask_predict"];
         delete?: never;
         options?: never;
         head?: never;
@@ -116,7 +116,24 @@ export interface paths {
         get?: never;
         put?: never;
         /** A new program of a run's task */
-        post: operations["ask_api_live_sample_post"];
+        post: operations["ask_sample"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show the run in a directory of this machine */
+        post: operations["open_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -131,7 +148,7 @@ export interface paths {
             cookie?: never;
         };
         /** The runs that are open */
-        get: operations["read_api_runs_json_get"];
+        get: operations["read_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -148,7 +165,7 @@ export interface paths {
             cookie?: never;
         };
         /** The logit lens over checkpoints */
-        get: operations["read_api_runs__run__lens_json_get"];
+        get: operations["read_runs_run_lens"];
         put?: never;
         post?: never;
         delete?: never;
@@ -165,7 +182,7 @@ export interface paths {
             cookie?: never;
         };
         /** Predictions at every checkpoint */
-        get: operations["read_api_runs__run__predictions_json_get"];
+        get: operations["read_runs_run_predictions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -182,7 +199,7 @@ export interface paths {
             cookie?: never;
         };
         /** Example programs of a run's task */
-        get: operations["read_api_runs__run__programs_json_get"];
+        get: operations["read_runs_run_programs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -199,7 +216,7 @@ export interface paths {
             cookie?: never;
         };
         /** One run with its settings */
-        get: operations["read_api_runs__run__run_json_get"];
+        get: operations["read_runs_run_run"];
         put?: never;
         post?: never;
         delete?: never;
@@ -216,7 +233,7 @@ export interface paths {
             cookie?: never;
         };
         /** The same settings with other seeds */
-        get: operations["read_api_runs__run__seeds_json_get"];
+        get: operations["read_runs_run_seeds"];
         put?: never;
         post?: never;
         delete?: never;
@@ -233,7 +250,7 @@ export interface paths {
             cookie?: never;
         };
         /** Accuracy by attribute */
-        get: operations["read_api_runs__run__steps__step__attributes_json_get"];
+        get: operations["read_runs_run_steps_step_attributes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -250,7 +267,7 @@ export interface paths {
             cookie?: never;
         };
         /** Which digit was given for which */
-        get: operations["read_api_runs__run__steps__step__confusion_json_get"];
+        get: operations["read_runs_run_steps_step_confusion"];
         put?: never;
         post?: never;
         delete?: never;
@@ -267,7 +284,7 @@ export interface paths {
             cookie?: never;
         };
         /** What mistakes depend on */
-        get: operations["read_api_runs__run__steps__step__importance_json_get"];
+        get: operations["read_runs_run_steps_step_importance"];
         put?: never;
         post?: never;
         delete?: never;
@@ -284,7 +301,7 @@ export interface paths {
             cookie?: never;
         };
         /** Where predictions come from */
-        get: operations["read_api_runs__run__steps__step__sources_json_get"];
+        get: operations["read_runs_run_steps_step_sources"];
         put?: never;
         post?: never;
         delete?: never;
@@ -301,7 +318,7 @@ export interface paths {
             cookie?: never;
         };
         /** Accuracy over training */
-        get: operations["read_api_runs__run__trajectory_json_get"];
+        get: operations["read_runs_run_trajectory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -318,7 +335,7 @@ export interface paths {
             cookie?: never;
         };
         /** The weights of a checkpoint */
-        get: operations["read_api_runs__run__weights__step__safetensors_get"];
+        get: operations["read_runs_run_weights_step"];
         put?: never;
         post?: never;
         delete?: never;
@@ -465,6 +482,22 @@ export interface components {
             step: number;
         };
         /**
+         * OpenQuestion
+         * @description Where a run lies, from the directory the server was started in or from the root.
+         */
+        OpenQuestion: {
+            /** Path */
+            path: string;
+        };
+        /**
+         * OpenedRun
+         * @description The name under which a run is shown now.
+         */
+        OpenedRun: {
+            /** Name */
+            name: string;
+        };
+        /**
          * PatchQuestion
          * @description What becomes of the answer when these sites are changed together?
          */
@@ -573,6 +606,10 @@ export interface components {
         RunList: {
             /** Live */
             live: boolean;
+            /** Opens Directories */
+            opens_directories: boolean;
+            /** Problems */
+            problems: string[];
             /** Runs */
             runs: components["schemas"]["RunSummary"][];
             /** Version */
@@ -597,6 +634,8 @@ export interface components {
             last_step: number;
             /** Max Depth */
             max_depth: number | null;
+            /** N Bytes */
+            n_bytes: number;
             /** N Heads */
             n_heads: number;
             /** N Layers */
@@ -646,7 +685,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    ask_api_live_ablate_post: {
+    ask_ablate: {
         parameters: {
             query?: never;
             header?: {
@@ -706,15 +745,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -751,9 +781,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_attention_post: {
+    ask_attention: {
         parameters: {
             query?: never;
             header?: {
@@ -813,15 +852,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -858,9 +888,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_grid_post: {
+    ask_grid: {
         parameters: {
             query?: never;
             header?: {
@@ -875,13 +914,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from place `at` on, or {error} if something goes wrong midway. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Body"];
+                    "application/x-ndjson": string;
                 };
             };
             /** @description Bad Request */
@@ -920,15 +959,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -965,9 +995,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_lens_post: {
+    ask_lens: {
         parameters: {
             query?: never;
             header?: {
@@ -1027,15 +1066,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -1072,9 +1102,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_patch_post: {
+    ask_patch: {
         parameters: {
             query?: never;
             header?: {
@@ -1134,15 +1173,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -1179,9 +1209,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_predict_post: {
+    ask_predict: {
         parameters: {
             query?: never;
             header?: {
@@ -1241,15 +1280,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Request Entity Too Large */
             413: {
                 headers: {
@@ -1286,9 +1316,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    ask_api_live_sample_post: {
+    ask_sample: {
         parameters: {
             query?: never;
             header?: {
@@ -1348,8 +1387,104 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    open_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OpenQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedRun"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1393,9 +1528,18 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
-    read_api_runs_json_get: {
+    read_runs: {
         parameters: {
             query?: never;
             header?: never;
@@ -1440,42 +1584,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1496,7 +1604,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__lens_json_get: {
+    read_runs_run_lens: {
         parameters: {
             query?: never;
             header?: never;
@@ -1543,42 +1651,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1599,7 +1671,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__predictions_json_get: {
+    read_runs_run_predictions: {
         parameters: {
             query?: never;
             header?: never;
@@ -1646,42 +1718,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1702,7 +1738,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__programs_json_get: {
+    read_runs_run_programs: {
         parameters: {
             query?: never;
             header?: never;
@@ -1749,42 +1785,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1805,7 +1805,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__run_json_get: {
+    read_runs_run_run: {
         parameters: {
             query?: never;
             header?: never;
@@ -1852,42 +1852,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -1908,7 +1872,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__seeds_json_get: {
+    read_runs_run_seeds: {
         parameters: {
             query?: never;
             header?: never;
@@ -1955,42 +1919,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2011,7 +1939,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__attributes_json_get: {
+    read_runs_run_steps_step_attributes: {
         parameters: {
             query?: never;
             header?: never;
@@ -2059,42 +1987,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2115,7 +2007,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__confusion_json_get: {
+    read_runs_run_steps_step_confusion: {
         parameters: {
             query?: never;
             header?: never;
@@ -2163,42 +2055,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2219,7 +2075,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__importance_json_get: {
+    read_runs_run_steps_step_importance: {
         parameters: {
             query?: never;
             header?: never;
@@ -2267,42 +2123,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2323,7 +2143,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__sources_json_get: {
+    read_runs_run_steps_step_sources: {
         parameters: {
             query?: never;
             header?: never;
@@ -2371,42 +2191,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2427,7 +2211,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__trajectory_json_get: {
+    read_runs_run_trajectory: {
         parameters: {
             query?: never;
             header?: never;
@@ -2474,42 +2258,6 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Misdirected Request */
             421: {
                 headers: {
@@ -2530,7 +2278,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__weights__step__safetensors_get: {
+    read_runs_run_weights_step: {
         parameters: {
             query?: never;
             header?: never;
@@ -2571,42 +2319,6 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
                 headers: {
                     [name: string]: unknown;
                 };

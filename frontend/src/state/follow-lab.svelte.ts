@@ -13,7 +13,9 @@ export async function refreshLab(): Promise<void> {
   try {
     const found = await read<RunList>('runs.json');
     if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs;
+    if (JSON.stringify(found.problems) !== JSON.stringify(lab.problems)) lab.problems = found.problems;
     lab.live = found.live;
+    lab.opensDirectories = found.opens_directories;
     lab.version = found.version;
     contact.status = 'reached';
     contact.error = '';
