@@ -15,7 +15,6 @@ export interface Example {
   counterfactual: string;
 }
 
-/** What is known about the lab, filled when the page starts and again whenever a run grows. */
 export interface LabState {
   live: boolean; // whether a server answers questions to a model
   opensDirectories: boolean; // whether further runs may be named by their directory
@@ -25,6 +24,7 @@ export interface LabState {
   examples: Record<string, Example[]>; // by run; a run whose examples are not known yet has no entry
 }
 
+/** What is known about the lab, filled when the page starts and again whenever a run grows. */
 export const lab: LabState = $state({
   live: false,
   opensDirectories: false,
