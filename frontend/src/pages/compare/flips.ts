@@ -87,10 +87,10 @@ function logFactorials(n: number): number[] {
 
 /** What a prediction is, in a word: it tells the right answer from the short cut and from the rest. */
 export function characterOf(said: Said, program: Program): string {
-  if (said.right) return 'right answer';
+  if (said.right) return 'right';
   if (said.digit < 0) return 'no digit';
-  if (said.digit === program.line1) return "line 1's constant, wrong";
-  return said.source ? "another line's constant, wrong" : 'a digit of no line';
+  if (said.digit === program.line1) return 'line 1, wrong';
+  return said.source ? 'other line, wrong' : 'no line, wrong';
 }
 
 /** How what A said became what B said, as amounts between characters. */
