@@ -1,7 +1,7 @@
 """What is measured of a binding run, by name."""
 
-from bindscope.studies.binding.results import generalisation, learning, mechanism, representation
+from bindscope.studies.binding.results import generalisation, grids, learning, mechanism, representation
 
-RESULTS = (*learning.RESULTS, *generalisation.RESULTS, *mechanism.RESULTS, *representation.RESULTS)
+RESULTS = (*learning.RESULTS, *generalisation.RESULTS, *mechanism.RESULTS, *grids.RESULTS, *representation.RESULTS)
 
 __all__ = ["RESULTS"]
