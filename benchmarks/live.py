@@ -86,7 +86,9 @@ def report(size: str, grid: str, threads: int, waits: list[Wait], busy: float) -
     gap, n_bytes = median(wait.longest_gap for wait in waits), median(wait.n_bytes for wait in waits)
     print(f"{size}, {grid}, {threads} threads, median of {len(waits)}:")
     print(f"  labels after {1000 * body:.0f} ms, first cells {1000 * first:.0f} ms, whole grid {1000 * last:.0f} ms")
-    print(f"  slowest {1000 * slowest:.0f} ms; {parts:.0f} parts, longest gap {gap:.0%} of the wait, {n_bytes:.0f} bytes")
+    print(
+        f"  slowest {1000 * slowest:.0f} ms; {parts:.0f} parts, longest gap {gap:.0%} of the wait, {n_bytes:.0f} bytes"
+    )
     print(f"  the server was busy for {1000 * busy:.0f} ms of processor time a grid")
     if grid == "residual":
         print(f"  goal {1000 * GOALS[size]:.0f} ms: {'met' if last < GOALS[size] else 'missed'}")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bindscope.cli import locate
 from bindscope.cli.main import run
+from bindscope.runs import locate
 from bindscope.runs.config import config_to_mapping
 from bindscope.runs.directory import Run
 from bindscope.runs.manifest import Manifest

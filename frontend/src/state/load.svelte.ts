@@ -1,6 +1,9 @@
 /** What a panel shows while it waits, when it has something, and when something went wrong. */
+import { untrack } from 'svelte';
 import type { Body } from '../api/body';
 import { Failure, read, server, type Answerer } from '../api/client';
+import { Cache } from './cache';
+import { lab } from './view.svelte';
 
 export interface Loaded<T = Body> {
   readonly status: 'empty' | 'loading' | 'ready' | 'error';
@@ -15,32 +18,68 @@ export interface Asked {
   streamed?: boolean;
 }
 
-let answerer: Answerer = server;
+let answerer = $state.raw<Answerer>(server);
 let slots = 0;
+const cache = new Cache<unknown>(80);
 
 /** Let someone else answer live questions: the browser itself, in a static copy. */
 export function answerWith(other: Answerer): void {
   answerer = other;
 }
 
-/** Read a stored body, and again whenever the path changes; null means there is nothing to read. Call while a component starts. */
-export function load<T = Body>(path: () => string | null): Loaded<T> {
-  return follow<string, T>(path, (wanted, signal) => read<T>(wanted, signal));
+/** Whether live questions are answered at all: by a server, or by whoever took its place. */
+export function canAsk(): boolean {
+  return lab.live || answerer !== server;
+}
+
+/** Whether this operation is: the browser knows some of them only. */
+export function canAnswer(operation: string): boolean {
+  return canAsk() && (answerer.operations?.has(operation) ?? true);
+}
+
+/** Read a stored body, and again whenever the path changes; null means there is nothing to read. Call while a component starts.
+
+A body is kept for as long as its run stays as it is. `growing`: read it again whenever the run has grown. */
+export function load<T = Body>(path: () => string | null, { growing = false } = {}): Loaded<T> {
+  return follow<{ path: string; version: string }, T>(
+    () => {
+      const wanted = path();
+      return wanted === null ? null : { path: wanted, version: growing ? versionOf(wanted) : '' };
+    },
+    ({ path }, signal) => readOnce<T>(path, signal),
+    ({ path }) => cache.get(`${versionOf(path)} ${path}`) as T | undefined,
+  );
 }
 
 /** Ask a live question, and again whenever it changes; an older question is cancelled. */
 export function ask(question: () => Asked | null): Loaded {
   const slot = `${Math.random().toString(36).slice(2)}-${(slots += 1)}`;
-  return follow<Asked, Body>(question, (wanted, signal, onPart) =>
-    wanted.streamed
-      ? answerer.stream(wanted.operation, wanted.question, slot, signal, onPart)
-      : answerer.ask(wanted.operation, wanted.question, slot, signal),
+  return follow<Asked, Body>(
+    () => (canAsk() ? question() : null),
+    (wanted, signal, onPart) =>
+      wanted.streamed
+        ? answerer.stream(wanted.operation, wanted.question, slot, signal, onPart)
+        : answerer.ask(wanted.operation, wanted.question, slot, signal),
   );
+}
+
+async function readOnce<T>(path: string, signal: AbortSignal): Promise<T> {
+  const key = `${versionOf(path)} ${path}`;
+  const body = await read<T>(path, signal);
+  cache.set(key, body);
+  return body;
+}
+
+/** What changes when the files behind a path do. */
+function versionOf(path: string): string {
+  const name = /^runs\/([^/]+)\//.exec(path)?.[1];
+  return lab.runs.filter((run) => name === undefined || run.name === name).map((run) => run.version).join();
 }
 
 function follow<Q, T>(
   wanted: () => Q | null,
   fetch: (wanted: Q, signal: AbortSignal, onPart: (body: T) => void) => Promise<T>,
+  known: (wanted: Q) => T | undefined = () => undefined,
 ): Loaded<T> {
   let status = $state<Loaded['status']>('empty');
   let body = $state.raw<T | null>(null);
@@ -60,6 +99,13 @@ function follow<Q, T>(
     if (question === null) {
       status = 'empty';
       body = null;
+      return;
+    }
+    const kept = untrack(() => known(question));
+    if (kept !== undefined) {
+      body = kept;
+      error = '';
+      status = 'ready';
       return;
     }
     status = 'loading';

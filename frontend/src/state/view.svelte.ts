@@ -1,20 +1,32 @@
 /** What the reader looks at: one object that every part of the page reads, kept in the address. */
 import type { RunSummary } from '../api/client';
-import { hashToView, START, viewToHash, type View } from './hash';
+import { usualCounterfactual } from './counterfactual';
+import { hashProblem, hashToView, START, viewToHash, type View } from './hash';
 
 /** The state itself. Read it anywhere; change it with `go`. */
 export const view: View = $state({ ...START, options: {} });
 
+/** What was wrong with the address, if anything. */
+export const address: { problem: string } = $state({ problem: '' });
+
+/** A program that a run brings along, with its counterfactual. */
+export interface Example {
+  program: string;
+  counterfactual: string;
+}
+
 /** What is known about the lab, filled when the page starts and again whenever a run grows. */
-export const lab: { live: boolean; version: string; runs: RunSummary[] } = $state({
-  live: false,
+export const lab: { live: boolean; version: string; runs: RunSummary[]; examples: Record<string, Example[]> } = $state({
+  live: false, // whether a server answers questions to a model
   version: '',
   runs: [],
+  examples: {}, // by run; a run whose examples are not known yet has no entry
 });
 
 /** Change what is looked at. A change of place is a step of the back button; `replace` for what changes many times a second. */
 export function go(change: Partial<View>, replace = false): void {
   Object.assign(view, change);
+  address.problem = '';
   const hash = viewToHash(view);
   if (hash === location.hash) return;
   if (replace) history.replaceState(null, '', hash);
@@ -43,6 +55,22 @@ export function currentStep(): number {
   return nearest(currentRun()?.steps ?? [], view.step);
 }
 
+/** The program that is looked at, lines joined by line breaks: the one in the address, or the run's first example, or empty. */
+export function currentProgram(): string {
+  return view.program || (examples()[0]?.program ?? '');
+}
+
+/** Its counterfactual: the one in the address, or the example's, or the program with the constant that answers it changed. */
+export function currentCounterfactual(): string {
+  if (view.counterfactual) return view.counterfactual;
+  const program = currentProgram();
+  return examples().find((example) => example.program === program)?.counterfactual || usualCounterfactual(program);
+}
+
+function examples(): Example[] {
+  return lab.examples[currentRun()?.name ?? ''] ?? [];
+}
+
 export function nearest(steps: number[], wanted: number | null): number {
   if (!steps.length) return 0;
   if (wanted === null) return steps[steps.length - 1] ?? 0;
@@ -51,7 +79,10 @@ export function nearest(steps: number[], wanted: number | null): number {
 
 /** Follow the address bar and the back button; call once. */
 export function followAddress(): () => void {
-  const read = (): void => void Object.assign(view, hashToView(location.hash));
+  const read = (): void => {
+    Object.assign(view, hashToView(location.hash));
+    address.problem = hashProblem(location.hash);
+  };
   read();
   window.addEventListener('hashchange', read);
   window.addEventListener('popstate', read);

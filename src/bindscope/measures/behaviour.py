@@ -63,6 +63,27 @@ def behaviour_by(predictions: Predictions, by: str = "depth") -> xr.Dataset:
     return dataset
 
 
+def behaviour_by_each(predictions: Predictions, rule: str = "line_1") -> xr.Dataset:
+    """One row (``group``) for each value of each attribute that varies: ``accuracy``, ``agreement`` with a rule and how
+    often it is ``followed_where_wrong``, with intervals and counts.
+
+    >>> table = behaviour_by_each(predictions)
+    >>> table.accuracy[table.attribute == "depth"]
+    """
+    parts = []
+    for name, values in predictions.attributes.items():
+        if np.ptp(values) == 0:
+            continue
+        part = behaviour_by(predictions, name).sel(rule=rule, drop=True).drop_dims("source").rename({name: "value"})
+        part = part.assign_coords(attribute=("value", [name] * part.sizes["value"]))
+        parts.append(part.rename_dims(value="group").reset_index("value"))
+    if not parts:
+        raise BindscopeError("behaviour: every attribute has the same value in all questions.")
+    joined = xr.concat(parts, "group", combine_attrs="drop_conflicts")
+    joined.attrs = {"title": "behaviour by attribute", "n": len(predictions), "confidence": CONFIDENCE, "rule": rule}
+    return joined
+
+
 def track_behaviour(
     models: Iterable[tuple[int, Transformer]],
     batch: Batch,

@@ -125,8 +125,12 @@ class Run:
         from bindscope.runs.weights import unpack_tensors
 
         kept = self.manifest.checkpoints[self.find_step(step)]
-        path = self.path / "checkpoints" / kept.file
-        return unpack_tensors(read_verified(path, kept.sha256, "this checkpoint"), path, "this checkpoint")
+        return unpack_tensors(self.weights_file(step), self.path / "checkpoints" / kept.file, "this checkpoint")
+
+    def weights_file(self, step: int | str = "last") -> bytes:
+        """A checkpoint's safetensors file as it is, after its hash was checked."""
+        kept = self.manifest.checkpoints[self.find_step(step)]
+        return read_verified(self.path / "checkpoints" / kept.file, kept.sha256, "this checkpoint")
 
     def checkpoint(self, step: int | str = "last") -> Transformer:
         """The model as it was at ``step``, in evaluation mode on the CPU."""

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[[int, int], None]
 Origin = Literal["computed", "kept", "read"]
 KEY = "result_key"  # the attribute of a kept dataset that says what it was made from
+STEM = "result_stem"  # … and of one that grows with its run, what does not change while it does
 
 
 class NotTestable(BindscopeError):
@@ -47,6 +50,7 @@ class Context:
     found: Mapping[str, xr.Dataset] = field(default_factory=dict)  # the results it needs
     runs_directory: Path = Path("runs")  # where datasets of experiments are looked for, before the shipped ones
     on_progress: OnProgress | None = None
+    before: xr.Dataset | None = None  # of a result that grows: what was kept when the run had other checkpoints
 
     @property
     def rng(self) -> np.random.Generator:
@@ -69,6 +73,7 @@ class Result:
     steps: Callable[[Run], Sequence[int]] = lambda run: ()  # the checkpoints it reads
     needs: tuple[str, ...] = ()  # other results
     kept: bool = True  # False: found elsewhere each time, nothing of it is stored
+    grows: bool = False  # what was measured of a checkpoint stays true when the run gets more of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +113,7 @@ class Library:
         self.n, self.seed, self.fresh = n, seed, fresh
         self.runs_directory = runs_directory
         self.filled: dict[str, Filled] = {}
+        self._lock = threading.RLock()  # a server asks from several threads; nothing is made twice
 
     def order(self, names: Iterable[str]) -> list[str]:
         """These results and all they need, each after what it needs."""
@@ -126,11 +132,44 @@ class Library:
 
     def fill(self, name: str, on_progress: OnProgress | None = None) -> Filled:
         """A result: kept if its key matches, made and kept otherwise; with a reason where the run cannot give it."""
-        if name not in self.filled:
-            for need in self._find(name).needs:
-                self.fill(need)
-            self.filled[name] = self._fill(self._find(name), on_progress)
-        return self.filled[name]
+        with self._lock:
+            if name not in self.filled:
+                for need in self._find(name).needs:
+                    self.fill(need)
+                self.filled[name] = self._fill(self._find(name), on_progress)
+            return self.filled[name]
+
+    def find(self, name: str) -> Filled | None:
+        """A result without running a model: one that is kept, or that reads no checkpoint. None: it must be measured.
+
+        >>> library.find("chain") or print("measure it first: bindscope verify RUN")
+        """
+        with self._lock:
+            result = self._find(name)
+            needed = [self.find(need) for need in result.needs]
+            if name in self.filled:
+                return self.filled[name]
+            if None in needed:
+                return None
+            if not result.steps(self.run) or any(need.dataset is None for need in needed if need):
+                return self.fill(name)
+            found, _ = self._look_up(result, self.key(result))
+            if found is not None:
+                self.filled[name] = found
+            return found
+
+    def find_before(self, name: str) -> xr.Dataset | None:
+        """What was kept of a growing result under another key, if only the checkpoints differ."""
+        result = self._find(name)
+        if not result.grows or self.fresh:
+            return None
+        stem = _hash(self._stem(result))
+        for folder in (self.folder, *self.also_in):
+            path = folder / f"{result.name}.nc"
+            with suppress(BindscopeError):  # a damaged one is of no use
+                if path.is_file() and (dataset := read_result(path)).attrs.get(STEM) == stem:
+                    return dataset
+        return None
 
     def settings(self, result: Result) -> dict[str, int]:
         """What a person can choose for this result."""
@@ -142,9 +181,11 @@ class Library:
         read = {str(step): run.manifest.checkpoints[step].sha256 for step in result.steps(run)}
         needs = {need: self.fill(need).key for need in result.needs}
         evaluations = [run.status, run.metrics] if result.metrics else None
-        config = to_mapping(run.manifest.config)
-        content = [result.name, result.revision, self.settings(result), config, read, evaluations, needs]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return _hash([*self._stem(result), read, evaluations, needs])
+
+    def _stem(self, result: Result) -> list[Any]:
+        """What a dataset depends on besides what it read."""
+        return [result.name, result.revision, self.settings(result), to_mapping(self.run.manifest.config)]
 
     def _find(self, name: str) -> Result:
         if name not in self.results:
@@ -188,6 +229,7 @@ class Library:
             {need: dataset for need, dataset in found.items() if dataset is not None},
             self.runs_directory,
             on_progress,
+            self.find_before(result.name),
         )
         start = time.perf_counter()
         try:
@@ -199,12 +241,18 @@ class Library:
             return Filled(result.name, dataset, "read", seconds=seconds, note=note, key=key)
         dataset.attrs |= {KEY: key, "result": result.name, "revision": result.revision, "run": self.run.name}
         dataset.attrs |= {f"asked_{name}": value for name, value in settings.items()}
+        if result.grows:
+            dataset.attrs[STEM] = _hash(self._stem(result))
         path = write_result(self.folder, result.name, _storable(dataset))
         return Filled(result.name, dataset, "computed", path=path, seconds=seconds, note=note, key=key)
 
 
 class _Unavailable(Exception):
     """Inside this file only: a result that cannot be made."""
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _storable(dataset: xr.Dataset) -> xr.Dataset:

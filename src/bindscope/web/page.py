@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from bindscope.web.body import Body, Strict
 from bindscope.web.lab import Lab, LabRun
 
-JSON, SVG = "application/json", "image/svg+xml"
-Content = Mapping[str, Any] | BaseModel | str  # what a maker gives: a body, or text of its media type
+JSON, SVG, BYTES = "application/json", "image/svg+xml", "application/octet-stream"
+Content = Mapping[str, Any] | BaseModel | str | bytes  # what a maker gives: a body, or text or bytes of its media type
 Parameters = dict[str, str]
 
 
@@ -51,7 +51,7 @@ class Resource:
                 continue
             for further in self.each(lab, run) if self.each else ({},):
                 if "step" in self.names and "step" not in further:
-                    yield from ({"run": name, "step": str(step), **further} for step in run.run.steps)
+                    yield from ({"run": name, "step": str(step), **further} for step in run.steps)
                 else:
                     yield {"run": name, **further}
 
@@ -59,14 +59,14 @@ class Resource:
 class Question(Strict):
     """What every live question names; operations add their own fields, all of them bounded."""
 
-    run: str
+    run: Annotated[str, Field(max_length=100)]
 
 
 @dataclass(frozen=True)
 class Operation:
     """Live work. ``answer(lab, run, question)`` gives a body; a streamed one yields a body first, then parts of it.
 
-    ``reads(question, run)`` names the steps whose weights the answer depends on: with the question they are its key.
+    ``steps(question, run)`` names the steps whose weights the answer depends on: with the question they are its key.
     """
 
     name: str

@@ -8,8 +8,12 @@ from bindscope.web.page import Page
 
 NAMES = (
     "runs",
+    "weights",
     "program",
+    "logits",
     "trajectory",
+    "checkpoint",
+    "claims",
     "patch",
     "attention",
 )

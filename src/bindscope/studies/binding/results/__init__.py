@@ -1,7 +1,16 @@
 """What is measured of a binding run, by name."""
 
-from bindscope.studies.binding.results import generalisation, grids, learning, mechanism, representation
+from bindscope.studies.binding.results import (
+    behaviour,
+    generalisation,
+    grids,
+    learning,
+    mechanism,
+    projections,
+    representation,
+)
 
-RESULTS = (*learning.RESULTS, *generalisation.RESULTS, *mechanism.RESULTS, *grids.RESULTS, *representation.RESULTS)
+_PARTS = (learning, generalisation, mechanism, grids, representation, behaviour, projections)
+RESULTS = tuple(result for part in _PARTS for result in part.RESULTS)
 
 __all__ = ["RESULTS"]

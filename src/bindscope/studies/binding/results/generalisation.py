@@ -23,6 +23,12 @@ def last_step(run: Run) -> Sequence[int]:
     return run.steps[-1:]
 
 
+def held_out_step(run: Run) -> Sequence[int]:
+    """The last checkpoint, of a run that was trained with combinations left out; of others no model is read."""
+    task: Any = run.config.task
+    return run.steps[-1:] if task.held_out else ()
+
+
 def compute_lengths(context: Context) -> xr.Dataset:
     """Accuracy and the line-1 habit over program length and chain depth, at the last checkpoint."""
     from bindscope.measures.generalisation import length_depth_grid
@@ -110,7 +116,7 @@ def pool_held_out(dataset: xr.Dataset) -> xr.Dataset:
 
 RESULTS = (
     Result("lengths", "programs of other lengths and depths", compute_lengths, n=100, steps=last_step),
-    Result("held-out", "held-out combinations", compute_held_out, n=2000, steps=last_step, kept=False),
+    Result("held-out", "held-out combinations", compute_held_out, n=2000, steps=held_out_step, kept=False),
     Result("seeds", "other seeds", compute_seeds, kept=False),
     Result("weighting", "uniform weighting", compute_weighting, kept=False),
 )

@@ -1,0 +1,63 @@
+/** Keeping what is known about the lab up to date: its runs, while one of them trains, and their example programs. */
+import type { Body, Value } from '../api/body';
+import { Failure, read, type RunList } from '../api/client';
+import { answerWith, canAsk } from './load.svelte';
+import { currentRun, lab, type Example } from './view.svelte';
+
+const POLL = 2000; // milliseconds
+
+/** Whether the lab was reached, and if not, why. */
+export const contact: { status: 'waiting' | 'reached' | 'lost'; error: string } = $state({ status: 'waiting', error: '' });
+
+/** Ask for the runs now. */
+export async function refreshLab(): Promise<void> {
+  try {
+    const found = await read<RunList>('runs.json');
+    if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs;
+    if (!found.live && !canAsk()) answerWith((await import('../engine/answerer')).browserAnswerer());
+    lab.live = found.live;
+    lab.version = found.version;
+    contact.status = 'reached';
+    contact.error = '';
+  } catch (problem) {
+    contact.status = 'lost';
+    contact.error = problem instanceof Failure ? problem.message : 'the server does not answer.';
+  }
+}
+
+/** Ask at the start, and again every two seconds while a run trains or the server is gone. Call while the page starts. */
+export function followLab(): void {
+  $effect(() => void refreshLab());
+  const growing = $derived(lab.live && lab.runs.some((run) => run.status === 'training'));
+  $effect(() => {
+    if (!growing && contact.status !== 'lost') return;
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') void refreshLab();
+    }, POLL);
+    return () => clearInterval(timer);
+  });
+  followExamples();
+}
+
+/** Example programs are read once for each run that is looked at. A run that has none is no error. */
+function followExamples(): void {
+  const asked = new Set<string>();
+  $effect(() => {
+    const run = contact.status === 'reached' ? currentRun() : null;
+    if (!run || run.family !== 'binding' || asked.has(run.name)) return;
+    asked.add(run.name);
+    read<Body>(`runs/${run.name}/programs.json`)
+      .then((body) => (lab.examples[run.name] = examplesOf(body)))
+      .catch((problem: unknown) => {
+        if (problem instanceof Failure) lab.examples[run.name] = [];
+        else asked.delete(run.name); // the server is gone: ask again when it is back
+      });
+  });
+}
+
+function examplesOf(body: Body): Example[] {
+  const column = (name: string): Value[] => ((body.variables[name] ?? body.coords[name])?.values ?? []) as Value[];
+  const lines = (text: Value | undefined): string => String(text ?? '').replaceAll(';', '\n');
+  const counterfactuals = column('counterfactual');
+  return column('text').map((text, index) => ({ program: lines(text), counterfactual: lines(counterfactuals[index]) }));
+}

@@ -1,0 +1,88 @@
+"""Labelled arrays that know the figure which belongs to them.
+
+A ``Drawn`` is an xarray dataset in every respect, except that ``.plot()``, which datasets leave undefined, draws the study's
+figure. Which figure is an attribute of the dataset, so it survives selection and a file.
+
+>>> run.trajectory().sel(step=slice(0, 1000)).plot()
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+import xarray as xr
+
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIGURE = "figure"  # the attribute that names the figure
+_HERE = "bindscope.notebook.figures"
+FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
+    "trajectory": ("bindscope.studies.trajectory", "figure_trajectory"),
+    "phases": (_HERE, "figure_phases"),
+    "prediction": (_HERE, "figure_prediction"),
+    "lens": (_HERE, "figure_lens"),
+    "attention": (_HERE, "figure_attention"),
+    "patch": (_HERE, "figure_patch"),
+    "result": (_HERE, "figure_result"),
+    "subspace": ("bindscope.studies.representation", "figure_subspace"),
+}
+
+
+class Plot:
+    """``.plot`` of a drawn dataset: called, it draws the study's figure; xarray's own plots are still inside."""
+
+    def __init__(self, dataset: Drawn) -> None:
+        self._dataset = dataset
+
+    def __call__(self, **settings: Any) -> Figure:
+        """The figure; ``settings`` are those of its function, such as ``metric="kl"`` for a patch."""
+        name = str(self._dataset.attrs.get(FIGURE))
+        if name not in FIGURES:
+            raise BindscopeError(f"this dataset names no figure of Bindscope (its attribute '{FIGURE}' is '{name}').")
+        module, function = FIGURES[name]
+        draw = cast("Callable[..., Figure]", getattr(import_module(module), function))
+        return draw(self._dataset, **settings)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(super(Drawn, self._dataset).plot, name)
+
+
+class Drawn(xr.Dataset):
+    """A dataset with its figure."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, dataset: xr.Dataset, figure: str, **attrs: Any) -> Drawn:
+        """The same dataset with the figure ``figure`` (see ``FIGURES``) and further attributes."""
+        return cls(dataset.data_vars, dataset.coords, {**dataset.attrs, FIGURE: figure, **attrs})
+
+    @property
+    def plot(self) -> Plot:  # type: ignore[override]
+        return Plot(self)
+
+
+def show_figures() -> None:
+    """Let a notebook show figures as pictures; where nobody shows anything, do nothing.
+
+    Figures here are made without pyplot, so a notebook would otherwise only name them.
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    formatter = getattr(shell, "display_formatter", None)
+    if formatter is not None:
+        formatter.formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", figure_to_png)
+
+
+def figure_to_png(figure: Figure) -> bytes:
+    """The picture of a figure, on white, since a notebook's page may be dark."""
+    from io import BytesIO
+
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, facecolor="white", bbox_inches="tight")
+    return buffer.getvalue()

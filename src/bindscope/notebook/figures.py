@@ -1,0 +1,134 @@
+"""Figures of what a notebook asks for and no other page draws: phases, one program's answer, lens and attention."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from bindscope.errors import BindscopeError
+from bindscope.interventions.outcome import summarise_outcomes
+from bindscope.studies.heat_map import figure_summary
+from bindscope.studies.style import (
+    BLUE,
+    CATEGORIES,
+    DASHES,
+    GREY,
+    INK,
+    PHASE_COLOURS,
+    figure_style,
+    format_step,
+    set_share_axis,
+    set_step_axis,
+)
+
+SHOWN_FROM = 0.05  # an output is drawn when its probability ever comes this far
+MOST_SHOWN = len(CATEGORIES)
+
+
+def figure_phases(dataset: xr.Dataset) -> Figure:
+    """Each phase as a bar from its first to its last step, with its accuracy."""
+    names = [str(name) for name in dataset.phase.values]
+    with figure_style():
+        figure = Figure(figsize=(6.4, 0.8 + 0.4 * max(len(names), 1)), layout="constrained")
+        axes = figure.add_subplot()
+        for row, name in enumerate(names):
+            first, last = (int(dataset[end].values[row]) for end in ("first_step", "last_step"))
+            axes.barh(row, last - first, left=first, height=0.6, color=PHASE_COLOURS.get(name, GREY))
+            text = f" {format_step(first)} – {format_step(last)}, accuracy {float(dataset.accuracy.values[row]):.3f}"
+            axes.text(last, row, text, va="center", fontsize=8, color=INK)
+        axes.set_yticks(range(len(names)), names)
+        axes.invert_yaxis()
+        axes.margins(x=0.35)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("training step")
+        axes.grid(False, axis="y")
+    return figure
+
+
+def figure_prediction(dataset: xr.Dataset) -> Figure:
+    """The likeliest outputs over training, or as bars at one step; the true answer is blue."""
+    probability = dataset.probability.transpose("step", "output").values
+    outputs = [str(output) for output in dataset.output.values]
+    order = np.argsort(-probability.max(0), kind="stable")
+    likely = [int(place) for place in order if probability[:, place].max() >= SHOWN_FROM][:MOST_SHOWN]
+    answer = str(dataset.attrs["answer"])
+    with figure_style():
+        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
+        axes = figure.add_subplot()
+        if len(probability) == 1:
+            colours = [BLUE if outputs[place] == answer else GREY for place in likely]
+            axes.bar(range(len(likely)), probability[0, likely], color=colours, width=0.65)
+            axes.set_xticks(range(len(likely)), [outputs[place] for place in likely])
+        else:
+            others = iter(list(zip(CATEGORIES, DASHES))[1:])
+            for place in likely:
+                right = outputs[place] == answer
+                colour, dash = (BLUE, "-") if right else next(others, (GREY, "-"))
+                label = f"{outputs[place]} (answer)" if right else outputs[place]
+                axes.plot(dataset.step.values, probability[:, place], color=colour, linestyle=dash, label=label)
+            set_step_axis(axes, dataset.step.values)
+            axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        set_share_axis(axes)
+        axes.set_ylabel("probability")
+        axes.set_title(f"{dataset.attrs['program']}  → {answer}", loc="left", fontsize=9, color=INK)
+    return figure
+
+
+def figure_lens(dataset: xr.Dataset, reading: str = "answer") -> Figure:
+    """One reading at every layer and position: the answer's probability, or ``reading="line_1"``."""
+    if reading not in dataset:
+        raise BindscopeError(
+            f"there is no reading '{reading}' here; there are {', '.join(map(str, dataset.data_vars))}."
+        )
+    with figure_style():
+        figure = Figure(
+            figsize=(2.0 + 0.16 * dataset.sizes["position"], 1.3 + 0.3 * dataset.sizes["layer"]), layout="constrained"
+        )
+        axes = figure.add_subplot()
+        low, high = (0, 1) if dataset[reading].attrs.get("units") == "share" else (None, None)
+        mesh = axes.pcolormesh(dataset[reading].values, cmap="cividis", vmin=low, vmax=high)
+        tokens = [str(token) for token in dataset.token.values]
+        axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, fontsize=6.5)
+        axes.set_yticks(np.arange(dataset.sizes["layer"]) + 0.5, [str(layer) for layer in dataset.layer.values])
+        axes.set_ylabel("after layers")
+        axes.grid(False)
+        figure.colorbar(mesh, ax=axes, pad=0.02, label=reading.replace("_", " "))
+        axes.set_title(f"{dataset.attrs['program']}  → {dataset.attrs['answer']}", loc="left", fontsize=9, color=INK)
+    return figure
+
+
+def figure_attention(dataset: xr.Dataset) -> Figure:
+    """Every head's pattern, a row of heads for each layer."""
+    n_layers, n_heads = dataset.sizes["layer"], dataset.sizes["head"]
+    with figure_style():
+        figure = Figure(figsize=(1.7 * n_heads, 1.8 * n_layers), layout="constrained")
+        panels = figure.subplots(n_layers, n_heads, squeeze=False)
+        for (layer, head), axes in np.ndenumerate(panels):
+            axes.imshow(dataset.pattern.values[layer, head], cmap="cividis", vmin=0, vmax=1)
+            axes.set_title(f"L{layer}.H{head}", fontsize=7.5)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.grid(False)
+        figure.suptitle(f"rows look at columns · {dataset.attrs['program']}", fontsize=9, color=INK, x=0.01, ha="left")
+    return figure
+
+
+def figure_patch(dataset: xr.Dataset, metric: str = "success", seed: int = 0) -> Figure:
+    """The means over pairs: a heat map of the grid, or over several steps a curve."""
+    if metric not in dataset:
+        raise BindscopeError(f"there is no metric '{metric}' here; there are {', '.join(map(str, dataset.data_vars))}.")
+    summary = summarise_outcomes(dataset, np.random.default_rng([seed, 1]))
+    return figure_summary(summary, metric, str(dataset.attrs.get("title", "")))
+
+
+def figure_result(dataset: xr.Dataset) -> Figure:
+    """The figure of the claim that reads this result alone."""
+    from bindscope.studies.verify import STUDIES, find_study
+
+    name = str(dataset.attrs.get("result", ""))
+    for family in STUDIES:
+        for claim in find_study(family).claims:
+            if claim.results == (name,):
+                return claim.draw({name: dataset})
+    raise BindscopeError(f"no figure shows the result '{name}' alone; see RunView.verify().plot(CLAIM).")

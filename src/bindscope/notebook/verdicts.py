@@ -1,0 +1,63 @@
+"""The verdicts on a paper's claims, as a table and as figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import xarray as xr
+
+from bindscope.errors import BindscopeError, suggest_nearest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from bindscope.studies.verify import Verification
+
+COLUMNS = ("title", "paper", "measured", "verdict", "reason")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What a run says about each claim; ``.dataset`` is the table, ``.plot("VB3")`` the figure behind a row."""
+
+    verification: Verification
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """Texts over (claim)."""
+        judged = self.verification.judged
+        cells = {
+            "title": [one.claim.title for one in judged],
+            "paper": [one.claim.paper for one in judged],
+            "measured": ["; ".join(map(str, one.finding.quantities)) for one in judged],
+            "verdict": [one.finding.verdict for one in judged],
+            "reason": [one.finding.reason for one in judged],
+        }
+        coordinates = {"claim": [one.claim.id for one in judged]}
+        return xr.Dataset(
+            {name: ("claim", values) for name, values in cells.items()}, coordinates, {"run": self.verification.run}
+        )
+
+    def plot(self, claim: str) -> Figure:
+        """The figure of one claim on this run."""
+        known = {one.claim.id: one for one in self.verification.judged}
+        if claim.upper() not in known:
+            raise BindscopeError(f"there is no claim '{claim}' here.{suggest_nearest(claim.upper(), known)}")
+        return known[claim.upper()].draw()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in self.verification.counts.items() if count)
+        return f"<claims on {self.verification.run}: {counts}>"
+
+    def _repr_html_(self) -> str:
+        table = self.dataset
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in ("claim", *COLUMNS))
+        rows = "".join(
+            f"<tr><th>{escape(str(claim))}</th>"
+            + "".join(f"<td style='text-align:left'>{escape(str(table[name].values[row]))}</td>" for name in COLUMNS)
+            + "</tr>"
+            for row, claim in enumerate(table.claim.values)
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -1,0 +1,44 @@
+"""Which directory a person means by RUN: a path, a name under ./runs, or the name of a shipped run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bindscope.errors import BindscopeError, suggest_nearest
+
+RUNS_DIRECTORY = Path("runs")
+SHIPPED_DIRECTORY = Path(__file__).parent.parent / "shipped"
+MANIFEST = "manifest.json"
+
+
+def find_run(name: str) -> Path:
+    """The directory of a run.
+
+    >>> find_run("binding-laptop")
+    PosixPath('.../bindscope/shipped/binding-laptop')
+    """
+    for place in (Path(name), RUNS_DIRECTORY / name, SHIPPED_DIRECTORY / name):
+        if (place / MANIFEST).is_file():
+            return place
+    if Path(name).exists():
+        raise BindscopeError(f"{name} is not a run: it has no {MANIFEST}.")
+    known = [run.name for run in (*runs_in(RUNS_DIRECTORY), *shipped_runs())]
+    hint = suggest_nearest(name, known) if known else " Train one with 'bindscope train binding-tiny'."
+    raise BindscopeError(f"there is no run '{name}', neither as a path nor under {RUNS_DIRECTORY}/.{hint}")
+
+
+def runs_in(directory: Path) -> list[Path]:
+    """The runs directly inside a directory, by name."""
+    if not directory.is_dir():
+        return []
+    return sorted(place for place in directory.iterdir() if (place / MANIFEST).is_file())
+
+
+def shipped_runs() -> list[Path]:
+    """The runs that come with the package, by name."""
+    return runs_in(SHIPPED_DIRECTORY)
+
+
+def is_shipped(directory: Path) -> bool:
+    """Whether a run belongs to the installed package and so must not be written to."""
+    return SHIPPED_DIRECTORY.resolve() in directory.resolve().parents

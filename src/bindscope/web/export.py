@@ -1,0 +1,152 @@
+"""The lab as plain files: the built page, and every body that a server would send, under the same addresses.
+
+    site/index.html                        the page, with its content-security policy inside
+    site/assets/…                          its scripts and styles
+    site/api/runs.json                     what GET /api/runs.json answers, byte for byte
+    site/api/runs/NAME/weights/3700.safetensors    for the reader's browser, which runs small models itself
+    site/bindscope-export.json             says that this is an export, which may be replaced
+
+All addresses are relative, so the directory works from any sub-path of any file server.
+
+>>> export_site(Lab.open([find_run("binding-laptop")]), Path("site"))
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import bindscope
+from bindscope.errors import BindscopeError
+from bindscope.runs.files import TEMPORARY, explain_failure, new_directory
+from bindscope.web.app import static_directory
+from bindscope.web.lab import Lab
+from bindscope.web.page import BYTES, Page, Parameters, Resource
+from bindscope.web.pages import PAGES
+from bindscope.web.security import HEADERS
+from bindscope.web.stored import Stored
+
+MARKER = "bindscope-export.json"
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written, and what no file could be made of."""
+
+    directory: Path
+    n_files: int
+    n_bytes: int
+    skipped: tuple[tuple[str, str], ...]  # (path, why)
+
+
+def export_site(
+    lab: Lab,
+    directory: Path,
+    *,
+    weights: bool = True,
+    replace: bool = False,
+    pages: tuple[Page, ...] = PAGES,
+    page: Path | None = None,
+    on_progress: Progress | None = None,
+) -> Export:
+    """Write the whole site to ``directory``, all of it or nothing.
+
+    What a run cannot give is left out and listed: the page then says what it says of any missing body. ``weights``
+    copies the checkpoints of small models. ``replace`` allows ``directory`` to be an earlier export.
+    """
+    built = static_directory() if page is None else page
+    if not (built / "index.html").is_file():
+        raise BindscopeError(f"{built}: the page has not been built; run 'npm run build' in frontend/ first.")
+    refuse_to_overwrite(directory, replace)
+    lab.live = False
+    wanted = list_files(lab, pages, weights)
+    place = directory if not is_filled(directory) else directory.parent / f"{TEMPORARY}{uuid.uuid4().hex[:8]}"
+    with new_directory(place) as unfinished:
+        with explain_failure(directory):
+            shutil.copytree(built, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
+            index = (unfinished / "index.html").read_text()
+            (unfinished / "index.html").write_text(add_policy(index))
+        skipped = _write_bodies(lab, wanted, unfinished, directory, on_progress)
+        marker = {"bindscope": bindscope.__version__, "runs": list(lab.runs)}
+        (unfinished / MARKER).write_text(json.dumps(marker) + "\n")
+    if place != directory:
+        _take_place(place, directory)
+    files = [file for file in directory.rglob("*") if file.is_file()]
+    return Export(directory, len(files), sum(file.stat().st_size for file in files), skipped)
+
+
+def list_files(lab: Lab, pages: tuple[Page, ...] = PAGES, weights: bool = True) -> list[tuple[Resource, Parameters]]:
+    """Every body that a server of this lab offers."""
+    return [
+        (resource, parameters)
+        for page in pages
+        for resource in page.resources
+        if weights or resource.media != BYTES
+        for parameters in resource.instances(lab)
+    ]
+
+
+def add_policy(index: str) -> str:
+    """The page with the server's content-security policy inside, as far as a page may say it of itself."""
+    head, found, rest = index.partition('<meta charset="utf-8" />')
+    if not found:
+        raise BindscopeError("the built page has no place for its policy; build it again.")
+    said = [rule for rule in HEADERS["Content-Security-Policy"].split("; ") if not rule.startswith("frame-ancestors")]
+    if not any(rule.startswith("worker-src") for rule in said):
+        said.append("worker-src 'self'")
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(said)}" />'
+    referrer = f'<meta name="referrer" content="{HEADERS["Referrer-Policy"]}" />'
+    return f"{head}{found}\n    {policy}\n    {referrer}{rest}"
+
+
+def refuse_to_overwrite(directory: Path, replace: bool) -> None:
+    """Only an empty place, or with ``replace`` an earlier export, is written to."""
+    if not is_filled(directory):
+        return
+    if not (directory / MARKER).is_file():
+        raise BindscopeError(f"{directory}: is not empty and not an earlier export; choose another directory.")
+    if not replace:
+        raise BindscopeError(f"{directory}: holds an earlier export; say --replace to write it anew.")
+
+
+def is_filled(directory: Path) -> bool:
+    return directory.exists() and not (directory.is_dir() and not any(directory.iterdir()))
+
+
+def _write_bodies(
+    lab: Lab,
+    wanted: list[tuple[Resource, Parameters]],
+    unfinished: Path,
+    directory: Path,
+    on_progress: Progress | None,
+) -> tuple[tuple[str, str], ...]:
+    stored, skipped = Stored(lab), []
+    for done, (resource, parameters) in enumerate(wanted, start=1):
+        path = resource.path.format(**parameters)
+        try:
+            content = stored.read(resource, parameters)
+        except BindscopeError as problem:
+            skipped.append((path, str(problem)))
+        else:
+            with explain_failure(directory):
+                place = unfinished / "api" / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(content)
+        if on_progress is not None:
+            on_progress(done, len(wanted))
+    return tuple(skipped)
+
+
+def _take_place(new: Path, directory: Path) -> None:
+    """Put a finished export where an earlier one stands, which stays until the new one is there."""
+    old = directory.parent / f"{TEMPORARY}{uuid.uuid4().hex[:8]}"
+    with explain_failure(directory):
+        os.rename(directory, old)
+        os.rename(new, directory)
+    shutil.rmtree(old, ignore_errors=True)
