@@ -15,5 +15,6 @@ NAMES = (
     "checkpoint",
     "patch",
     "attention",
+    "subspace",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)
