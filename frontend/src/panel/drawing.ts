@@ -1,24 +1,3 @@
-<<<<<<< HEAD
-<<<<<<< HEAD
-=======
-/** How a panel gets the drawing inside it as SVG: a chart offers it, the panel around it takes it when the reader wants a file. */
-import { getContext, onDestroy, setContext } from 'svelte';
-
-type Draw = () => string;
-const KEY = Symbol('drawing');
-
-/** For a chart, while it starts: `provideDrawing(() => '<svg …>')`. */
-export function provideDrawing(draw: Draw): void {
-  const offered = getContext<Set<Draw> | undefined>(KEY);
-  offered?.add(draw);
-  onDestroy(() => offered?.delete(draw));
-}
-
-/** For a panel, while it starts: every drawing offered inside it, in the order they came. */
-export function collectDrawings(): ReadonlySet<Draw> {
-  return setContext(KEY, new Set<Draw>());
-=======
->>>>>>> program
 /** How a panel gets the picture of what it shows.
 
 A chart made of SVG elements needs to do nothing. A chart drawn on a canvas calls `provideDrawing(() => svgText)` while it starts,
@@ -110,26 +89,4 @@ function stack(drawings: Element[], colours: { paper: string; ink: string }): st
     `<svg xmlns="${NAMESPACE}" width="${width}" height="${y}" viewBox="0 0 ${width} ${y}" color="${colours.ink}">` +
     `<rect width="100%" height="100%" fill="${colours.paper}"/>${placed.join('')}</svg>`
   );
-<<<<<<< HEAD
-=======
-/** How a panel gets the drawing inside it as SVG: a chart offers it, the panel around it takes it when the reader wants a file. */
-import { getContext, onDestroy, setContext } from 'svelte';
-
-type Draw = () => string;
-const KEY = Symbol('drawing');
-
-/** For a chart, while it starts: `provideDrawing(() => '<svg …>')`. */
-export function provideDrawing(draw: Draw): void {
-  const offered = getContext<Set<Draw> | undefined>(KEY);
-  offered?.add(draw);
-  onDestroy(() => offered?.delete(draw));
-}
-
-/** For a panel, while it starts: every drawing offered inside it, in the order they came. */
-export function collectDrawings(): ReadonlySet<Draw> {
-  return setContext(KEY, new Set<Draw>());
->>>>>>> charts
-=======
->>>>>>> frame
->>>>>>> program
 }

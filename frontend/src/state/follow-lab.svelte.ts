@@ -1,6 +1,7 @@
 /** Keeping what is known about the lab up to date: its runs, while one of them trains, and their example programs. */
 import type { Body, Value } from '../api/body';
 import { Failure, read, type RunList } from '../api/client';
+import { answerWith, canAsk } from './load.svelte';
 import { currentRun, lab, type Example } from './view.svelte';
 
 const POLL = 2000; // milliseconds
@@ -13,6 +14,7 @@ export async function refreshLab(): Promise<void> {
   try {
     const found = await read<RunList>('runs.json');
     if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs;
+    if (!found.live && !canAsk()) answerWith((await import('../engine/answerer')).browserAnswerer());
     lab.live = found.live;
     lab.version = found.version;
     contact.status = 'reached';
@@ -41,12 +43,15 @@ export function followLab(): void {
 function followExamples(): void {
   const asked = new Set<string>();
   $effect(() => {
-    const run = currentRun();
-    if (!run || asked.has(run.name)) return;
+    const run = contact.status === 'reached' ? currentRun() : null;
+    if (!run || run.family !== 'binding' || asked.has(run.name)) return;
     asked.add(run.name);
     read<Body>(`runs/${run.name}/programs.json`)
       .then((body) => (lab.examples[run.name] = examplesOf(body)))
-      .catch(() => (lab.examples[run.name] = []));
+      .catch((problem: unknown) => {
+        if (problem instanceof Failure) lab.examples[run.name] = [];
+        else asked.delete(run.name); // the server is gone: ask again when it is back
+      });
   });
 }
 

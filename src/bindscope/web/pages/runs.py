@@ -95,51 +95,20 @@ def describe_run(lab: Lab, run: LabRun) -> RunDetail:
 
 
 def summarise_run(run: LabRun) -> RunSummary:
-<<<<<<< HEAD
-    from bindscope.studies.trajectory import phases_of, trajectory_dataset
-
-    opened, config = run.run, run.run.config
-    records = opened.metrics
-    try:
-        dataset = trajectory_dataset(records)
-        phases = [
-            PhaseSpan(name=phase.name, first_step=phase.first_step, last_step=phase.last_step, accuracy=phase.accuracy)
-            for phase in phases_of(dataset)
-        ]
-        accuracy = float(dataset.pool_accuracy.values[-1, 0])
-        last_step = int(dataset.step.values[-1])
-        measured = dict(zip(dataset.step.values.tolist(), dataset.pool_accuracy.values[:, 0].tolist(), strict=True))
-    except BindscopeError:  # nothing was evaluated yet
-        phases, accuracy, last_step, measured = [], None, 0, {}
-=======
     version, opened = run.version, run.run
-    accuracy, last_step, phases = _read_metrics(opened)
+    measured, phases = _read_metrics(opened)
     config = opened.config
->>>>>>> server
     task, model = config.task, config.model
     return RunSummary(
         name=run.name,
         family=run.family,
         status=opened.status,
-<<<<<<< HEAD
-        version=run.version,
-<<<<<<< HEAD
-<<<<<<< HEAD
-=======
         version=version,
->>>>>>> server
-        steps=list(run.steps),
-=======
-        steps=list(opened.steps),
-        accuracies=[measured.get(step) for step in opened.steps],
->>>>>>> frame
-=======
         steps=list(run.steps),
         accuracies=[measured.get(step) for step in run.steps],
->>>>>>> program
-        last_step=last_step,
+        last_step=max(measured, default=0),
         total_steps=opened.manifest.total_steps,
-        accuracy=accuracy,
+        accuracy=measured[max(measured)] if measured else None,
         n_parameters=model.n_parameters,
         n_layers=model.n_layers,
         n_heads=model.n_heads,
@@ -152,18 +121,22 @@ def summarise_run(run: LabRun) -> RunSummary:
     )
 
 
-def _read_metrics(run: Run) -> tuple[float | None, int, list[PhaseSpan]]:
-    """Accuracy and step of the last evaluation, and the phases so far."""
+def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
+    """Accuracy by step of evaluation, and the phases so far."""
     try:
         dataset = trajectory_dataset(run.metrics)
     except BindscopeError:  # nothing was evaluated yet
-        return None, 0, []
-    accuracy = float(dataset.pool_accuracy.values[-1, 0])
+        return {}, []
+    accuracies = dataset.pool_accuracy.values[:, 0].tolist()
+    measured = {
+        step: accuracy if math.isfinite(accuracy) else None
+        for step, accuracy in zip(dataset.step.values.tolist(), accuracies, strict=True)
+    }
     spans = [
         PhaseSpan(name=phase.name, first_step=phase.first_step, last_step=phase.last_step, accuracy=phase.accuracy)
         for phase in phases_of(dataset)
     ]
-    return accuracy if math.isfinite(accuracy) else None, int(dataset.step.values[-1]), spans
+    return measured, spans
 
 
 PAGE = Page(
