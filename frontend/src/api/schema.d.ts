@@ -648,6 +648,8 @@ export interface components {
             runs: components["schemas"]["RunSummary"][];
             /** Version */
             version: string;
+            /** Watching */
+            watching: boolean;
         };
         /**
          * RunSummary

@@ -4,6 +4,7 @@ import { Failure, read, type RunList } from '../api/client';
 import { currentRun, lab, type Example } from './view.svelte';
 
 const POLL = 2000; // milliseconds
+const WATCH = 5000; // where a run may appear by itself, such as the one that a demo starts
 
 /** Whether the lab was reached, and if not, why. */
 export const contact: { status: 'waiting' | 'reached' | 'lost'; error: string } = $state({ status: 'waiting', error: '' });
@@ -14,6 +15,9 @@ export async function refreshLab(): Promise<void> {
     const found = await read<RunList>('runs.json');
     if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs;
     lab.live = found.live;
+    lab.watching = found.watching;
+    lab.opensDirectories = found.opens_directories;
+    lab.problems = found.problems;
     lab.version = found.version;
     contact.status = 'reached';
     contact.error = '';
@@ -23,15 +27,17 @@ export async function refreshLab(): Promise<void> {
   }
 }
 
-/** Ask at the start, and again every two seconds while a run trains or the server is gone. Call while the page starts. */
+/** Ask at the start, and again every two seconds while a run trains or the server is gone, less often where a run may appear.
+Call while the page starts. */
 export function followLab(): void {
   $effect(() => void refreshLab());
   const growing = $derived(lab.live && lab.runs.some((run) => run.status === 'training'));
+  const period = $derived(growing || contact.status === 'lost' ? POLL : lab.live && lab.watching ? WATCH : null);
   $effect(() => {
-    if (!growing && contact.status !== 'lost') return;
+    if (period === null) return;
     const timer = setInterval(() => {
       if (document.visibilityState === 'visible') void refreshLab();
-    }, POLL);
+    }, period);
     return () => clearInterval(timer);
   });
   followExamples();

@@ -16,8 +16,19 @@ export interface Example {
 }
 
 /** What is known about the lab, filled when the page starts and again whenever a run grows. */
-export const lab: { live: boolean; version: string; runs: RunSummary[]; examples: Record<string, Example[]> } = $state({
+export const lab: {
+  live: boolean;
+  watching: boolean;
+  opensDirectories: boolean;
+  version: string;
+  runs: RunSummary[];
+  problems: string[];
+  examples: Record<string, Example[]>;
+} = $state({
   live: false, // whether a server answers questions to a model
+  watching: false, // whether further runs may appear by themselves
+  opensDirectories: false, // whether the page may name the directory of a further run
+  problems: [], // a sentence for each run that cannot be read
   version: '',
   runs: [],
   examples: {}, // by run; a run whose examples are not known yet has no entry
