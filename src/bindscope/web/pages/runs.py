@@ -54,7 +54,6 @@ class RunList(Strict):
     version: str  # of Bindscope
     live: bool  # whether questions to a model are answered here
     opens_directories: bool  # whether the page may name further runs by their directory
-    watching: bool  # whether further runs may appear by themselves
     runs: list[RunSummary]
     problems: list[str]  # a sentence for each run that cannot be read
 
@@ -79,7 +78,6 @@ def list_runs(lab: Lab) -> RunList:
         version=bindscope.__version__,
         live=lab.live,
         opens_directories=lab.opens_directories,
-        watching=bool(lab.watched),
         runs=found,
         problems=problems,
     )
