@@ -42,12 +42,18 @@ export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await response.json()) as T;
 }
 
+/** Show the run in a directory of the server's machine; the name under which it is shown. */
+export async function openDirectory(path: string): Promise<string> {
+  const response = await post('open', { path }, '');
+  return ((await response.json()) as components['schemas']['OpenedRun']).name;
+}
+
 export const server: Answerer = {
   async ask(operation, question, slot, signal) {
-    return (await (await post(operation, question, slot, signal)).json()) as Body;
+    return (await (await post(`live/${operation}`, question, slot, signal)).json()) as Body;
   },
   async stream(operation, question, slot, signal, onPart) {
-    const response = await post(operation, question, slot, signal);
+    const response = await post(`live/${operation}`, question, slot, signal);
     let body: Body | null = null;
     for await (const line of lines(response)) {
       const content = JSON.parse(line) as Body | Part | { error: string };
@@ -71,8 +77,8 @@ export function join(body: Body, part: Part): void {
   }
 }
 
-async function post(operation: string, question: object, slot: string, signal: AbortSignal): Promise<Response> {
-  const response = await fetch(`api/live/${operation}`, {
+async function post(path: string, question: object, slot: string, signal?: AbortSignal): Promise<Response> {
+  const response = await fetch(`api/${path}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-Slot': slot },
     body: JSON.stringify(question),

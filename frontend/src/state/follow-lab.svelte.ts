@@ -5,7 +5,7 @@ import { answerWith, canAsk } from './load.svelte';
 import { currentRun, lab, type Example } from './view.svelte';
 
 const OFTEN = 2000; // milliseconds
-const SELDOM = 15_000;
+const SELDOM = 5000;
 
 /** Whether the lab was reached, and if not, why. */
 export const contact: { status: 'waiting' | 'reached' | 'lost'; error: string } = $state({ status: 'waiting', error: '' });
