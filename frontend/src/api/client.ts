@@ -24,6 +24,7 @@ export interface Part {
 
 /** Who answers live questions: the server, or in a static copy the reader's own browser. */
 export interface Answerer {
+  readonly operations?: ReadonlySet<string>; // what it can answer; everything when left out
   ask(operation: string, question: object, slot: string, signal: AbortSignal): Promise<Body>;
   stream(
     operation: string,
@@ -36,7 +37,7 @@ export interface Answerer {
 
 /** Read a stored body: `read('runs/binding-laptop/trajectory.json')`. */
 export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await fetch(`api/${path}`, { signal });
+  const response = await reach(`api/${path}`, { signal });
   if (!response.ok) throw await failure(response);
   return (await response.json()) as T;
 }
@@ -71,7 +72,7 @@ export function join(body: Body, part: Part): void {
 }
 
 async function post(operation: string, question: object, slot: string, signal: AbortSignal): Promise<Response> {
-  const response = await fetch(`api/live/${operation}`, {
+  const response = await reach(`api/live/${operation}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-Slot': slot },
     body: JSON.stringify(question),
@@ -79,6 +80,16 @@ async function post(operation: string, question: object, slot: string, signal: A
   });
   if (!response.ok) throw await failure(response);
   return response;
+}
+
+/** A server that cannot be reached is a failure of status 0; browsers each have their own words for it. */
+async function reach(path: string, settings: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, settings);
+  } catch (problem) {
+    if (problem instanceof TypeError) throw new Failure('the server does not answer.', 0);
+    throw problem;
+  }
 }
 
 async function failure(response: Response): Promise<Failure> {
