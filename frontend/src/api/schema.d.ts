@@ -191,6 +191,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run}/grid-chain.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Mean patch grid of the chain's places */
+        get: operations["read_runs_run_grid_chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/grid-heads.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Mean patch grid of the heads */
+        get: operations["read_runs_run_grid_heads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run}/lens.json": {
         parameters: {
             query?: never;
@@ -743,7 +777,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -752,7 +786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -761,7 +795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -770,7 +804,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -779,7 +813,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -788,7 +822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -797,7 +831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -806,7 +840,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -815,7 +849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -850,7 +884,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -859,7 +893,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -868,7 +902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -877,7 +911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -886,7 +920,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -895,7 +929,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -904,7 +938,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -913,7 +947,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -922,7 +956,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -957,7 +991,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -966,7 +1000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -975,7 +1009,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -984,7 +1018,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -993,7 +1027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1002,7 +1036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1011,7 +1045,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1020,7 +1054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1029,7 +1063,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1064,7 +1098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1073,7 +1107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1082,7 +1116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1091,7 +1125,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1100,7 +1134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1109,7 +1143,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1118,7 +1152,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1127,7 +1161,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1136,7 +1170,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1171,7 +1205,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1180,7 +1214,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1189,7 +1223,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1198,7 +1232,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1207,7 +1241,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1216,7 +1250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1225,7 +1259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1234,7 +1268,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1243,7 +1277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1278,7 +1312,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1287,7 +1321,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1296,7 +1330,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1305,7 +1339,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1314,7 +1348,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1323,7 +1357,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1332,7 +1366,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1341,7 +1375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1350,7 +1384,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1385,7 +1419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1394,7 +1428,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1403,7 +1437,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1412,7 +1446,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1421,7 +1455,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1430,7 +1464,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1439,7 +1473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1448,7 +1482,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1457,7 +1491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1490,7 +1524,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenedRun"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1499,7 +1533,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1508,7 +1542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1517,7 +1551,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1526,7 +1560,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1535,7 +1569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1544,7 +1578,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1553,7 +1587,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1562,7 +1596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1591,7 +1625,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1600,7 +1634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1609,7 +1643,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1618,7 +1652,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1627,7 +1661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1658,7 +1692,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1667,7 +1701,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1676,7 +1710,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1685,7 +1719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1694,7 +1728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1726,49 +1760,183 @@ export interface operations {
                     "image/svg+xml": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_grid_chain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_grid_heads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1793,7 +1961,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1802,7 +1970,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1811,7 +1979,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1820,7 +1988,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1829,7 +1997,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1860,7 +2028,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1869,7 +2037,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1878,7 +2046,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1887,7 +2055,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1896,7 +2064,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1927,7 +2095,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1936,7 +2104,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1945,7 +2113,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1954,7 +2122,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1963,7 +2131,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1994,7 +2162,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2003,7 +2171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2012,7 +2180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2021,7 +2189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2030,7 +2198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2061,7 +2229,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2070,7 +2238,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2079,7 +2247,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2088,7 +2256,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2097,7 +2265,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2129,7 +2297,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2138,7 +2306,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2147,7 +2315,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2156,7 +2324,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2165,7 +2333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2197,7 +2365,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2206,7 +2374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2215,7 +2383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2224,7 +2392,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2233,7 +2401,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2265,7 +2433,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2274,7 +2442,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2283,7 +2451,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2292,7 +2460,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2301,7 +2469,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2333,7 +2501,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2342,7 +2510,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2351,7 +2519,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2360,7 +2528,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2369,7 +2537,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2400,7 +2568,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2409,7 +2577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2418,7 +2586,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2427,7 +2595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2436,7 +2604,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2468,49 +2636,49 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };

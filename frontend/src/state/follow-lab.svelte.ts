@@ -15,12 +15,12 @@ export async function refreshLab(): Promise<void> {
   asking = true;
   try {
     const found = await read<RunList>('runs.json');
-    if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs;
     if (JSON.stringify(found.problems) !== JSON.stringify(lab.problems)) lab.problems = found.problems;
     if (!found.live && !canAsk()) answerWith((await import('../engine/answerer')).browserAnswerer());
     lab.live = found.live;
     lab.opensDirectories = found.opens_directories;
     lab.version = found.version;
+    if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs; // last: pages start with it
     contact.status = 'reached';
     contact.error = '';
   } catch (problem) {
