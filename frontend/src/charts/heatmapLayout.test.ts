@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cellAt, layOutHeatmap } from './heatmapLayout';
+import { cellAt, fitsInCell, layOutHeatmap } from './heatmapLayout';
 import { cellsToSvg } from './heatmapPaint';
 
 const numbered = (count: number, word = ''): string[] => Array.from({ length: count }, (_, index) => `${word}${index}`);
@@ -30,7 +30,9 @@ describe('a heatmap', () => {
     const shape = { width: 360, rows: ['a'] };
     expect(layOutHeatmap({ ...shape, columns: [...'a=5\n#b:'] }).rotated).toBe(false);
     expect(layOutHeatmap({ ...shape, columns: numbered(400) }).rotated).toBe(false);
-    expect(layOutHeatmap({ ...shape, columns: numbered(12, 'binding ') }).rotated).toBe(true);
+    const mixed = layOutHeatmap({ ...shape, columns: [...numbered(10), 'no digit'] });
+    expect(mixed.rotated).toBe(true);
+    expect(['7', 'no digit'].map((label) => fitsInCell(mixed, label))).toEqual([true, false]);
   });
 
   test('the cell under a place is the one drawn there', () => {

@@ -23,7 +23,7 @@ export interface HeatmapLayout {
   height: number;
   shownRows: number[]; // whose labels are written
   shownColumns: number[];
-  rotated: boolean; // column labels run upwards
+  rotated: boolean; // column labels run upwards where they do not fit
   rowCharacters: number; // how many characters of a label there is room for
   columnCharacters: number;
   labelSize: number; // of their letters, in pixels
@@ -67,6 +67,11 @@ export function cellAt(layout: HeatmapLayout, x: number, y: number, rows: number
   const row = Math.floor(y / layout.cellHeight);
   const column = Math.floor(x / layout.cellWidth);
   return row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : null;
+}
+
+/** Whether a label can stand below its column without touching the next. */
+export function fitsInCell(layout: HeatmapLayout, label: string): boolean {
+  return showToken(label).length * CHARACTER + 5 <= layout.cellWidth;
 }
 
 function widthOfCell({ rows, columns, square, height }: HeatmapShape, room: number): number {
