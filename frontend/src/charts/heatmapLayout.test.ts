@@ -35,6 +35,13 @@ describe('a heatmap', () => {
     expect(['7', 'no digit'].map((label) => fitsInCell(mixed, label))).toEqual([true, false]);
   });
 
+  test('labels shrink to be all written, and are of full size where some are left out', () => {
+    const shape = (count: number) => layOutHeatmap({ width: 900, rows: numbered(count), columns: numbered(3), height: 600 });
+    expect([shape(60).shownRows.length, shape(60).rowSize]).toEqual([60, 9]);
+    expect(shape(300).rowSize).toBe(11);
+    expect(shape(300).shownRows.length).toBeLessThanOrEqual(600 / 13 + 1);
+  });
+
   test('the cell under a place is the one drawn there', () => {
     const layout = layOutHeatmap({ width: 500, rows: numbered(5), columns: numbered(9) });
     for (const [row, column] of [[0, 0], [4, 8], [2, 3]] as const) { // prettier-ignore
