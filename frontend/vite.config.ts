@@ -11,6 +11,7 @@ export default defineConfig({
     target: 'es2022',
     reportCompressedSize: true,
   },
+  worker: { format: 'es' }, // the engine of a static copy
   server: { proxy: { '/api': 'http://127.0.0.1:8420' } },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },
 });

@@ -24,6 +24,7 @@ export interface Part {
 
 /** Who answers live questions: the server, or in a static copy the reader's own browser. */
 export interface Answerer {
+  readonly operations?: ReadonlySet<string>; // what it can answer; everything when left out
   ask(operation: string, question: object, slot: string, signal: AbortSignal): Promise<Body>;
   stream(
     operation: string,

@@ -8,8 +8,8 @@ type Rgb = readonly [number, number, number]; // each from 0 to 1
 
 const blueOrange = piecewise(interpolateRgb, ['#0a3f80', '#4f8fcf', '#f2f2f2', '#d9822b', '#6f3500']);
 
-/** Colours of series, in this order (after Okabe and Ito). The black one is drawn in the page's own ink. */
-export const SERIES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f7f7f', '#000000'] as const;
+/** Colours of series, in this order: those of Okabe and Ito, with a grey for their yellow, which white paper swallows. The black one is drawn in the page's own ink. */
+export const SERIES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#6b6b6b', '#000000'] as const;
 
 /** The colour of a series on the page, which is light or dark: `seriesColour(0)` is blue. */
 export function seriesColour(index: number): string {

@@ -45,6 +45,13 @@ export function showToken(text: string): string {
   return text.replaceAll('\n', '↵').replaceAll('\t', '⇥');
 }
 
+/** A label in words: with the title of its axis, and with its place, counted from 0, where another has the same label: 'token a at 4'. */
+export function nameLabel(labels: readonly string[], index: number, title = ''): string {
+  const label = labels[index] ?? '';
+  const named = title && !label.startsWith(title) ? `${title} ${showToken(label)}` : showToken(label);
+  return labels.indexOf(label) === labels.lastIndexOf(label) ? named : `${named} at ${index}`;
+}
+
 /** At most so many characters, with a mark where something was left out. */
 export function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;

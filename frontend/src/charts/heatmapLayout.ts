@@ -10,7 +10,7 @@ export interface HeatmapShape {
   columnTitle?: string;
   rowMarks?: ReadonlySet<number>;
   columnMarks?: ReadonlySet<number>;
-  height?: number; // of the cells together
+  height?: number; // of the cells together; with square, the most it may be
   plain?: boolean;
   square?: boolean;
 }
@@ -26,11 +26,14 @@ export interface HeatmapLayout {
   rotated: boolean; // column labels run upwards
   rowCharacters: number; // how many characters of a label there is room for
   columnCharacters: number;
+  labelSize: number; // of their letters, in pixels
 }
 
 export const CHARACTER = 6.7; // width of a monospaced character at 11 pixels
-const LINE = 13;
-const WIDEST_CELL = 96;
+const LINE = 13; // height of a label at 11 pixels
+const LEAST_LINE = 9; // and of the smallest letters
+const WIDEST_CELL = 96; // unless its label needs more
+const HIGHEST = 640; // of all cells together, unless asked for
 const LONGEST_COLUMN_LABEL = 16;
 
 export function layOutHeatmap(shape: HeatmapShape): HeatmapLayout {
@@ -38,7 +41,7 @@ export function layOutHeatmap(shape: HeatmapShape): HeatmapLayout {
   const rowCharacters = Math.max(1, Math.min(longest(rows), Math.floor((width * 0.34) / CHARACTER)));
   const left = plain ? 0 : Math.ceil(rowCharacters * CHARACTER) + 14 + (shape.rowTitle ? 18 : 0);
   const right = plain ? 0 : 8;
-  const cellWidth = Math.max(0.5, Math.min(WIDEST_CELL, (width - left - right) / Math.max(1, columns.length)));
+  const cellWidth = widthOfCell(shape, width - left - right);
   const cellHeight = heightOfCells(shape, cellWidth) / Math.max(1, rows.length);
   const top = plain ? 0 : 26; // the legend
   const label = labelColumns(columns, cellWidth);
@@ -50,11 +53,12 @@ export function layOutHeatmap(shape: HeatmapShape): HeatmapLayout {
     cellHeight,
     width: plain ? cellWidth * columns.length : width,
     height: top + cellHeight * rows.length + below,
-    shownRows: plain ? [] : thinLabels(rows.length, cellHeight, LINE, shape.rowMarks),
+    shownRows: plain ? [] : thinLabels(rows.length, cellHeight, LEAST_LINE, shape.rowMarks),
     shownColumns: plain ? [] : thinLabels(columns.length, cellWidth, label.needed, shape.columnMarks),
     rotated: label.rotated,
     rowCharacters,
     columnCharacters: label.characters,
+    labelSize: Math.max(8, Math.min(11, cellHeight - 1, label.rotated || longest(columns) === 1 ? cellWidth - 1 : 11)),
   };
 }
 
@@ -65,11 +69,17 @@ export function cellAt(layout: HeatmapLayout, x: number, y: number, rows: number
   return row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : null;
 }
 
+function widthOfCell({ rows, columns, square, height }: HeatmapShape, room: number): number {
+  const fitting = room / Math.max(1, columns.length);
+  const widest = square ? (height ?? HIGHEST) / Math.max(1, rows.length) : Math.max(WIDEST_CELL, longest(columns) * CHARACTER + 6);
+  return Math.max(0.1, Math.min(fitting, widest));
+}
+
 function heightOfCells(shape: HeatmapShape, cellWidth: number): number {
   const count = Math.max(1, shape.rows.length);
   if (shape.square) return cellWidth * count;
   if (shape.height !== undefined) return shape.height;
-  return count <= 24 ? count * 22 : Math.max(528, Math.min(count * 13, 640));
+  return count <= 24 ? count * 22 : Math.max(528, Math.min(count * 13, HIGHEST));
 }
 
 /** Short labels and numbers are left out where they would touch; longer words run upwards instead. */
@@ -77,8 +87,8 @@ function labelColumns(columns: readonly string[], cellWidth: number): { rotated:
   const characters = longest(columns);
   const flat = characters * CHARACTER + 5;
   const numeric = columns.every((column) => /^[-−+\d.,ek% ]*$/.test(column));
-  if (flat <= cellWidth || numeric || characters === 1) return { rotated: false, needed: flat, characters };
-  return { rotated: true, needed: LINE, characters: Math.min(characters, LONGEST_COLUMN_LABEL) };
+  if (flat <= cellWidth || numeric || characters === 1) return { rotated: false, needed: characters === 1 ? LEAST_LINE : flat, characters };
+  return { rotated: true, needed: LEAST_LINE, characters: Math.min(characters, LONGEST_COLUMN_LABEL) };
 }
 
 function longest(labels: readonly string[]): number {

@@ -6,16 +6,18 @@ export interface LegendEntry {
   path: string; // a mark around (0, 0)
 }
 
-const KEPT = [
-  'fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'opacity', 'font-family', 'font-size',
-  'font-weight', 'text-anchor', 'dominant-baseline', 'paint-order', 'visibility', 'display',
+const INHERITED = [
+  'fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'font-family', 'font-size', 'font-weight',
+  'text-anchor', 'paint-order', 'visibility',
 ]; // prettier-ignore
+const OWN = { opacity: '1', display: 'inline' }; // with what they usually are
 
 /** `under` is markup below everything, such as cells that the page paints on a canvas; a legend is written below the drawing. */
 export function svgText(drawing: SVGSVGElement | undefined, under = '', legend: LegendEntry[] = []): string {
   if (!drawing) return '';
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   keepStyles(drawing, copy);
+  copy.setAttribute('overflow', 'visible');
   copy.querySelectorAll('[data-passing]').forEach((element) => element.remove()); // what follows the pointer
   const [width, height] = [drawing.clientWidth, drawing.clientHeight];
   const written = legendMarkup(legend, width, height, drawing);
@@ -26,7 +28,7 @@ export function svgText(drawing: SVGSVGElement | undefined, under = '', legend: 
     `<title>${escapeXml(drawing.getAttribute('aria-label') ?? drawing.dataset.label ?? '')}</title>`,
     `<rect width="${width}" height="${whole}" fill="${paper}"/>`,
     under,
-    new XMLSerializer().serializeToString(copy).replace(/^<svg[^>]*>/, '<g>').replace(/<\/svg>$/, '</g>'),
+    new XMLSerializer().serializeToString(copy),
     written.markup,
     '</svg>',
   ].join('\n');
@@ -36,14 +38,22 @@ export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-function keepStyles(shown: Element, copy: Element): void {
+function keepStyles(shown: Element, copy: Element, inherited = false): void {
   const style = getComputedStyle(shown);
-  for (const name of KEPT) copy.setAttribute(name, style.getPropertyValue(name));
+  const above = inherited && shown.parentElement ? getComputedStyle(shown.parentElement) : null;
+  for (const name of INHERITED) {
+    const value = style.getPropertyValue(name);
+    if (value !== above?.getPropertyValue(name)) copy.setAttribute(name, value);
+    else copy.removeAttribute(name);
+  }
+  for (const [name, usual] of Object.entries(OWN)) {
+    if (inherited && style.getPropertyValue(name) !== usual) copy.setAttribute(name, style.getPropertyValue(name));
+  }
   for (const name of ['class', 'style', 'tabindex', 'role']) copy.removeAttribute(name);
   for (const { name } of [...copy.attributes]) if (name.startsWith('aria-')) copy.removeAttribute(name);
   [...shown.children].forEach((child, index) => {
     const other = copy.children[index];
-    if (other) keepStyles(child, other);
+    if (other) keepStyles(child, other, true);
   });
 }
 

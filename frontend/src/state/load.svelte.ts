@@ -32,6 +32,11 @@ export function canAsk(): boolean {
   return lab.live || answerer !== server;
 }
 
+/** Whether this operation is: the browser knows some of them only. */
+export function canAnswer(operation: string): boolean {
+  return canAsk() && (answerer.operations?.has(operation) ?? true);
+}
+
 /** Read a stored body, and again whenever the path changes; null means there is nothing to read. Call while a component starts.
 
 A body is kept for as long as its run stays as it is. `growing`: read it again whenever the run has grown. */

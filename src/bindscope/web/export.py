@@ -69,7 +69,7 @@ def export_site(
     place = directory if not is_filled(directory) else directory.parent / f"{TEMPORARY}{uuid.uuid4().hex[:8]}"
     with new_directory(place) as unfinished:
         with explain_failure(directory):
-            shutil.copytree(built, unfinished, dirs_exist_ok=True)
+            shutil.copytree(built, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
             index = (unfinished / "index.html").read_text()
             (unfinished / "index.html").write_text(add_policy(index))
         skipped = _write_bodies(lab, wanted, unfinished, directory, on_progress)

@@ -1,0 +1,61 @@
+/** Bodies as the server makes them, with the same titles, commands and lines of Python. */
+import type { Body, Labelled, Value } from '../api/body';
+import { showSymbol, tokensOf, VOCABULARY, type Program } from '../program/program';
+
+export interface Made {
+  title: string;
+  run: string;
+  step: number | null;
+  note?: string;
+  sizes: Record<string, number>;
+  coords: Record<string, Labelled>;
+  variables: Record<string, Labelled>;
+  attrs: Record<string, string | number>;
+  command: string;
+  python: string;
+}
+
+export function makeBody({ run, step, note = '', ...made }: Made): Body {
+  return { ...made, provenance: { run, step, n: 1, seed: null, interval: '', note } };
+}
+
+/** An array and the names of its axes: `labelled(['step', 'output'], shares, 'share')`. */
+export function labelled(dims: string[], values: ArrayLike<Value>, units = ''): Labelled {
+  return { dims, values: Array.from(values), units };
+}
+
+/** 0, 1, … along an axis. */
+export function counted(dim: string, length: number): Labelled {
+  return labelled([dim], Array.from({ length }, (_, index) => index));
+}
+
+export function showOutputs(nOutputs: number): Labelled {
+  return labelled(['output'], VOCABULARY.slice(0, nOutputs).map(showSymbol));
+}
+
+export function showTokens(program: Program, dim: string): Labelled {
+  return labelled([dim], tokensOf(program).map((token) => token.shown));
+}
+
+/** A program as it is typed on a command line. */
+export function oneLine(text: string): string {
+  return text.trim().replaceAll('\n', ';');
+}
+
+/** Text and lists as Python writes them. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`;
+}
+
+export function listed(texts: readonly (string | number)[]): string {
+  return `[${texts.map((text) => (typeof text === 'number' ? text : quoted(text))).join(', ')}]`;
+}
+
+export function tupled(texts: readonly string[]): string {
+  return `(${texts.map(quoted).join(', ')}${texts.length === 1 ? ',' : ''})`;
+}
+
+/** 3,700 */
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US');
+}

@@ -1,0 +1,30 @@
+/** Answers live questions from the files of a static copy, as the server does from a run's directory. */
+import type { Body } from '../api/body';
+import type { Part } from '../api/client';
+import { ablate, attention, lens, predict, type AblateQuestion, type AttentionQuestion } from './answers';
+import type { LensQuestion, PredictQuestion } from './answers';
+import { grid, patch, type GridQuestion, type PatchQuestion } from './patches';
+import { commandFor } from './operations';
+import { Refusal } from './refusal';
+import { Runs, type ReadFile } from './runs';
+
+/** What an operation gives: a body, then, where it is streamed, parts of it. */
+export type Answer = AsyncGenerator<Body | Part>;
+
+/** `for await (const piece of engine('predict', question)) …` */
+export function createEngine(read: ReadFile): (operation: string, question: object) => Answer {
+  const runs = new Runs(read);
+  const single: Record<string, (question: object) => Promise<Body>> = {
+    predict: (question) => predict(runs, question as PredictQuestion),
+    lens: (question) => lens(runs, question as LensQuestion),
+    attention: (question) => attention(runs, question as AttentionQuestion),
+    ablate: (question) => ablate(runs, question as AblateQuestion),
+    patch: (question) => patch(runs, question as PatchQuestion),
+  };
+  return async function* (operation, question) {
+    const answer = single[operation];
+    if (answer) yield await answer(question);
+    else if (operation === 'grid') yield* grid(runs, question as GridQuestion);
+    else throw new Refusal(`this copy has no server to ask; on your own machine: ${commandFor(operation, question)}`, 501);
+  };
+}

@@ -1,0 +1,84 @@
+/** The runs of a static copy: their settings, and their models, read when they are first asked for. */
+import type { RunDetail } from '../api/client';
+import { readProgram, tokensOf, type Program } from '../program/program';
+import { buildModel, type Model, type Shape } from './model';
+import { Refusal } from './refusal';
+import { readTensors } from './safetensors';
+
+/** Reads a file of the copy: `read('runs/binding-laptop/run.json')`; null when it is not there. */
+export type ReadFile = (path: string) => Promise<ArrayBuffer | null>;
+
+export interface OpenedRun {
+  readonly name: string;
+  readonly steps: readonly number[];
+  readonly shape: Shape;
+  readonly reassignment: boolean;
+}
+
+const N_MODELS = 32; // models kept in memory: a megabyte or so each
+
+export class Runs {
+  readonly #read: ReadFile;
+  readonly #runs = new Map<string, Promise<OpenedRun>>();
+  readonly #models = new Map<string, Promise<Model>>();
+
+  constructor(read: ReadFile) {
+    this.#read = read;
+  }
+
+  find(name: string): Promise<OpenedRun> {
+    return remember(this.#runs, name, async () => {
+      const file = await this.#read(`runs/${encodeURIComponent(name)}/run.json`);
+      if (!file) throw new Refusal(`there is no run '${name}' here.`, 404);
+      const detail = JSON.parse(new TextDecoder().decode(file)) as RunDetail;
+      const config = detail.config as { model: Shape; task: { reassign?: number } };
+      const { family, steps } = detail.summary;
+      if (family !== 'binding') throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding.`);
+      return { name, steps, shape: config.model, reassignment: (config.task.reassign ?? 0) > 0 };
+    });
+  }
+
+  /** The model at a step; the one that was used longest ago is forgotten first. */
+  model(run: OpenedRun, step: number): Promise<Model> {
+    if (!run.steps.includes(step)) throw new Refusal(`${run.name}: step ${step} is not in this copy.`, 404);
+    const key = `${run.name} ${step}`;
+    const found = remember(this.#models, key, async () => {
+      const file = await this.#read(`runs/${encodeURIComponent(run.name)}/weights/${step}.safetensors`);
+      if (!file) throw new Refusal(`the weights of ${run.name} are not in this copy.`, 404);
+      return buildModel(run.shape, readTensors(file));
+    });
+    this.#models.delete(key);
+    this.#models.set(key, found);
+    for (const oldest of this.#models.keys()) {
+      if (this.#models.size <= N_MODELS) break;
+      this.#models.delete(oldest);
+    }
+    return found;
+  }
+}
+
+/** A reader's program as the run's task reads it and its model can take it. */
+export function readFitting(run: OpenedRun, text: string): Program {
+  const program = readProgram(text, run.reassignment);
+  const [most, nTokens] = [run.shape.n_positions, program.text.length];
+  if (nTokens > most) {
+    const sizes = `${program.nLines} lines and ${nTokens} tokens`;
+    throw new Refusal(`the program has ${sizes}; the model of ${run.name} reads ${most}: leave out lines.`);
+  }
+  return program;
+}
+
+export function tokenIds(program: Program): number[] {
+  return tokensOf(program).map((token) => token.id);
+}
+
+/** What was made under a key, or is made now; a failure is not remembered. */
+function remember<T>(kept: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+  let found = kept.get(key);
+  if (!found) {
+    found = make();
+    kept.set(key, found);
+    found.catch(() => kept.delete(key));
+  }
+  return found;
+}
