@@ -97,7 +97,7 @@ def predict(lab: Lab, run: LabRun, question: PredictQuestion) -> dict[str, Any]:
             open_run(run) + "from bindscope.measures.evaluation import read_answers\n"
             "from bindscope.tasks.binding import ask_programs\n\n"
             f'program = run.config.task.parse("{program_literal(program)}")\n'
-            f"for step in {'run.steps' if question.steps == list(run.steps) else question.steps}:\n"
+            f"for step in {question.steps if only is not None else 'run.steps'}:\n"
             "    print(step, read_answers(run.checkpoint(step), ask_programs([program]))[0])  # logits by output"
         ),
     )  # fmt: skip
