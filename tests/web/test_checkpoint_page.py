@@ -52,7 +52,9 @@ def column(body: dict, name: str) -> list:
 def test_shipped_predictions_are_current_and_small(lab: Lab, name: str) -> None:
     for result in ("predictions", "importance"):
         filled = lab.find(name).library.find(result)
-        assert filled is not None and filled.origin == "kept" and filled.path is not None
+        assert filled is not None
+        assert filled.origin == "kept"
+        assert filled.path is not None
         assert filled.path.stat().st_size < 300_000
 
 

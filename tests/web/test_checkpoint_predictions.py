@@ -48,7 +48,8 @@ def test_every_checkpoint_is_asked_what_the_command_asks(run: Run, dataset: xr.D
         np.testing.assert_array_equal(kept.predicted, naive.predicted)
         np.testing.assert_array_equal(kept.answers, naive.answers)
         np.testing.assert_array_equal(kept.sources, naive.sources)
-        assert kept.rules.keys() == naive.rules.keys() and kept.attributes.keys() == naive.attributes.keys()
+        assert kept.rules.keys() == naive.rules.keys()
+        assert kept.attributes.keys() == naive.attributes.keys()
         for name, values in {**naive.rules, **naive.attributes}.items():
             np.testing.assert_array_equal({**kept.rules, **kept.attributes}[name], values)
 
@@ -114,4 +115,5 @@ def test_a_step_that_was_not_measured_is_refused(dataset: xr.Dataset) -> None:
 def test_a_run_without_checkpoints_says_so(tmp_path: Path) -> None:
     empty = make_run(tmp_path / "empty", steps=())
     filled = Library(empty, RESULTS, tmp_path / "kept").fill("predictions")
-    assert filled.dataset is None and "no checkpoint" in filled.reason
+    assert filled.dataset is None
+    assert "no checkpoint" in filled.reason

@@ -64,7 +64,8 @@ def test_the_table_is_what_verify_says(lab: Lab, body: dict, tmp_path: Path) -> 
 def test_intervals_hold_their_value(body: dict) -> None:
     rows = zip(*(column(body, f"quantity_{name}") for name in ("low", "value", "high")), strict=True)
     held = [low <= value <= high for low, value, high in rows if None not in (low, value, high)]
-    assert len(held) > 10 and all(held)
+    assert len(held) > 10
+    assert all(held)
 
 
 def test_a_figure_is_an_svg_of_its_own_with_words(client: TestClient, body: dict) -> None:
@@ -74,9 +75,11 @@ def test_a_figure_is_an_svg_of_its_own_with_words(client: TestClient, body: dict
     root = ElementTree.fromstring(response.text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     title = root.find("{http://www.w3.org/2000/svg}title")
-    assert title is not None and column(body, "reason")[claim] in str(title.text)
+    assert title is not None
+    assert column(body, "reason")[claim] in str(title.text)
     used = {word.split(")")[0] for word in response.text.split("var(")[1:]}
-    assert used and all(f"{name}:" in response.text for name in used)  # every colour it names is its own
+    assert used
+    assert all(f"{name}:" in response.text for name in used)
 
 
 def test_a_run_just_trained_is_told_to_measure_and_nothing_is_measured_here(
@@ -95,7 +98,8 @@ def test_a_run_just_trained_is_told_to_measure_and_nothing_is_measured_here(
     assert "bindscope verify made --claim VB3" in column(body, "reason")[place]
     assert column(body, "figure")[place] == ""
     answer = client.get("/api/runs/made/claims/VB3.svg")
-    assert answer.status_code == 404 and "bindscope verify" in answer.json()["error"]
+    assert answer.status_code == 404
+    assert "bindscope verify" in answer.json()["error"]
     assert {each["claim"] for each in claims._drawable(lab, lab.find("made"))} <= {
         name for name, verdict in verdicts.items() if verdict != claims.NOT_MEASURED
     }
