@@ -106,6 +106,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/live/project": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Where a program lies along a subspace's axes */
+        post: operations["ask_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/live/sample": {
         parameters: {
             query?: never;
@@ -117,6 +134,23 @@ export interface paths {
         put?: never;
         /** A new program of a run's task */
         post: operations["ask_sample"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/live/swap": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A pair swapped inside a subspace */
+        post: operations["ask_swap"];
         delete?: never;
         options?: never;
         head?: never;
@@ -191,6 +225,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run}/grid-chain.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Mean patch grid of the chain's places */
+        get: operations["read_runs_run_grid_chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/grid-heads.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Mean patch grid of the heads */
+        get: operations["read_runs_run_grid_heads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run}/lens.json": {
         parameters: {
             query?: never;
@@ -234,6 +302,23 @@ export interface paths {
         };
         /** Example programs of a run's task */
         get: operations["read_runs_run_programs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/projections/{quality}.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Points of the stream along a subspace's axes */
+        get: operations["read_runs_run_projections_quality"];
         put?: never;
         post?: never;
         delete?: never;
@@ -336,6 +421,23 @@ export interface paths {
         };
         /** Where predictions come from */
         get: operations["read_runs_run_steps_step_sources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/subspaces.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Swaps inside subspaces */
+        get: operations["read_runs_run_subspaces"];
         put?: never;
         post?: never;
         delete?: never;
@@ -590,6 +692,30 @@ export interface components {
             error: string;
         };
         /**
+         * ProjectQuestion
+         * @description Where do this program's tokens lie?
+         */
+        ProjectQuestion: {
+            /**
+             * Axes
+             * @default frozen
+             * @enum {string}
+             */
+            axes: "frozen" | "refitted" | "random";
+            /** Program */
+            program: string;
+            /**
+             * Quality
+             * @default values
+             * @enum {string}
+             */
+            quality: "values" | "names";
+            /** Run */
+            run: string;
+            /** Step */
+            step: number;
+        };
+        /**
          * Provenance
          * @description Where numbers come from: what a reader needs to make them again.
          */
@@ -710,6 +836,37 @@ export interface components {
              */
             seed: number;
         };
+        /**
+         * SwapQuestion
+         * @description What becomes of the answer when the part of the stream inside a subspace is the counterfactual's?
+         */
+        SwapQuestion: {
+            /**
+             * Control
+             * @default found
+             * @enum {string}
+             */
+            control: "found" | "random" | "rest";
+            /** Counterfactual */
+            counterfactual: string;
+            /** Program */
+            program: string;
+            /**
+             * Quality
+             * @default values
+             * @enum {string}
+             */
+            quality: "values" | "names";
+            /** Run */
+            run: string;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed: number;
+            /** Step */
+            step: number;
+        };
     };
     responses: never;
     parameters: never;
@@ -743,7 +900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -752,7 +909,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -761,7 +918,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -770,7 +927,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -779,7 +936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -788,7 +945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -797,7 +954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -806,7 +963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -815,7 +972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -850,7 +1007,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -859,7 +1016,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -868,7 +1025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -877,7 +1034,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -886,7 +1043,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -895,7 +1052,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -904,7 +1061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -913,7 +1070,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -922,7 +1079,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -957,7 +1114,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -966,7 +1123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -975,7 +1132,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -984,7 +1141,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -993,7 +1150,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1002,7 +1159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1011,7 +1168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1020,7 +1177,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1029,7 +1186,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1064,7 +1221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1073,7 +1230,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1082,7 +1239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1091,7 +1248,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1100,7 +1257,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1109,7 +1266,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1118,7 +1275,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1127,7 +1284,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1136,7 +1293,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1171,7 +1328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1180,7 +1337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1189,7 +1346,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1198,7 +1355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1207,7 +1364,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1216,7 +1373,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1225,7 +1382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1234,7 +1391,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1243,7 +1400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1278,7 +1435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1287,7 +1444,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1296,7 +1453,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1305,7 +1462,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1314,7 +1471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1323,7 +1480,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1332,7 +1489,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1341,7 +1498,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1350,7 +1507,114 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_project: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Slot"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1385,7 +1649,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1394,7 +1658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1403,7 +1667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1412,7 +1676,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1421,7 +1685,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1430,7 +1694,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1439,7 +1703,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1448,7 +1712,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1457,7 +1721,114 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_swap: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Slot"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SwapQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1490,7 +1861,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenedRun"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1499,7 +1870,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1508,7 +1879,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1517,7 +1888,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1526,7 +1897,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1535,7 +1906,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1544,7 +1915,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1553,7 +1924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1562,7 +1933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description Too many questions wait */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1591,7 +1962,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1600,7 +1971,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1609,7 +1980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1618,7 +1989,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1627,7 +1998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1658,7 +2029,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1667,7 +2038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1676,7 +2047,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1685,7 +2056,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1694,7 +2065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1726,49 +2097,183 @@ export interface operations {
                     "image/svg+xml": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/svg+xml": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_grid_chain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_grid_heads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1793,7 +2298,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1802,7 +2307,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1811,7 +2316,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1820,7 +2325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1829,7 +2334,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1860,7 +2365,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1869,7 +2374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1878,7 +2383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1887,7 +2392,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1896,7 +2401,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1927,7 +2432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1936,7 +2441,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1945,7 +2450,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1954,7 +2459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1963,7 +2468,75 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_projections_quality: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                quality: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1994,7 +2567,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2003,7 +2576,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2012,7 +2585,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2021,7 +2594,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2030,7 +2603,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2061,7 +2634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2070,7 +2643,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2079,7 +2652,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2088,7 +2661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2097,7 +2670,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2129,7 +2702,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2138,7 +2711,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2147,7 +2720,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2156,7 +2729,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2165,7 +2738,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2197,7 +2770,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2206,7 +2779,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2215,7 +2788,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2224,7 +2797,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2233,7 +2806,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2265,7 +2838,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2274,7 +2847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2283,7 +2856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2292,7 +2865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2301,7 +2874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2333,7 +2906,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2342,7 +2915,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2351,7 +2924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2360,7 +2933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2369,7 +2942,74 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_subspaces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2400,7 +3040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2409,7 +3049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2418,7 +3058,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2427,7 +3067,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2436,7 +3076,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2468,49 +3108,49 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
