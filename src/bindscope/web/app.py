@@ -48,7 +48,7 @@ def create_app(
 
     app = FastAPI(
         title="Bindscope", version=bindscope.__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        openapi_url="/api/openapi.json",
+        openapi_url="/api/openapi.json", redirect_slashes=False,
     )  # fmt: skip
     app.state.lab, app.state.stored, app.state.worker = lab, stored, worker
     streamed = {f"/api/live/{asked.name}" for page in pages for asked in page.operations if asked.streamed}

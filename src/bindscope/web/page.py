@@ -56,6 +56,9 @@ class Resource:
                     yield {"run": name, **further}
 
 
+Step = Annotated[int, Field(ge=0, le=10**12)]  # of a checkpoint, in a question
+
+
 class Question(Strict):
     """What every live question names; operations add their own fields, all of them bounded."""
 

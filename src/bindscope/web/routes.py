@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Annotated, Any, TypeVar
 
@@ -26,8 +26,19 @@ from bindscope.web.stored import Stored
 
 LINES = "application/x-ndjson"
 Problems = dict[int | str, dict[str, Any]]
-READ_PROBLEMS: Problems = {status: {"model": Problem} for status in (400, 403, 404, 421, 422)}
-ASK_PROBLEMS: Problems = READ_PROBLEMS | {status: {"model": Problem} for status in (409, 413, 415, 429)}
+WHEN_READING = {
+    400: "It cannot be made of this run",
+    403: "It was asked by a page of another site",
+    404: "There is no such run or step",
+    421: "It was asked under a name that is not this server's",
+    422: "The question is not as described",
+}
+WHEN_ASKING = WHEN_READING | {
+    409: "A newer question took its place",
+    413: "The question is too long",
+    415: "The question is not JSON",
+    429: "Too many questions wait",
+}
 PARAMETER = PathParameter(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
 Slot = Annotated[str, Header(alias="X-Slot", max_length=100)]
 STREAMED: Problems = {
@@ -57,7 +68,7 @@ def add_resource(app: FastAPI, resource: Resource, stored: Stored) -> None:
         {"response_model": resource.model} if resource.media == JSON else {"response_class": RESPONSES[resource.media]}
     )
     app.add_api_route(
-        f"/api/{resource.path}", read, summary=resource.summary, responses=READ_PROBLEMS,
+        f"/api/{resource.path}", read, summary=resource.summary, responses=describe_problems(WHEN_READING, resource.media),
         operation_id=f"read_{_words(resource.path)}", **described,
     )  # fmt: skip
 
@@ -78,9 +89,9 @@ def add_operation(app: FastAPI, operation: Operation, worker: Worker) -> None:
     slot = _parameter("x_slot", Slot, default="")
     _set_signature(ask, [_parameter("request", Request), _parameter("question", operation.question), slot])
     described: dict[str, Any] = (
-        {"responses": ASK_PROBLEMS | STREAMED, "response_class": StreamingResponse}
+        {"responses": describe_problems(WHEN_ASKING, LINES) | STREAMED, "response_class": StreamingResponse}
         if operation.streamed
-        else {"responses": ASK_PROBLEMS, "response_model": Body}
+        else {"responses": describe_problems(WHEN_ASKING), "response_model": Body}
     )
     app.add_api_route(
         f"/api/live/{operation.name}", ask, methods=["POST"], summary=operation.summary,
@@ -97,8 +108,16 @@ def add_opening(app: FastAPI, lab: Lab) -> None:
 
     app.add_api_route(
         "/api/open", open_run, methods=["POST"], summary="Show the run in a directory of this machine",
-        responses=ASK_PROBLEMS, operation_id="open_run",
+        responses=describe_problems(WHEN_ASKING), operation_id="open_run",
     )  # fmt: skip
+
+
+def describe_problems(sentences: Mapping[int, str], media: str = JSON) -> Problems:
+    """What can go wrong, by status. It is told in JSON, whatever media the answer itself would have had."""
+    told: dict[str, Any] = {"model": Problem}
+    if media != JSON:
+        told = {"content": {JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    return {status: {"description": sentence, **told} for status, sentence in sentences.items()}
 
 
 async def while_connected(receive: Receive, work: Awaitable[T]) -> T:

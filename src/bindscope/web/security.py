@@ -61,7 +61,8 @@ class Guard:
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
             await self._answer(scope, receive, _with_headers(send, HEADERS))
-        # anything else, such as a web socket, is left without an answer: the connection is closed
+        else:  # a web socket
+            await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self.refuse(scope["method"], scope["path"], Headers(scope=scope))

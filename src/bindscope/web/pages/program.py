@@ -10,7 +10,7 @@ from pydantic import Field
 from bindscope.errors import BindscopeError
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun
-from bindscope.web.page import Operation, Page, Question, Resource
+from bindscope.web.page import Operation, Page, Question, Resource, Step
 
 if TYPE_CHECKING:
     from bindscope.tasks.binding.examples import ProgramPair
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_PROGRAM = 400  # characters: forty lines of six
 N_EXAMPLES, EXAMPLE_SEED = 24, 0
 ProgramText = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
-Steps = Annotated[list[int], Field(min_length=1, max_length=600)]
+Steps = Annotated[list[Step], Field(min_length=1, max_length=600)]
 
 
 class PredictQuestion(Question):

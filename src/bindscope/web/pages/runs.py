@@ -123,8 +123,9 @@ def summarise_run(run: LabRun) -> RunSummary:
 
 def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
     """Accuracy by step of evaluation, and the phases so far."""
+    records = run.metrics
     try:
-        dataset = trajectory_dataset(run.metrics)
+        dataset = trajectory_dataset(records)
     except BindscopeError:  # nothing was evaluated yet
         return {}, []
     accuracies = dataset.pool_accuracy.values[:, 0].tolist()
