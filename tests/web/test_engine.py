@@ -20,6 +20,7 @@ from bindscope.web.lab import Lab
 FRONTEND = Path(__file__).parents[2] / "frontend"
 ROLLDOWN = FRONTEND / "node_modules" / "rolldown" / "bin" / "cli.mjs"
 TOLERANCE = 1e-4
+MANY_TOKENS = 30
 ROUNDED = {"pattern": 1.5e-4}  # sent with four decimals: the last may fall either way
 Asked = tuple[str, dict[str, Any]]
 
@@ -49,13 +50,15 @@ def questions(lab: Lab, client: TestClient) -> list[Asked]:
         steps = [run.run.steps[0], run.run.steps[len(run.run.steps) // 2], run.run.steps[-1]]
         examples = client.get(f"/api/runs/{name}/programs.json").json()["coords"]
         drawn = list(zip(examples["text"]["values"], examples["counterfactual"]["values"]))
-        pairs = [("a=5;b=a;#b:", "a=8;b=a;#b:"), drawn[0], drawn[len(drawn) // 2], drawn[-1]]
-        for step, (program, counterfactual) in zip([*steps, steps[-1]], pairs):
+        short, medium = ("a=5;b=a;c=1;#b:", "a=8;b=a;c=1;#b:"), ("e=2;a=5;b=a;d=3;c=b;#c:", "e=2;a=7;b=a;d=3;c=b;#c:")
+        pairs = [short, medium, drawn[-1]]
+        for step, (program, counterfactual) in zip(steps, pairs):
             asked += _ask_program(name, step, program) + _ask_pair(name, step, program, counterfactual)
-        program, counterfactual = pairs[1]
+        program, counterfactual = pairs[0]
         asked.append(("predict", {"run": name, "steps": steps, "program": program}))
         pair = {"run": name, "program": program, "counterfactual": counterfactual}
         asked.append(("patch", {**pair, "steps": steps, "sites": ["L2.H1"]}))
+        asked.append(("grid", {**pair, "step": steps[1], "direction": "denoising"}))
         other = {**pair, "step": steps[-1], "source_step": steps[1]}
         asked += [("grid", {**other, "grid": grid}) for grid in ("residual", "heads", "mlps")]
     return asked
@@ -77,15 +80,16 @@ def _ask_pair(run: str, step: int, program: str, counterfactual: str) -> list[As
     question = {"run": run, "program": program, "counterfactual": counterfactual}
     together = [
         ["L2.resid_pre@2"],
-        ["L1.resid_post@2,6", "L3.H0"],
-        ["L2.mlp_out", "L1.H1.z@6"],
-        ["embed@2"],
+        ["L1.resid_post@2,6", "L3.H0", "L2.mlp_out"],
+        ["embed@2", "L1.H1.z@6"],
         ["L1.H0.q", "L2.k", "L2.H1.v@2"],
         ["L0.H0.pattern", "L3.H1.scores@10"],
         ["L2.rot_q@10", "L2.H0.rot_k", "L1.post@2", "L4.pre", "L3.attn_out@6", "L3.resid_mid@9"],
         ["final"],
     ]
-    grids = [("residual", "noising"), ("residual", "denoising"), ("heads", "noising"), ("mlps", "denoising")]
+    grids = [("residual", "noising"), ("heads", "noising"), ("mlps", "denoising")]
+    if len(program) > MANY_TOKENS:  # fewer questions, as each takes its time
+        together = together[:2]
     return [
         *(("patch", {**question, "steps": [step], "sites": sites}) for sites in together),
         ("patch", {**question, "steps": [step], "sites": ["L2.H1@6"], "direction": "denoising"}),
