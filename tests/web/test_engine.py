@@ -98,14 +98,17 @@ def _ask_pair(run: str, step: int, program: str, counterfactual: str) -> list[As
 
 
 @pytest.fixture(scope="module")
-def ask_browser(lab: Lab, client: TestClient, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def ask_browser(
+    lab: Lab, client: TestClient, questions: list[Asked], tmp_path_factory: pytest.TempPathFactory
+) -> Any:
     """A function that gives questions to the engine, which reads run.json and weights as a static copy holds them."""
     place = tmp_path_factory.mktemp("engine")
     bundle = [str(FRONTEND / "src/engine/engine.ts"), "--format", "esm", "--file", str(place / "engine.mjs")]
     subprocess.run(["node", str(ROLLDOWN), *bundle], cwd=FRONTEND, check=True, capture_output=True)
     for name, run in lab.runs.items():
         (place / "api" / "runs" / name / "weights").mkdir(parents=True)
-        files = ["run.json", *(f"weights/{step}.safetensors" for step in run.run.steps)]
+        steps = {step for _, question in questions if question["run"] == name for step in _steps_of(question)}
+        files = ["run.json", *(f"weights/{step}.safetensors" for step in sorted(steps))]
         for file in files:
             response = client.get(f"/api/runs/{name}/{file}")
             assert response.status_code == 200
@@ -168,6 +171,12 @@ def test_what_the_browser_cannot_do_names_a_command(ask_browser: Any, lab: Lab) 
     assert "step" in said[4]
     assert "layers 0 to 5" in said[5]
     assert "positions 0 to 10" in said[6]
+
+
+def _steps_of(question: dict[str, Any]) -> list[int]:
+    """Every checkpoint that a question names."""
+    named = [*question.get("steps", ()), question.get("step"), question.get("source_step")]
+    return [step for step in named if step is not None]
 
 
 def _join(pieces: list[dict[str, Any]]) -> dict[str, Any]:
