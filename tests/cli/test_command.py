@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bindscope.cli.command import find_command
 from bindscope.cli.main import run
 from bindscope.runs.directory import Run
+from bindscope.studies.command import find_command
 from cli.small_run import small_options
 
 

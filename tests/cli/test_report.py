@@ -38,7 +38,7 @@ def test_the_demo_trains_under_a_name_that_is_free(tmp_path: Path) -> None:
 
 
 def test_the_demo_works_without_a_browser(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["demo", "--no-open", "--no-train", "--out", str(tmp_path)]) == 0
+    assert run(["demo", "--once", "--no-open", "--no-train", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out
 
 
@@ -67,7 +67,7 @@ def test_a_shipped_run_is_used_by_name_and_never_written_to(shipped: Path, capsy
 
 
 def test_the_demo_reports_the_shipped_run_then_a_live_one(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["demo", "--no-open", "--steps", "2"]) == 0
+    assert run(["demo", "--once", "--no-open", "--steps", "2"]) == 0
     shown = capsys.readouterr().out
     for page in ("runs/reports/shipped.html", "runs/reports/binding-tiny.html"):
         assert page in shown

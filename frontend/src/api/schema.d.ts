@@ -14,7 +14,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** The answer without some parts */
-        post: operations["ask_api_live_ablate_post"];
+        post: operations["ask_ablate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -31,7 +31,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Where each head looks in a program */
-        post: operations["ask_api_live_attention_post"];
+        post: operations["ask_attention"];
         delete?: never;
         options?: never;
         head?: never;
@@ -48,7 +48,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** A patch grid of one pair, streamed */
-        post: operations["ask_api_live_grid_post"];
+        post: operations["ask_grid"];
         delete?: never;
         options?: never;
         head?: never;
@@ -65,7 +65,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What each layer would answer to a program */
-        post: operations["ask_api_live_lens_post"];
+        post: operations["ask_lens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -82,7 +82,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Places of one pair, patched together */
-        post: operations["ask_api_live_patch_post"];
+        post: operations["ask_patch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -99,7 +99,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What a model answers to a program */
-        post: operations["ask_api_live_predict_post"];
+        post: operations["ask_predict"];
         delete?: never;
         options?: never;
         head?: never;
@@ -116,7 +116,24 @@ export interface paths {
         get?: never;
         put?: never;
         /** A new program of a run's task */
-        post: operations["ask_api_live_sample_post"];
+        post: operations["ask_sample"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show the run in a directory of this machine */
+        post: operations["open_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -131,7 +148,41 @@ export interface paths {
             cookie?: never;
         };
         /** The runs that are open */
-        get: operations["read_api_runs_json_get"];
+        get: operations["read_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/claims.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The paper's claims against a run */
+        get: operations["read_runs_run_claims"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/claims/{claim}.svg": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The figure behind a claim */
+        get: operations["read_runs_run_claims_claim"];
         put?: never;
         post?: never;
         delete?: never;
@@ -148,7 +199,7 @@ export interface paths {
             cookie?: never;
         };
         /** The logit lens over checkpoints */
-        get: operations["read_api_runs__run__lens_json_get"];
+        get: operations["read_runs_run_lens"];
         put?: never;
         post?: never;
         delete?: never;
@@ -165,7 +216,7 @@ export interface paths {
             cookie?: never;
         };
         /** Predictions at every checkpoint */
-        get: operations["read_api_runs__run__predictions_json_get"];
+        get: operations["read_runs_run_predictions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -182,7 +233,7 @@ export interface paths {
             cookie?: never;
         };
         /** Example programs of a run's task */
-        get: operations["read_api_runs__run__programs_json_get"];
+        get: operations["read_runs_run_programs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -199,7 +250,7 @@ export interface paths {
             cookie?: never;
         };
         /** One run with its settings */
-        get: operations["read_api_runs__run__run_json_get"];
+        get: operations["read_runs_run_run"];
         put?: never;
         post?: never;
         delete?: never;
@@ -216,7 +267,7 @@ export interface paths {
             cookie?: never;
         };
         /** The same settings with other seeds */
-        get: operations["read_api_runs__run__seeds_json_get"];
+        get: operations["read_runs_run_seeds"];
         put?: never;
         post?: never;
         delete?: never;
@@ -233,7 +284,7 @@ export interface paths {
             cookie?: never;
         };
         /** Accuracy by attribute */
-        get: operations["read_api_runs__run__steps__step__attributes_json_get"];
+        get: operations["read_runs_run_steps_step_attributes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -250,7 +301,7 @@ export interface paths {
             cookie?: never;
         };
         /** Which digit was given for which */
-        get: operations["read_api_runs__run__steps__step__confusion_json_get"];
+        get: operations["read_runs_run_steps_step_confusion"];
         put?: never;
         post?: never;
         delete?: never;
@@ -267,7 +318,7 @@ export interface paths {
             cookie?: never;
         };
         /** What mistakes depend on */
-        get: operations["read_api_runs__run__steps__step__importance_json_get"];
+        get: operations["read_runs_run_steps_step_importance"];
         put?: never;
         post?: never;
         delete?: never;
@@ -284,7 +335,7 @@ export interface paths {
             cookie?: never;
         };
         /** Where predictions come from */
-        get: operations["read_api_runs__run__steps__step__sources_json_get"];
+        get: operations["read_runs_run_steps_step_sources"];
         put?: never;
         post?: never;
         delete?: never;
@@ -301,7 +352,7 @@ export interface paths {
             cookie?: never;
         };
         /** Accuracy over training */
-        get: operations["read_api_runs__run__trajectory_json_get"];
+        get: operations["read_runs_run_trajectory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -318,7 +369,7 @@ export interface paths {
             cookie?: never;
         };
         /** The weights of a checkpoint */
-        get: operations["read_api_runs__run__weights__step__safetensors_get"];
+        get: operations["read_runs_run_weights_step"];
         put?: never;
         post?: never;
         delete?: never;
@@ -465,6 +516,22 @@ export interface components {
             step: number;
         };
         /**
+         * OpenQuestion
+         * @description Where a run lies, from the directory the server was started in or from the root.
+         */
+        OpenQuestion: {
+            /** Path */
+            path: string;
+        };
+        /**
+         * OpenedRun
+         * @description The name under which a run is shown now.
+         */
+        OpenedRun: {
+            /** Name */
+            name: string;
+        };
+        /**
          * PatchQuestion
          * @description What becomes of the answer when these sites are changed together?
          */
@@ -573,6 +640,10 @@ export interface components {
         RunList: {
             /** Live */
             live: boolean;
+            /** Opens Directories */
+            opens_directories: boolean;
+            /** Problems */
+            problems: string[];
             /** Runs */
             runs: components["schemas"]["RunSummary"][];
             /** Version */
@@ -597,6 +668,8 @@ export interface components {
             last_step: number;
             /** Max Depth */
             max_depth: number | null;
+            /** N Bytes */
+            n_bytes: number;
             /** N Heads */
             n_heads: number;
             /** N Layers */
@@ -646,7 +719,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    ask_api_live_ablate_post: {
+    ask_ablate: {
         parameters: {
             query?: never;
             header?: {
@@ -670,7 +743,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -679,7 +752,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -688,7 +761,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -697,7 +770,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -706,16 +779,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -724,7 +788,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -733,7 +797,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -742,8 +806,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -753,7 +826,7 @@ export interface operations {
             };
         };
     };
-    ask_api_live_attention_post: {
+    ask_attention: {
         parameters: {
             query?: never;
             header?: {
@@ -777,7 +850,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -786,7 +859,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -795,7 +868,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -804,7 +877,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -813,16 +886,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -831,7 +895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -840,7 +904,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -849,8 +913,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -860,7 +933,7 @@ export interface operations {
             };
         };
     };
-    ask_api_live_grid_post: {
+    ask_grid: {
         parameters: {
             query?: never;
             header?: {
@@ -875,16 +948,16 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from place `at` on, or {error} if something goes wrong midway. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Body"];
+                    "application/x-ndjson": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -893,7 +966,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -902,7 +975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -911,7 +984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -920,16 +993,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -938,7 +1002,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -947,7 +1011,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -956,8 +1020,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -967,7 +1040,7 @@ export interface operations {
             };
         };
     };
-    ask_api_live_lens_post: {
+    ask_lens: {
         parameters: {
             query?: never;
             header?: {
@@ -991,7 +1064,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1000,7 +1073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1009,7 +1082,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1018,7 +1091,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1027,16 +1100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1045,7 +1109,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1054,7 +1118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1063,8 +1127,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1074,7 +1147,7 @@ export interface operations {
             };
         };
     };
-    ask_api_live_patch_post: {
+    ask_patch: {
         parameters: {
             query?: never;
             header?: {
@@ -1098,7 +1171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1107,7 +1180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1116,7 +1189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1125,7 +1198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1134,16 +1207,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1152,7 +1216,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1161,7 +1225,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1170,8 +1234,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1181,7 +1254,7 @@ export interface operations {
             };
         };
     };
-    ask_api_live_predict_post: {
+    ask_predict: {
         parameters: {
             query?: never;
             header?: {
@@ -1205,7 +1278,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1214,7 +1287,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1223,7 +1296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1232,7 +1305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1241,16 +1314,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1259,7 +1323,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1268,7 +1332,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1277,8 +1341,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1288,7 +1361,7 @@ export interface operations {
             };
         };
     };
-    ask_api_live_sample_post: {
+    ask_sample: {
         parameters: {
             query?: never;
             header?: {
@@ -1312,7 +1385,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1321,7 +1394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1330,7 +1403,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1339,7 +1412,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description A newer question took its place */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1348,16 +1421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description The question is too long */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1366,7 +1430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The question is not JSON */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1375,7 +1439,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1384,8 +1448,17 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1395,7 +1468,112 @@ export interface operations {
             };
         };
     };
-    read_api_runs_json_get: {
+    open_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OpenQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedRun"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs: {
         parameters: {
             query?: never;
             header?: never;
@@ -1413,7 +1591,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1422,7 +1600,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1431,7 +1609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1440,43 +1618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1485,7 +1627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1496,7 +1638,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__lens_json_get: {
+    read_runs_run_claims: {
         parameters: {
             query?: never;
             header?: never;
@@ -1516,7 +1658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1525,7 +1667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1534,7 +1676,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1543,43 +1685,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1588,7 +1694,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1599,7 +1705,75 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__predictions_json_get: {
+    read_runs_run_claims_claim: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                claim: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/svg+xml": string;
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_lens: {
         parameters: {
             query?: never;
             header?: never;
@@ -1619,7 +1793,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1628,7 +1802,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1637,7 +1811,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1646,43 +1820,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1691,7 +1829,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1702,7 +1840,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__programs_json_get: {
+    read_runs_run_predictions: {
         parameters: {
             query?: never;
             header?: never;
@@ -1722,7 +1860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1731,7 +1869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1740,7 +1878,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1749,43 +1887,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1794,7 +1896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1805,7 +1907,74 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__run_json_get: {
+    read_runs_run_programs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_run: {
         parameters: {
             query?: never;
             header?: never;
@@ -1825,7 +1994,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1834,7 +2003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1843,7 +2012,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1852,43 +2021,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -1897,7 +2030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1908,7 +2041,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__seeds_json_get: {
+    read_runs_run_seeds: {
         parameters: {
             query?: never;
             header?: never;
@@ -1928,7 +2061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1937,7 +2070,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1946,7 +2079,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -1955,43 +2088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2000,7 +2097,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2011,7 +2108,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__attributes_json_get: {
+    read_runs_run_steps_step_attributes: {
         parameters: {
             query?: never;
             header?: never;
@@ -2032,7 +2129,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2041,7 +2138,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2050,7 +2147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2059,43 +2156,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2104,7 +2165,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2115,7 +2176,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__confusion_json_get: {
+    read_runs_run_steps_step_confusion: {
         parameters: {
             query?: never;
             header?: never;
@@ -2136,7 +2197,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2145,7 +2206,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2154,7 +2215,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2163,43 +2224,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2208,7 +2233,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2219,7 +2244,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__importance_json_get: {
+    read_runs_run_steps_step_importance: {
         parameters: {
             query?: never;
             header?: never;
@@ -2240,7 +2265,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2249,7 +2274,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2258,7 +2283,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2267,43 +2292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2312,7 +2301,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2323,7 +2312,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__steps__step__sources_json_get: {
+    read_runs_run_steps_step_sources: {
         parameters: {
             query?: never;
             header?: never;
@@ -2344,7 +2333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2353,7 +2342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2362,7 +2351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2371,43 +2360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2416,7 +2369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2427,7 +2380,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__trajectory_json_get: {
+    read_runs_run_trajectory: {
         parameters: {
             query?: never;
             header?: never;
@@ -2447,7 +2400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Body"];
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2456,7 +2409,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2465,7 +2418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2474,43 +2427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -2519,7 +2436,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2530,7 +2447,7 @@ export interface operations {
             };
         };
     };
-    read_api_runs__run__weights__step__safetensors_get: {
+    read_runs_run_weights_step: {
         parameters: {
             query?: never;
             header?: never;
@@ -2551,85 +2468,49 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description It cannot be made of this run */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description It was asked by a page of another site */
             403: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such run or step */
             404: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Length Required */
-            411: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Misdirected Request */
+            /** @description It was asked under a name that is not this server's */
             421: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description The question is not as described */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };

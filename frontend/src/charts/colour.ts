@@ -1,29 +1,67 @@
 /** Colours that everyone can tell apart: viridis for amounts, blue to orange around zero, never red against green. */
-import { interpolateRgbBasis } from 'd3-interpolate';
-import { interpolateViridis } from 'd3-scale-chromatic';
+import { interpolateRgb, piecewise } from 'd3-interpolate';
+import { interpolateCividis, interpolateViridis } from 'd3-scale-chromatic';
 
-export type ScaleName = 'sequential' | 'diverging';
+export type ScaleName = 'sequential' | 'cividis' | 'diverging';
 export type Limits = readonly [number, number];
+type Rgb = readonly [number, number, number]; // each from 0 to 1
 
-const blueOrange = interpolateRgbBasis(['#0b4f8a', '#5b9bd0', '#f2f2f2', '#f2a65a', '#a8500a']);
+const blueOrange = piecewise(interpolateRgb, ['#0a3f80', '#4f8fcf', '#f2f2f2', '#d9822b', '#6f3500']);
 
-/** Colours of series, in this order (Okabe and Ito). */
-export const SERIES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f7f7f', '#000000'] as const;
+/** Colours of series, in this order: those of Okabe and Ito, with a grey for their yellow, which white paper swallows. The black one is drawn in the page's own ink. */
+export const SERIES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#6b6b6b', '#000000'] as const;
 
-/** The colour of a value on a scale with fixed limits; missing values have none. */
+/** The colour of a series on the page, which is light or dark: `seriesColour(0)` is blue. */
+export function seriesColour(index: number): string {
+  const colour = SERIES[index % SERIES.length] ?? SERIES[0];
+  return colour === '#000000' ? 'var(--ink, CanvasText)' : colour;
+}
+
+/** The colour of a value on a scale with fixed limits; missing values have none. Zero is the grey of a diverging scale. */
 export function colourOf(value: number | null, scale: ScaleName, limits: Limits): string | null {
   if (value === null || Number.isNaN(value)) return null;
-  const share = Math.min(1, Math.max(0, (value - limits[0]) / (limits[1] - limits[0] || 1)));
-  return scale === 'sequential' ? interpolateViridis(share) : blueOrange(share);
+  const inside = Math.min(Math.max(value, limits[0]), limits[1]);
+  if (scale === 'diverging') {
+    const reach = Math.max(Math.abs(limits[0]), Math.abs(limits[1])) || 1;
+    return blueOrange((1 + inside / reach) / 2);
+  }
+  const share = (inside - limits[0]) / (limits[1] - limits[0] || 1);
+  return scale === 'cividis' ? interpolateCividis(share) : interpolateViridis(share);
+}
+
+/** Colours for groups that are marked by a character, in their order: the half of viridis that stands out from the page. */
+export function characterColour(index: number, count: number, dark: boolean): string {
+  const [from, to] = dark ? [0.42, 1] : [0, 0.58];
+  return interpolateViridis(from + ((to - from) * index) / Math.max(1, count - 1));
 }
 
 /** Black or white, whichever can be read on a colour. */
 export function inkOn(colour: string): string {
-  const parts = /(\d+)\D+(\d+)\D+(\d+)/.exec(colour) ?? hex(colour);
-  const [red, green, blue] = [1, 2, 3].map((index) => Number(parts?.[index] ?? 0) / 255);
-  return 0.299 * (red ?? 0) + 0.587 * (green ?? 0) + 0.114 * (blue ?? 0) > 0.55 ? '#000000' : '#ffffff';
+  return contrast(colour, '#000000') >= contrast(colour, '#ffffff') ? '#000000' : '#ffffff';
 }
 
-function hex(colour: string): (string | number)[] {
-  return [0, ...[1, 3, 5].map((start) => Number.parseInt(colour.slice(start, start + 2), 16))];
+/** Contrast of two colours, from 1 to 21 (WCAG). */
+export function contrast(first: string, second: string): number {
+  const [low = 0, high = 0] = [luminance(first), luminance(second)].sort((one, other) => one - other);
+  return (high + 0.05) / (low + 0.05);
+}
+
+/** Relative luminance, from 0 to 1 (WCAG). */
+export function luminance(colour: string): number {
+  const [red, green, blue] = linear(colour);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** Red, green and blue in linear light. */
+export function linear(colour: string): Rgb {
+  return rgb(colour).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)) as unknown as Rgb;
+}
+
+/** Red, green and blue of `#rrggbb` or `rgb(…)`. */
+export function rgb(colour: string): Rgb {
+  const written = /^#([\da-f]{2})([\da-f]{2})([\da-f]{2})/i.exec(colour);
+  const parts = written
+    ? written.slice(1).map((part) => Number.parseInt(part, 16))
+    : (colour.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+  return [(parts[0] ?? 0) / 255, (parts[1] ?? 0) / 255, (parts[2] ?? 0) / 255];
 }

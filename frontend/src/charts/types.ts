@@ -19,6 +19,10 @@ export interface HeatmapProps {
   onhover?: (row: number | null, column: number | null) => void;
   height?: number; // of the drawing in pixels; chosen from the number of rows when left out
   mask?: boolean; // leave missing cells blank instead of hatched
+  plain?: boolean; // only the cells: for galleries of many small maps
+  square?: boolean; // cells as high as they are wide
+  text?: (row: number, column: number) => string; // written in each cell where there is room
+  onclear?: () => void; // Esc
 }
 
 /** LineChart.svelte */
@@ -49,6 +53,7 @@ export interface LineChartProps {
   percent?: boolean;
   onpick?: (x: number) => void; // the x nearest to where was clicked, or Enter
   height?: number;
+  xFormat?: (x: number) => string; // for the readout
 }
 
 /** BarChart.svelte: horizontal bars with intervals */

@@ -18,7 +18,7 @@ export function maximise(element: HTMLElement): () => void {
   document.documentElement.style.overflow = 'hidden';
   return () => {
     for (const sibling of silenced) sibling.inert = false;
-    if (element.isConnected) element.hidePopover();
+    if (element.matches(':popover-open')) element.hidePopover();
     element.popover = null;
     element.removeAttribute('role');
     element.removeAttribute('aria-modal');

@@ -1,5 +1,5 @@
 /** Counterfactual edits: the same program with one thing changed, and whether two programs can be patched into each other. */
-import { buildProgram, isConstant, LETTERS, tokensOf, type Program } from './program';
+import { buildProgram, DIGITS, isConstant, LETTERS, tokensOf, type Program } from './program';
 
 /** Another constant on a line that has one. */
 export function withConstant(program: Program, line: number, digit: number): Program {
@@ -44,6 +44,60 @@ export function constantLines(program: Program): number[] {
 
 export function referenceLines(program: Program): number[] {
   return program.assignments.flatMap((line, index) => (isConstant(line) ? [] : [index + 1]));
+}
+
+export const CHANGES = {
+  root: 'the constant at the root',
+  constant: 'another constant',
+  reference: 'a reference',
+  query: 'the queried name',
+  names: 'two names, swapped everywhere',
+  free: 'whatever I write',
+} as const;
+export type Kind = keyof typeof CHANGES;
+
+/** One change: on which line (0 where none is meant), and the digit or the variable that comes there. */
+export interface Change {
+  kind: Kind;
+  line: number;
+  value: string;
+}
+
+/** The lines that a kind of change can be made on. */
+export function linesFor(program: Program, kind: Kind): number[] {
+  if (kind === 'constant') return constantLines(program).filter((line) => line !== program.rootLine);
+  if (kind === 'reference') return referenceLines(program).filter((line) => namesBefore(program, line).length > 1);
+  return kind === 'root' ? [program.rootLine] : [];
+}
+
+/** What may come there instead of what there is. */
+export function valuesFor(program: Program, kind: Kind, line: number): string[] {
+  const old = program.assignments[line - 1]?.source;
+  if (kind === 'root' || kind === 'constant') return [...DIGITS].filter((digit) => digit !== old);
+  if (kind === 'reference') return namesBefore(program, line).filter((name) => name !== old);
+  const names = namesBefore(program, program.nLines + 1).filter((name) => name !== program.query);
+  if (kind === 'query') return names;
+  return kind === 'names' ? [...names, ...freeNames(program)].sort() : [];
+}
+
+/** The program with the change made. */
+export function withChange(program: Program, { kind, line, value }: Change): Program {
+  if (kind === 'query') return withQuery(program, value);
+  if (kind === 'names') return withNamesSwapped(program, program.query, value);
+  return kind === 'free' ? program : withSource(program, line, value);
+}
+
+/** Which one change leads from one program to another; `free` when it takes more. */
+export function findChange(base: Program, counterfactual: Program): Change {
+  const free: Change = { kind: 'free', line: 0, value: '' };
+  if (refusePair(base, counterfactual) !== null) return free;
+  const kinds = (Object.keys(CHANGES) as Kind[]).filter((kind) => kind !== 'free');
+  const all = kinds.flatMap((kind) =>
+    (kind === 'query' || kind === 'names' ? [0] : linesFor(base, kind)).flatMap((line) =>
+      valuesFor(base, kind, line).map((value): Change => ({ kind, line, value })),
+    ),
+  );
+  return all.find((change) => withChange(base, change).text === counterfactual.text) ?? free;
 }
 
 /** Why a patch cannot use these two, in the words of `pair_programs`; null when it can. */

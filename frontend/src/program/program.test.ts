@@ -3,16 +3,22 @@ import { describe, expect, it } from 'vitest';
 import cases from './cases.json';
 import { dereference } from './dereference';
 import {
+  CHANGES,
   differences,
+  findChange,
   freeNames,
+  linesFor,
   namesBefore,
   referenceLines,
   refusePair,
+  valuesFor,
+  withChange,
   withConstant,
   withNamesSwapped,
   withQuery,
   withReference,
   withRootConstant,
+  type Kind,
 } from './edits';
 import { parseProgram, positionOf, ProgramError, readProgram, tokensOf, VOCABULARY, type Program } from './program';
 
@@ -102,6 +108,24 @@ describe('every edit of every program', () => {
         for (const name of namesBefore(program, line)) {
           const held = program.assignments.slice(0, line - 1).map((earlier) => earlier.variable).lastIndexOf(name);
           expect(withReference(program, line, name).values[line - 1]).toBe(program.values[held]);
+        }
+      }
+    }
+  });
+
+  it('that the page offers is found again from the two programs, and can be patched', () => {
+    for (const program of programs) {
+      for (const kind of Object.keys(CHANGES) as Kind[]) {
+        const lines = kind === 'query' || kind === 'names' ? [0] : linesFor(program, kind);
+        for (const line of lines) {
+          for (const value of valuesFor(program, kind, line)) {
+            const edited = withChange(program, { kind, line, value });
+            expect(refusePair(program, edited)).toBeNull();
+            const found = findChange(program, edited);
+            expect(withChange(program, found).text).toBe(edited.text);
+            expect(found.kind).not.toBe('free');
+            if (kind !== 'names') expect(differences(program, edited).size).toBe(1);
+          }
         }
       }
     }

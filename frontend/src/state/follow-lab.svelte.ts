@@ -43,12 +43,15 @@ export function followLab(): void {
 function followExamples(): void {
   const asked = new Set<string>();
   $effect(() => {
-    const run = currentRun();
-    if (!run || asked.has(run.name)) return;
+    const run = contact.status === 'reached' ? currentRun() : null;
+    if (!run || run.family !== 'binding' || asked.has(run.name)) return;
     asked.add(run.name);
     read<Body>(`runs/${run.name}/programs.json`)
       .then((body) => (lab.examples[run.name] = examplesOf(body)))
-      .catch(() => (lab.examples[run.name] = []));
+      .catch((problem: unknown) => {
+        if (problem instanceof Failure) lab.examples[run.name] = [];
+        else asked.delete(run.name); // the server is gone: ask again when it is back
+      });
   });
 }
 

@@ -1,10 +1,13 @@
 /** What the reader looks at: one object that every part of the page reads, kept in the address. */
 import type { RunSummary } from '../api/client';
 import { usualCounterfactual } from './counterfactual';
-import { hashToView, START, viewToHash, type View } from './hash';
+import { hashProblem, hashToView, START, viewToHash, type View } from './hash';
 
 /** The state itself. Read it anywhere; change it with `go`. */
 export const view: View = $state({ ...START, options: {} });
+
+/** What was wrong with the address, if anything. */
+export const address: { problem: string } = $state({ problem: '' });
 
 /** A program that a run brings along, with its counterfactual. */
 export interface Example {
@@ -23,6 +26,7 @@ export const lab: { live: boolean; version: string; runs: RunSummary[]; examples
 /** Change what is looked at. A change of place is a step of the back button; `replace` for what changes many times a second. */
 export function go(change: Partial<View>, replace = false): void {
   Object.assign(view, change);
+  address.problem = '';
   const hash = viewToHash(view);
   if (hash === location.hash) return;
   if (replace) history.replaceState(null, '', hash);
@@ -75,7 +79,10 @@ export function nearest(steps: number[], wanted: number | null): number {
 
 /** Follow the address bar and the back button; call once. */
 export function followAddress(): () => void {
-  const read = (): void => void Object.assign(view, hashToView(location.hash));
+  const read = (): void => {
+    Object.assign(view, hashToView(location.hash));
+    address.problem = hashProblem(location.hash);
+  };
   read();
   window.addEventListener('hashchange', read);
   window.addEventListener('popstate', read);

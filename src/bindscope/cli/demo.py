@@ -3,45 +3,105 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
-import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import RUNS_DIRECTORY, shipped_runs
+from bindscope.cli.options import Flag
+from bindscope.cli.serve import open_lab, open_page, served
+from bindscope.runs.locate import RUNS_DIRECTORY, shipped_runs
 
 PRESET = "binding-tiny"
+NICENESS = 10  # training gives way to whoever reads the page
+PATIENCE = 20  # seconds that training is given to stop
 
 
 def show_demo(
     *,
     open_: Annotated[bool, Parameter(name="--open")] = True,
     train: bool = True,
+    once: Flag = False,
     steps: int | None = None,
     out: Path = RUNS_DIRECTORY,
 ) -> None:
-    """Open the shipped runs' report, then train a small model live.
+    """Open the page with the shipped runs, and train a small model live in it.
+
+    Ctrl-C ends both; the training can be resumed.
 
     Examples:
         bindscope demo
         bindscope demo --no-open --no-train
+        bindscope demo --once --no-open
 
     Parameters
     ----------
     open_
-        Open reports in a browser; otherwise only say where they are.
+        Open the page in a browser; otherwise only say where it is.
     train
-        Train binding-tiny after the report.
+        Train binding-tiny meanwhile.
+    once
+        Without the page: write reports of the shipped runs and of the trained one as HTML files, then end.
     steps
         Train at most this many steps.
     out
         The directory that holds runs.
     """
-    show_shipped_report(out, open_)
-    if train:
-        train_small_model(out, steps, open_)
+    if once:
+        show_shipped_report(out, open_)
+        if train:
+            train_small_model(out, steps, open_)
+    else:
+        show_live(out, steps, open_, train)
+
+
+def show_live(out: Path, steps: int | None, browser: bool, train: bool) -> None:
+    """The page with everything in it, and a small model that learns while it is looked at."""
+    from bindscope.web.server import wait_for_interrupt
+
+    with served(open_lab(kept_in=out)) as address:
+        print(f"Bindscope is at {address} (Ctrl-C ends it)", flush=True)
+        open_page(address, browser)
+        try:
+            if train:
+                with training(find_free(out / PRESET), steps) as process:
+                    process.wait()
+                print(f"The page stays at {address} until Ctrl-C.", flush=True)
+            wait_for_interrupt()
+        except KeyboardInterrupt:
+            print("\nStopped.", flush=True)
+
+
+@contextmanager
+def training(directory: Path, steps: int | None) -> Iterator[subprocess.Popen[bytes]]:
+    """The small preset learns in a process of its own, one thread wide; leaving the block early stops it, resumably.
+
+    It is the head of its own group of processes, so that Ctrl-C reaches it once, from here.
+    """
+    words = ["train", PRESET, "--name", directory.name, "--out", str(directory.parent), "--threads", "1"]
+    words += ["--device", "cpu", *(() if steps is None else ("--steps", str(steps)))]
+    process = subprocess.Popen([sys.executable, "-m", "bindscope", *words], process_group=0)
+    try:
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+        yield process
+    finally:
+        stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """As Ctrl-C does, and more firmly if that is not heard."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        process.send_signal(number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
 
 
 def show_shipped_report(out: Path, browser: bool) -> None:
@@ -55,7 +115,7 @@ def show_shipped_report(out: Path, browser: bool) -> None:
         return
     report = write_report(shipped, out / "reports" / "shipped.html", "Runs that come with Bindscope")
     print(f"Report of {' and '.join(run.name for run in shipped)}, trained before: {report}")
-    open_page(report, browser)
+    open_page(report.resolve().as_uri(), browser)
 
 
 def train_small_model(out: Path, steps: int | None, browser: bool) -> None:
@@ -69,7 +129,7 @@ def train_small_model(out: Path, steps: int | None, browser: bool) -> None:
     start_run(config, directory)
     report = write_report([Run.open(directory)], out / "reports" / f"{directory.name}.html")
     print(f"Report: {report}")
-    open_page(report, browser)
+    open_page(report.resolve().as_uri(), browser)
     print(f"Ask it something: bindscope run {directory} 'a=5;b=a;c=3;#b:' --step all")
 
 
@@ -80,9 +140,3 @@ def find_free(path: Path) -> Path:
         number += 1
         taken = path.with_name(f"{path.name}-{number}")
     return taken
-
-
-def open_page(path: Path, browser: bool) -> bool:
-    """Show a page in a graphical browser, where there is one."""
-    graphical = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    return browser and graphical and webbrowser.open(path.resolve().as_uri())

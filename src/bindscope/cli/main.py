@@ -17,7 +17,7 @@ DESCRIPTION = """\
 A laboratory for how a transformer learns to bind variables to values.
 
 Start here:
-    bindscope demo                  a finished run's report, then a live one
+    bindscope demo                  the page, with finished runs and a live one
     bindscope sample binding-tiny   see what the model is asked
     bindscope train binding-tiny    train it yourself
     bindscope COMMAND --help        every option of a command, with examples
@@ -25,7 +25,8 @@ Start here:
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (where it lives, what it does: the first line of its docstring)
-    "demo": ("demo:show_demo", "Open the shipped runs' report, then train a small model live."),
+    "demo": ("demo:show_demo", "Open the page with the shipped runs, and train a small model live in it."),
+    "serve": ("serve:serve", "Show runs in a web page, and let it question their models live."),
     "train": ("train:train", "Train a preset into a run directory."),
     "resume": ("resume:resume", "Continue an interrupted run exactly where it was."),
     "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),

@@ -28,7 +28,7 @@ def write_report(runs: Sequence[Run], path: Path, title: str | None = None) -> P
 
 
 def _describe(run: Run) -> ReportedRun:
-    from bindscope.cli.command import find_command
+    from bindscope.studies.command import find_command
     from bindscope.studies.report import ReportedRun
     from bindscope.studies.trajectory import phases_of, trajectory_dataset
 

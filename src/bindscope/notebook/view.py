@@ -81,15 +81,18 @@ class RunView:
 
     def lens(self, program: str, step: Step = "last") -> Drawn:
         """What each layer would answer at each position: probabilities and logits over (layer, position)."""
-        from bindscope.notebook.readings import read_lens
+        from bindscope.measures.lens_map import map_lens
+        from bindscope.notebook.readings import describe_program
 
-        return self._drawn(read_lens(self.model(step), self.parse(program)), "lens", step=self.run.find_step(step))
+        parsed = self.parse(program)
+        attrs = {**describe_program(parsed), "step": self.run.find_step(step)}
+        return self._drawn(map_lens(self.model(step), parsed), "lens", **attrs)
 
     def attention(self, program: str, step: Step = "last") -> Drawn:
         """Where each head looks: ``pattern`` over (layer, head, query, key)."""
         from bindscope.notebook.readings import read_attention
 
-        dataset = read_attention(self.model(step), self.parse(program))
+        dataset = read_attention(self.model(step), self._binding_task(), self.parse(program))
         return self._drawn(dataset, "attention", step=self.run.find_step(step))
 
     def patch(

@@ -207,6 +207,16 @@ def figure_to_svg(figure: Figure, name: str, title: str) -> str:
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
 
+def figure_to_svg_file(figure: Figure, name: str, title: str) -> str:
+    """The figure as an ``.svg`` of its own, in the colours of light paper, with ``title`` for those who hear it."""
+    light, _ = series_css()
+    style = f"<style>:root{{--ink:{INK};--muted:{MUTED};--grid:{GRID};{light}}}</style>"
+    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    svg = figure_to_svg(figure, name, title).replace("<svg ", f"<svg {spaces} ", 1)
+    place = svg.index(">") + 1
+    return f"{svg[:place]}<title>{escape(title)}</title>{style}{svg[place:]}"
+
+
 def _follow_theme(svg: str) -> str:
     """Ink, grid and series take their colours from the page; those of a heat map mean numbers and stay as they are."""
     for colour, variable in {INK: "ink", MUTED: "muted", GRID: "grid", **_series_variables()}.items():

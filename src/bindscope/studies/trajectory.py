@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
@@ -26,8 +25,11 @@ from bindscope.measures.phases import (
     find_transition,
     lowest_accuracy,
 )
-from bindscope.studies.panels import draw_grid
-from bindscope.studies.style import StepScale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from bindscope.studies.style import StepScale
 
 Record = Mapping[str, Any]  # one line of a run's metrics
 CONFIDENCE = 0.95
@@ -126,6 +128,8 @@ def transitions_of(
 
 def figure_trajectory(dataset: xr.Dataset, phases: Sequence[Phase] | None = None, scale: StepScale = "auto") -> Figure:
     """The whole story of one run on one sheet. Phases are detected with the default criterion when none are given."""
+    from bindscope.studies.panels import draw_grid  # matplotlib, which those who only read the numbers need not load
+
     return draw_grid(dataset, phases_of(dataset) if phases is None else phases, scale)
 
 

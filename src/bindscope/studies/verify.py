@@ -104,6 +104,13 @@ def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None
     return Verification(library.run.name, tuple(judge(claim, filled) for claim in claims), filled, settings)
 
 
+def judge_kept(library: Library, claim: Claim) -> Judged | tuple[str, ...]:
+    """A claim judged without running a model; where that cannot be, the names of the results to measure first."""
+    found = {name: library.find(name) for name in claim.results}
+    missing = tuple(name for name, filled in found.items() if filled is None)
+    return missing or judge(claim, {name: filled for name, filled in found.items() if filled is not None})
+
+
 def judge(claim: Claim, filled: Mapping[str, Filled]) -> Judged:
     """What the filled results say about a claim; without all of them nothing can be said, and the reason is given."""
     missing = [filled[name].reason for name in claim.results if filled[name].dataset is None]

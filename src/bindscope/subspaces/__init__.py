@@ -1,5 +1,6 @@
 """Where in the residual stream names and values live: directions found, tested causally, and held against controls."""
 
+from bindscope.subspaces.axes import Axes, align_axes, fit_axes
 from bindscope.subspaces.cross import cross_swaps
 from bindscope.subspaces.find import RANKS, FoundSubspace, Samples, find_subspace, fit_subspace, sample_stream
 from bindscope.subspaces.measure import CONDITIONS, METHODS, Search, default_search, measure_subspace
@@ -15,16 +16,19 @@ __all__ = [
     "METHODS",
     "QUALITIES",
     "RANKS",
+    "Axes",
     "FoundSubspace",
     "LearnedRotation",
     "RotationPlan",
     "Samples",
     "Search",
     "Subspace",
+    "align_axes",
     "cross_swaps",
     "default_search",
     "find_columns",
     "find_subspace",
+    "fit_axes",
     "fit_subspace",
     "label_columns",
     "learn_rotation",

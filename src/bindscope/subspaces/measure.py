@@ -217,9 +217,9 @@ class _Trials:
         success = np.stack([(top == self.test.counterfactual_answers).mean(0) for top in tops])
         kept = np.stack([(top == self.test.base_answers).mean(0) for top in tops])
         hits = [np.stack(self.hits[condition]).mean(0) if condition in self.hits else None for condition in CONDITIONS]
-        share, low, high = np.array([_share_with_interval(values, rng) for values in success]).T
+        share, low, high = np.array([share_with_interval(values, rng) for values in success]).T
         score, score_low, score_high = np.array(
-            [(np.nan,) * 3 if values is None else _share_with_interval(values, rng) for values in hits]
+            [(np.nan,) * 3 if values is None else share_with_interval(values, rng) for values in hits]
         ).T
         shares = {
             "success_share": share,
@@ -265,7 +265,7 @@ def describe_search(search: Search, fit: CounterfactualPairs, test: Counterfactu
     }
 
 
-def _share_with_interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
+def share_with_interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
     """The mean of ``values`` [item] and its interval; values between 0 and 1 are means over draws."""
     if np.isin(values, (0, 1)).all():
         low, high = wilson_interval(values.sum(), len(values))

@@ -5,63 +5,66 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Header, Request
-from fastapi import Path as PathParameter
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
-from starlette.concurrency import run_in_threadpool
+from fastapi.responses import FileResponse, Response
+from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import bindscope
 from bindscope.errors import BindscopeError
-from bindscope.web.body import Problem, encode
+from bindscope.web.body import encode
 from bindscope.web.lab import Lab, Missing
-from bindscope.web.live import Superseded, Worker
-from bindscope.web.page import BYTES, JSON, SVG, Operation, Page, Resource
+from bindscope.web.live import Busy, Superseded, Worker
+from bindscope.web.page import JSON, Page
 from bindscope.web.pages import PAGES
+from bindscope.web.routes import add_opening, add_operation, add_resource
 from bindscope.web.security import LOOPBACK, Guard
 from bindscope.web.stored import Stored
+from bindscope.web.warm import warm_up
 
-STATUS = {Missing: 404, Superseded: 409}
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 403, 404, 409, 411, 413, 415, 421, 422)
-}
-PARAMETER = PathParameter(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
-Slot = Annotated[str, Header(alias="X-Slot", max_length=100)]
+STATUS: dict[type[Exception], int] = {Missing: 404, Superseded: 409, Busy: 429}
 
 
-def create_app(lab: Lab, pages: tuple[Page, ...] = PAGES, hosts: tuple[str, ...] = LOOPBACK) -> FastAPI:
+def create_app(
+    lab: Lab, pages: tuple[Page, ...] = PAGES, hosts: tuple[str, ...] = LOOPBACK, *, opens_directories: bool = False
+) -> FastAPI:
     """The whole application on one lab."""
     stored, worker = Stored(lab), Worker(lab)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        warm_up(lab, stored, worker, pages)
         yield
         worker.close()
 
     app = FastAPI(
         title="Bindscope", version=bindscope.__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        openapi_url="/api/openapi.json",
+        openapi_url="/api/openapi.json", redirect_slashes=False,
     )  # fmt: skip
     app.state.lab, app.state.stored, app.state.worker = lab, stored, worker
-    app.add_middleware(GZipMiddleware, minimum_size=2000, compresslevel=5)
+    streamed = {f"/api/live/{asked.name}" for page in pages for asked in page.operations if asked.streamed}
+    app.add_middleware(Compression, streamed=frozenset(streamed))
+    app.add_middleware(HeadAsGet)
     app.add_middleware(Guard, hosts=hosts)
-    app.add_exception_handler(BindscopeError, _explain)
-    app.add_exception_handler(RequestValidationError, _explain_request)
+    for problem, explain in ((BindscopeError, _explain), (RequestValidationError, _explain_request),
+                             (HTTPException, _explain_status), (Exception, _explain_failure)):  # fmt: skip
+        app.add_exception_handler(problem, explain)
     for page in pages:
         for resource in page.resources:
-            _add_resource(app, resource, stored)
+            add_resource(app, resource, stored)
         for operation in page.operations:
-            _add_operation(app, operation, worker)
+            add_operation(app, operation, worker)
+    lab.opens_directories = opens_directories
+    add_opening(app, lab)
     _add_page(app)
     return app
 
@@ -71,91 +74,79 @@ def static_directory() -> Path:
     return Path(str(files("bindscope.web"))) / "static"
 
 
-def _add_resource(app: FastAPI, resource: Resource, stored: Stored) -> None:
-    async def read(request: Request, **parameters: str) -> Response:
-        content = await run_in_threadpool(stored.read, resource, parameters)
-        tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
-        headers = {"ETag": tag, "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=headers)
-        return Response(content, media_type=resource.media, headers=headers)
-
-    own = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Annotated[str, PARAMETER])
-        for name in resource.names
-    ]
-    _set_signature(
-        read, [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request), *own]
-    )
-    described = (
-        {"response_model": resource.model} if resource.media == JSON else {"response_class": RESPONSES[resource.media]}
-    )
-    app.add_api_route(
-        f"/api/{resource.path}", read, summary=resource.summary, responses=PROBLEMS, **described,  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
-def _add_operation(app: FastAPI, operation: Operation, worker: Worker) -> None:
-    async def ask(question: Any, x_slot: Slot = "") -> Response:
-        if not operation.streamed:
-            return Response(await worker.answer(operation, question, x_slot), media_type=JSON)
-        lines = worker.stream(operation, question, x_slot)
-        first = await anext(lines)  # a refusal is still an ordinary one here
-        return StreamingResponse(_explain_midway(first, lines), media_type="application/x-ndjson")
-
-    slot = inspect.Parameter("x_slot", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Slot, default="")
-    question = inspect.Parameter("question", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=operation.question)
-    _set_signature(ask, [question, slot])
-    from bindscope.web.body import Body
-
-    app.add_api_route(
-        f"/api/live/{operation.name}", ask, methods=["POST"], summary=operation.summary, responses=PROBLEMS,
-        response_model=Body,
-    )  # fmt: skip
-
-
-async def _explain_midway(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """What goes wrong after the first line is one more line that says so."""
-    yield first
-    try:
-        async for line in lines:
-            yield line
-    except BindscopeError as problem:
-        yield encode({"error": str(problem)}) + b"\n"
-
-
-def _set_signature(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> None:
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-
-
 def _add_page(app: FastAPI) -> None:
     folder = static_directory()
     if not (folder / "index.html").is_file():
         return
-    app.mount("/assets", StaticFiles(directory=folder / "assets"), name="assets")
+    app.mount("/assets", Assets(directory=folder / "assets"), name="assets")
 
     @app.get("/", include_in_schema=False)
     async def index() -> FileResponse:
         return FileResponse(folder / "index.html", headers={"Cache-Control": "no-cache"})
 
 
-class SvgResponse(Response):
-    media_type = SVG
+class Assets(StaticFiles):
+    """The parts of the built page: each has the hash of its content in its name, so it never changes."""
+
+    def file_response(self, *arguments: Any, **named: Any) -> Response:
+        response = super().file_response(*arguments, **named)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
 
 
-class BytesResponse(Response):
-    media_type = BYTES
+class Compression(GZipMiddleware):
+    """Compresses what is sent whole; lines of a streamed answer go out as they are, each at once."""
+
+    def __init__(self, app: ASGIApp, streamed: frozenset[str]) -> None:
+        super().__init__(app, minimum_size=2000, compresslevel=5)
+        self.streamed = streamed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        passes = scope["type"] != "http" or scope["path"] in self.streamed
+        await (self.app if passes else super().__call__)(scope, receive, send)
 
 
-RESPONSES: dict[str, type[Response]] = {SVG: SvgResponse, BYTES: BytesResponse}
+class HeadAsGet:
+    """HEAD is answered as GET is, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {"type": "http.response.body", "body": b"", "more_body": message.get("more_body", False)}
+            await send(message)
+
+        await self.app({**scope, "method": "GET"}, receive, send_head)
 
 
-async def _explain(request: Request, problem: Exception) -> JSONResponse:
-    return JSONResponse({"error": str(problem)}, STATUS.get(type(problem), 400))
+async def _explain(request: Request, problem: Exception) -> Response:
+    sentence = request.app.state.lab.without_paths(str(problem))
+    return _problem(sentence, STATUS.get(type(problem), 400))
 
 
-async def _explain_request(request: Request, problem: Exception) -> JSONResponse:
+async def _explain_request(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
     first = problem.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part != "body")
-    return JSONResponse({"error": f"{where}: {first['msg']}."}, 422)
+    where = ".".join(str(part)[:40] for part in first["loc"] if part != "body")
+    return _problem(f"{where}: {first['msg']}." if where else f"{first['msg']}.", 422)
+
+
+async def _explain_status(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    sentence = "there is nothing at this address." if problem.status_code == 404 else f"{problem.detail}."
+    return _problem(sentence, problem.status_code, dict(problem.headers or {}))
+
+
+async def _explain_failure(request: Request, problem: Exception) -> Response:
+    return _problem("Bindscope failed at this, which is its own fault; the terminal it was started in says more.", 500)
+
+
+def _problem(sentence: str, status: int, headers: dict[str, str] | None = None) -> Response:
+    readable = sentence.encode("utf-8", "replace").decode()  # JSON can hold halves of characters, an answer cannot
+    return Response(encode({"error": readable}), status, headers, JSON)

@@ -2,29 +2,40 @@
 
 A name in a request is only ever looked up among the opened runs; it never becomes part of a path.
 
->>> lab = Lab.open([find_run("binding-laptop")])
+>>> lab = Lab.open([find_run("binding-laptop")], watched=[Path("runs")])
 >>> lab.find("binding-laptop").model(3700)
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.runs.directory import MANIFEST, Run
+from bindscope.runs.lock import is_locked
+from bindscope.studies.command import describe_origin, find_command
 from bindscope.studies.results import Library
 from bindscope.studies.verify import find_study
+from bindscope.web.cancel import check_cancelled
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
 
-N_MODELS = 64  # models kept in memory over all runs; small ones take a few megabytes
+MODEL_MEMORY = (
+    256_000_000  # bytes of models that are kept for each run: all of a small one, two of a large one at least
+)
+N_RUNS = 500  # runs that are shown at most
+LOOK_EVERY = 0.5  # seconds between two looks for new runs
+
+T = TypeVar("T")
 
 
 class Missing(BindscopeError):
@@ -32,52 +43,110 @@ class Missing(BindscopeError):
 
 
 class Lab:
-    """Runs by name. ``kept_in`` is where results of runs that may not be written to are kept."""
+    """Runs by name. ``kept_in`` is where results of runs that may not be written to are kept.
 
-    def __init__(self, runs: Iterable[LabRun], kept_in: Path, live: bool = True) -> None:
-        self.runs: dict[str, LabRun] = {}
+    Runs that appear in one of the ``watched`` directories are shown from then on, and runs whose directory is gone no more.
+    """
+
+    def __init__(
+        self, runs: Iterable[LabRun], kept_in: Path = Path("runs"), live: bool = True, watched: Iterable[Path] = ()
+    ) -> None:
+        self.runs: dict[str, LabRun] = {}  # replaced whole whenever it changes: others may be reading it
         self.kept_in = kept_in
         self.live = live  # whether questions to a model are answered: not in a static copy
+        self.opens_directories = False  # whether the page may name further directories
+        self.watched = tuple(watched)
+        self._lock = threading.RLock()
+        self._looked = float("-inf")
         for run in runs:
             self.add(run)
 
     @classmethod
-    def open(cls, paths: Iterable[Path], kept_in: Path = Path("runs"), read_only: Iterable[Path] = ()) -> Lab:
+    def open(
+        cls,
+        paths: Iterable[Path],
+        kept_in: Path = Path("runs"),
+        read_only: Iterable[Path] = (),
+        *,
+        live: bool = True,
+        watched: Iterable[Path] = (),
+    ) -> Lab:
         """The runs at ``paths``; results of those in ``read_only`` are kept outside them."""
         guarded = {path.resolve() for path in read_only}
-        return cls((LabRun(Run.open(path), kept_in, path.resolve() in guarded) for path in paths), kept_in)
+        runs = (LabRun(Run.open(path), kept_in, path.resolve() in guarded) for path in paths)
+        return cls(runs, kept_in, live, watched)
+
+    @property
+    def version(self) -> str:
+        """Changes whenever any run does, comes or goes."""
+        self.look()
+        return _hash(*((name, run.version) for name, run in self.runs.items()))
 
     def add(self, run: LabRun) -> str:
         """Show one more run, under its own name or, where that is taken, with a number behind it."""
-        name, number = run.name, 1
-        while name in self.runs and self.runs[name].path.resolve() != run.path.resolve():
-            number += 1
-            name = f"{run.name}-{number}"
-        run.name = name
-        self.runs[name] = run
-        return name
+        with self._lock:
+            for name, known in self.runs.items():
+                if known.path.resolve() == run.path.resolve():
+                    return name
+            if len(self.runs) >= N_RUNS:
+                raise BindscopeError(f"{N_RUNS} runs are open already; start the server with the ones you want to see.")
+            plain = re.sub(r"[^A-Za-z0-9_.+-]+", "-", run.name).lstrip("-_.+")[:80] or "run"
+            name, number = plain, 1
+            while name in self.runs:
+                number += 1
+                name = f"{plain}-{number}"
+            run.name = name
+            self.runs = {**self.runs, name: run}
+            return name
 
     def find(self, name: str) -> LabRun:
         """An opened run by its name."""
         if name not in self.runs:
-            raise Missing(f"there is no run '{name}' here.{suggest_nearest(name, self.runs)}")
-        return self.runs[name]
+            self.look()
+        found = self.runs.get(name)
+        if found is None:
+            raise Missing(f"there is no run '{name[:100]}' here.{suggest_nearest(name[:100], self.runs)}")
+        return found
+
+    def look(self) -> None:
+        """Take in the runs that have appeared in the watched directories, and let go of those that are gone."""
+        with self._lock:
+            if time.monotonic() - self._looked < LOOK_EVERY:
+                return
+            self._looked = time.monotonic()
+            self.runs = {name: run for name, run in self.runs.items() if run.exists}
+            known = {run.path.resolve() for run in self.runs.values()}
+            for place in (place for folder in self.watched for place in sorted(folder.glob(f"*/{MANIFEST}"))):
+                path = place.parent
+                if path.resolve() in known or path.name.startswith("."):
+                    continue
+                try:
+                    self.add(LabRun(Run.open(path), self.kept_in))
+                except BindscopeError:  # damaged, or of a later version: it is not shown
+                    continue
+
+    def without_paths(self, sentence: str) -> str:
+        """A sentence with the names of runs in place of where they lie on this machine."""
+        for run in self.runs.values():
+            sentence = sentence.replace(str(run.path), run.name)
+        return sentence
 
 
 class LabRun:
     """One run as the page sees it. A run in training grows, so it is read again whenever its files have changed."""
 
-    def __init__(self, run: Run, kept_in: Path, read_only: bool = False) -> None:
+    def __init__(self, run: Run, kept_in: Path = Path("runs"), read_only: bool = False) -> None:
         self.name = run.name
         self.path = run.path
         self._run = run
         self._seen = self._stamp()
         self._kept_in = kept_in
         self._read_only = read_only
-        self._lock = threading.RLock()
-        self._models: OrderedDict[int, Transformer] = OrderedDict()
+        self._lock, self._model_lock = threading.RLock(), threading.Lock()
+        self._models: OrderedDict[str, Transformer] = OrderedDict()  # by hash: a run that went on anew has others
         self._shown: frozenset[int] | None = None
         self._library: tuple[str, Library] | None = None
+        self._remembered: dict[str, tuple[str, Any]] = {}
 
     @property
     def run(self) -> Run:
@@ -89,13 +158,28 @@ class LabRun:
             return self._run
 
     @property
+    def exists(self) -> bool:
+        return (self.path / MANIFEST).is_file()
+
+    @property
     def version(self) -> str:
-        """Changes whenever the run does."""
-        return hashlib.sha256(repr((self.name, self._stamp())).encode()).hexdigest()[:16]
+        """Changes whenever the run does: its files, or whether it is being trained."""
+        training = self._run.manifest.status == "training" and is_locked(self.path)
+        return _hash(self.name, self._stamp(), training)
 
     @cached_property
     def family(self) -> str:
         return self.run.config.task.family
+
+    @cached_property
+    def description(self) -> str:
+        """What it is, in the words of the preset it comes from."""
+        return describe_origin(self.run)
+
+    @cached_property
+    def command(self) -> str:
+        """The command that makes it again."""
+        return find_command(self.run)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -105,6 +189,7 @@ class LabRun:
     def show_steps(self, steps: Iterable[int]) -> None:
         """Show only these checkpoints, so that a static copy stays small; results still speak of all."""
         self._shown = frozenset(steps)
+        self._remembered = {}
 
     def find_step(self, text: str | int) -> int:
         """A kept step; one that was not kept is refused with the nearest."""
@@ -117,14 +202,26 @@ class LabRun:
         return self.run.manifest.checkpoints[step].sha256
 
     def model(self, step: int) -> Transformer:
-        """The model at a step, read once."""
-        with self._lock:
-            if step not in self._models:
-                self._models[step] = self.run.checkpoint(step)
-                while len(self._models) > N_MODELS:
+        """The model at a step, read once. Work that nobody waits for any more ends here."""
+        check_cancelled()
+        with self._model_lock:  # its own: reading weights, and torch at first, keeps nobody from reading the run
+            key = self.checkpoint_hash(self.find_step(step))
+            if key not in self._models:
+                self._models[key] = self.run.checkpoint(step)
+                n_kept = max(2, MODEL_MEMORY // (4 * self.run.config.model.n_parameters))
+                while len(self._models) > n_kept:
                     self._models.popitem(last=False)
-            self._models.move_to_end(step)
-            return self._models[step]
+            self._models.move_to_end(key)
+            return self._models[key]
+
+    def remember(self, name: str, make: Callable[[], T]) -> T:
+        """Something made of this run, made again only when the run has changed."""
+        with self._lock:
+            version = self.version
+            if name not in self._remembered or self._remembered[name][0] != version:
+                self._remembered[name] = version, make()
+            value: T = self._remembered[name][1]
+            return value
 
     @property
     def library(self) -> Library:
@@ -151,3 +248,7 @@ class LabRun:
             else:
                 found.append((status.st_mtime_ns, status.st_size))
         return tuple(found)
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

@@ -2,7 +2,7 @@
 
 - An answer is kept under a key: the operation, the question and the hashes of the weights it reads.
 - Questions of one *slot* (a panel of one reader's page) supersede each other: a newer one cancels the older, whether it
-  still waits or is already at work, as soon as the work comes to its next part.
+  still waits or is already at work, as soon as the work comes to its next part. So does leaving.
 - A streamed answer is lines of JSON: a body first, then its parts as they are made.
 """
 
@@ -14,21 +14,23 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-
-import orjson
+from contextlib import contextmanager, suppress
 
 from bindscope.errors import BindscopeError
 from bindscope.web.body import encode
+from bindscope.web.cancel import Superseded, cancellable, check_cancelled
 from bindscope.web.lab import Lab
 from bindscope.web.page import Operation, Question
 
+__all__ = ["Answers", "Busy", "Superseded", "Worker"]
+
 MEMORY = 64_000_000  # bytes of answers that are kept
+N_WAITING = 100  # questions that may wait or be at work at once
 _END = None
 
 
-class Superseded(BindscopeError):
-    """A newer question took the place of this one."""
+class Busy(BindscopeError):
+    """Too many questions wait already."""
 
 
 class Worker:
@@ -39,25 +41,26 @@ class Worker:
         self.kept = Answers(memory)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="live")
         self._slots: dict[str, threading.Event] = {}
+        self._asked: set[threading.Event] = set()
 
     async def answer(self, operation: Operation, question: Question, slot: str = "") -> bytes:
-        """The whole answer as JSON."""
+        """The whole answer as JSON; cancelling the coroutine cancels the work."""
         key = self._key(operation, question)
         if (kept := self.kept.find(key)) is not None:
             return kept
-        cancelled = self._take(slot)
 
         def work() -> bytes:
-            _check(cancelled)
-            return encode(operation.answer(self.lab, self.lab.find(question.run), question))
+            with cancellable(cancelled):
+                check_cancelled()
+                if (kept := self.kept.find(key)) is not None:  # made while this one waited
+                    return kept
+                content = encode(operation.answer(self.lab, self.lab.find(question.run), question))
+                check_cancelled()
+            self.kept.keep(key, content)
+            return content
 
-        try:
-            content = await asyncio.get_running_loop().run_in_executor(self._executor, work)
-        finally:
-            self._leave(slot, cancelled)
-        _check(cancelled)
-        self.kept.keep(key, content)
-        return content
+        with self._turn(slot) as cancelled:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
     async def stream(self, operation: Operation, question: Question, slot: str = "") -> AsyncIterator[bytes]:
         """The answer line by line; leaving the loop early cancels the rest."""
@@ -65,7 +68,6 @@ class Worker:
         if (kept := self.kept.find(key)) is not None:
             yield kept
             return
-        cancelled = self._take(slot)
         loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes | BaseException | None]()
 
         def put(line: bytes | BaseException | None) -> None:
@@ -73,82 +75,85 @@ class Worker:
                 loop.call_soon_threadsafe(lines.put_nowait, line)
 
         def work() -> None:
+            sent = []
             try:
-                for line in self._lines(operation, question, cancelled):
-                    put(line)
+                with cancellable(cancelled):
+                    for line in self._lines(operation, question):
+                        sent.append(line)
+                        put(line)
+                self.kept.keep(key, b"".join(sent))
                 put(_END)
             except BaseException as problem:  # handed to the reader, who raises it again
                 put(problem)
 
-        self._executor.submit(work)
-        sent: list[bytes] = []
-        try:
-            while (line := await lines.get()) is not _END:
-                if isinstance(line, BaseException):
-                    raise line
-                sent.append(line)
-                yield line
-            self.kept.keep(key, b"".join(sent))
-        finally:
-            cancelled.set()
-            self._leave(slot, cancelled)
+        with self._turn(slot) as cancelled:
+            future = self._executor.submit(work)
+            try:
+                while (line := await lines.get()) is not _END:
+                    if isinstance(line, BaseException):
+                        raise line
+                    yield line
+            finally:
+                future.cancel()  # if it has not begun
+
+    def warm(self, do: Callable[[], object]) -> None:
+        """Do something before the first question comes: load what every question needs."""
+        self._executor.submit(do)
 
     def close(self) -> None:
-        for cancelled in self._slots.values():
+        for cancelled in tuple(self._asked):
             cancelled.set()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _lines(self, operation: Operation, question: Question, cancelled: threading.Event) -> Iterator[bytes]:
-        _check(cancelled)
+    def _lines(self, operation: Operation, question: Question) -> Iterator[bytes]:
+        check_cancelled()
         for part in operation.answer(self.lab, self.lab.find(question.run), question):
             yield encode(part) + b"\n"
-            _check(cancelled)
+            check_cancelled()
 
     def _key(self, operation: Operation, question: Question) -> str:
         run = self.lab.find(question.run)
         hashes = [run.checkpoint_hash(run.find_step(step)) for step in operation.steps(question, run)]
-        content = [operation.name, question.model_dump(), hashes]
-        return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        content = "\n".join([operation.name, question.model_dump_json(), *hashes])
+        return hashlib.sha256(content.encode()).hexdigest()
 
-    def _take(self, slot: str) -> threading.Event:
+    @contextmanager
+    def _turn(self, slot: str) -> Iterator[threading.Event]:
+        """A place among the questions; whoever asks again in the same slot takes it over."""
+        if slot in self._slots:
+            self._slots[slot].set()
+        elif len(self._asked) >= N_WAITING:
+            raise Busy("too many questions wait for an answer; ask again in a moment.")
         cancelled = threading.Event()
+        self._asked.add(cancelled)
         if slot:
-            if slot in self._slots:
-                self._slots[slot].set()
             self._slots[slot] = cancelled
-        return cancelled
-
-    def _leave(self, slot: str, cancelled: threading.Event) -> None:
-        if self._slots.get(slot) is cancelled:
-            del self._slots[slot]
+        try:
+            yield cancelled
+        finally:
+            cancelled.set()
+            self._asked.discard(cancelled)
+            if self._slots.get(slot) is cancelled:
+                del self._slots[slot]
 
 
 class Answers:
-    """Answers by key, the oldest forgotten first once they take more than ``limit`` bytes."""
+    """Answers by key, the oldest forgotten first once they take more than ``limit`` bytes. Threads may share it."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.size = limit, 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
 
     def find(self, key: str) -> bytes | None:
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
 
     def keep(self, key: str, content: bytes) -> None:
-        self.size += len(content) - len(self._kept.pop(key, b""))
-        self._kept[key] = content
-        while self.size > self.limit:
-            self.size -= len(self._kept.popitem(last=False)[1])
-
-    def find_or(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """The kept answer, or a new one that is kept from now on."""
-        if (found := self.find(key)) is None:
-            found = make()
-            self.keep(key, found)
-        return found
-
-
-def _check(cancelled: threading.Event) -> None:
-    if cancelled.is_set():
-        raise Superseded("a newer question took the place of this one.")
+        with self._lock:
+            self.size += len(content) - len(self._kept.pop(key, b""))
+            self._kept[key] = content
+            while self.size > self.limit:
+                self.size -= len(self._kept.popitem(last=False)[1])

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from bindscope.web.body import Body, Strict
 from bindscope.web.lab import Lab, LabRun
@@ -56,17 +56,20 @@ class Resource:
                     yield {"run": name, **further}
 
 
+Step = Annotated[int, Field(ge=0, le=10**12)]  # of a checkpoint, in a question
+
+
 class Question(Strict):
     """What every live question names; operations add their own fields, all of them bounded."""
 
-    run: str
+    run: Annotated[str, Field(max_length=100)]
 
 
 @dataclass(frozen=True)
 class Operation:
     """Live work. ``answer(lab, run, question)`` gives a body; a streamed one yields a body first, then parts of it.
 
-    ``reads(question, run)`` names the steps whose weights the answer depends on: with the question they are its key.
+    ``steps(question, run)`` names the steps whose weights the answer depends on: with the question they are its key.
     """
 
     name: str

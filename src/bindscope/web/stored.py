@@ -6,8 +6,8 @@ The export writes exactly these bytes, so a static copy of the site answers as t
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from bindscope.web.body import encode
@@ -21,15 +21,14 @@ MEMORY = 128_000_000  # bytes of bodies that are kept
 class Stored:
     """The bytes of each resource, made once at a time and once only."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, memory: int = MEMORY) -> None:
         self.lab = lab
-        self.kept = Answers(MEMORY)
-        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self.kept = Answers(memory)
+        self._turns = Turns()
 
     def read(self, resource: Resource, parameters: Mapping[str, str]) -> bytes:
         """The body of a resource under these parameters."""
         arguments: dict[str, Any] = dict(parameters)
-        version = "".join(run.version for run in self.lab.runs.values())
         if "run" in parameters:
             run = self.lab.find(parameters["run"])
             if resource.families and run.family not in resource.families:
@@ -37,12 +36,43 @@ class Stored:
             arguments["run"], version = run, run.version
             if "step" in parameters:
                 arguments["step"] = run.find_step(parameters["step"])
+        else:
+            version = self.lab.version
         path = resource.path.format(**parameters)
-        with self._locks[path]:
-            return self.kept.find_or(f"{version}/{path}", lambda: self._make(resource, arguments))
+        with self._turns.take(path):
+            key = f"{version}/{path}"
+            if (found := self.kept.find(key)) is None:
+                found = self._make(resource, arguments)
+                self.kept.keep(key, found)
+            return found
 
     def _make(self, resource: Resource, arguments: Mapping[str, Any]) -> bytes:
         content = resource.make(self.lab, **arguments)
         if isinstance(content, bytes):
             return content
         return content.encode() if isinstance(content, str) else encode(content)
+
+
+class Turns:
+    """One thread at a time for each name; names nobody holds are forgotten."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[str, tuple[threading.Lock, int]] = {}  # the lock, and how many hold or await it
+
+    @contextmanager
+    def take(self, name: str) -> Iterator[None]:
+        with self._lock:
+            lock, n_waiting = self._held.get(name, (threading.Lock(), 0))
+            self._held[name] = lock, n_waiting + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, n_waiting = self._held.pop(name)
+                if n_waiting > 1:
+                    self._held[name] = lock, n_waiting - 1
+
+    def __len__(self) -> int:
+        return len(self._held)

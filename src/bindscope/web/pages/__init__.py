@@ -13,6 +13,7 @@ NAMES = (
     "logits",
     "trajectory",
     "checkpoint",
+    "claims",
     "patch",
     "attention",
 )

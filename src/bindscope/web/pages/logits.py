@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun, Missing
-from bindscope.web.page import Operation, Page, Question, Resource
+from bindscope.web.page import Operation, Page, Question, Resource, Step
 from bindscope.web.pages.program import ProgramText, one_line, open_run, program_literal, read_program
 
 
 class LensQuestion(Question):
     """What would each layer answer at each position?"""
 
-    step: Annotated[int, Field(ge=0)]
+    step: Step
     program: ProgramText
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from bindscope.errors import BindscopeError
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun
-from bindscope.web.page import Operation, Page, Question, Resource
+from bindscope.web.page import Operation, Page, Question, Resource, Step
 
 if TYPE_CHECKING:
     from bindscope.tasks.binding.examples import ProgramPair
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_PROGRAM = 400  # characters: forty lines of six
 N_EXAMPLES, EXAMPLE_SEED = 24, 0
 ProgramText = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
-Steps = Annotated[list[int], Field(min_length=1, max_length=600)]
+Steps = Annotated[list[Step], Field(min_length=1, max_length=600)]
 
 
 class PredictQuestion(Question):
@@ -87,17 +87,17 @@ def predict(lab: Lab, run: LabRun, question: PredictQuestion) -> dict[str, Any]:
     dataset = xr.Dataset({"probability": (("step", "output"), np.array(rows), {"units": "share"})})
     dataset = dataset.assign_coords(step=question.steps, output=show_outputs(len(rows[0])))
     dataset.attrs = {"answer": str(program.answer), "line_1": str(program.values[0]), "depth": program.depth}
-    step = question.steps[0] if len(question.steps) == 1 else None
+    only = question.steps[0] if len(question.steps) == 1 else None
     return to_body(
         dataset,
-        Provenance(run=run.name, step=step, n=1),
+        Provenance(run=run.name, step=only, n=1),
         title="What the model answers",
-        command=f"bindscope run {run.name} '{one_line(program)}' --step {'all' if step is None else step}",
+        command=f"bindscope run {run.name} '{one_line(program)}' --step {'all' if only is None else only}",
         python=(
             open_run(run) + "from bindscope.measures.evaluation import read_answers\n"
             "from bindscope.tasks.binding import ask_programs\n\n"
             f'program = run.config.task.parse("{program_literal(program)}")\n'
-            f"for step in {question.steps if step is not None else 'run.steps'}:\n"
+            f"for step in {question.steps if only is not None else 'run.steps'}:\n"
             "    print(step, read_answers(run.checkpoint(step), ask_programs([program]))[0])  # logits by output"
         ),
     )  # fmt: skip

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any
 
 import bindscope
 from bindscope.errors import BindscopeError
+from bindscope.runs.directory import Run
 from bindscope.schema import to_mapping
+from bindscope.studies.trajectory import phases_of, trajectory_dataset
 from bindscope.web.body import Strict
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Page, Resource
@@ -37,10 +41,11 @@ class RunSummary(Strict):
     n_layers: int
     n_heads: int
     d_model: int
+    n_bytes: int  # of kept checkpoints
     n_lines: int | None  # of a binding program
     max_depth: int | None
     phases: list[PhaseSpan]
-    description: str
+    description: str  # in the words of the preset it comes from
 
 
 class RunList(Strict):
@@ -48,7 +53,9 @@ class RunList(Strict):
 
     version: str  # of Bindscope
     live: bool  # whether questions to a model are answered here
+    opens_directories: bool  # whether the page may name further runs by their directory
     runs: list[RunSummary]
+    problems: list[str]  # a sentence for each run that cannot be read
 
 
 class RunDetail(Strict):
@@ -61,52 +68,76 @@ class RunDetail(Strict):
 
 
 def list_runs(lab: Lab) -> RunList:
-    return RunList(version=bindscope.__version__, live=lab.live, runs=[summarise_run(run) for run in lab.runs.values()])
+    found, problems = [], []
+    for run in lab.runs.values():
+        try:
+            found.append(run.remember("summary", partial(summarise_run, run)))
+        except BindscopeError as problem:
+            problems.append(lab.without_paths(str(problem)))
+    return RunList(
+        version=bindscope.__version__,
+        live=lab.live,
+        opens_directories=lab.opens_directories,
+        runs=found,
+        problems=problems,
+    )
 
 
 def describe_run(lab: Lab, run: LabRun) -> RunDetail:
     manifest = run.run.manifest
     made_with = {name: value for name, value in to_mapping(manifest).items() if name not in ("config", "checkpoints")}
-    command = f"bindscope train {manifest.name}"
-    return RunDetail(summary=summarise_run(run), config=dict(manifest.config), made_with=made_with, command=command)
+    return RunDetail(
+        summary=run.remember("summary", partial(summarise_run, run)),
+        config=dict(manifest.config),
+        made_with=made_with,
+        command=run.command,
+    )
 
 
 def summarise_run(run: LabRun) -> RunSummary:
-    from bindscope.studies.trajectory import phases_of, trajectory_dataset
-
-    opened, config = run.run, run.run.config
-    records = opened.metrics
-    try:
-        dataset = trajectory_dataset(records)
-        phases = [
-            PhaseSpan(name=phase.name, first_step=phase.first_step, last_step=phase.last_step, accuracy=phase.accuracy)
-            for phase in phases_of(dataset)
-        ]
-        accuracy = float(dataset.pool_accuracy.values[-1, 0])
-        last_step = int(dataset.step.values[-1])
-        measured = dict(zip(dataset.step.values.tolist(), dataset.pool_accuracy.values[:, 0].tolist(), strict=True))
-    except BindscopeError:  # nothing was evaluated yet
-        phases, accuracy, last_step, measured = [], None, 0, {}
+    version, opened = run.version, run.run
+    measured, phases = _read_metrics(opened)
+    config = opened.config
     task, model = config.task, config.model
     return RunSummary(
         name=run.name,
         family=run.family,
         status=opened.status,
-        version=run.version,
+        version=version,
         steps=list(run.steps),
         accuracies=[measured.get(step) for step in run.steps],
-        last_step=last_step,
+        last_step=max(measured, default=0),
         total_steps=opened.manifest.total_steps,
-        accuracy=accuracy,
+        accuracy=measured[max(measured)] if measured else None,
         n_parameters=model.n_parameters,
         n_layers=model.n_layers,
         n_heads=model.n_heads,
         d_model=model.d_model,
+        n_bytes=sum(kept.n_bytes for kept in opened.manifest.checkpoints.values()),
         n_lines=getattr(task, "lines", None),
         max_depth=getattr(task, "max_depth", None),
         phases=phases,
-        description="",
+        description=run.description,
     )
+
+
+def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
+    """Accuracy by step of evaluation, and the phases so far."""
+    records = run.metrics
+    try:
+        dataset = trajectory_dataset(records)
+    except BindscopeError:  # nothing was evaluated yet
+        return {}, []
+    accuracies = dataset.pool_accuracy.values[:, 0].tolist()
+    measured = {
+        step: accuracy if math.isfinite(accuracy) else None
+        for step, accuracy in zip(dataset.step.values.tolist(), accuracies, strict=True)
+    }
+    spans = [
+        PhaseSpan(name=phase.name, first_step=phase.first_step, last_step=phase.last_step, accuracy=phase.accuracy)
+        for phase in phases_of(dataset)
+    ]
+    return measured, spans
 
 
 PAGE = Page(

@@ -40,17 +40,25 @@ def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 
 def read_seeds(lab: Lab, run: LabRun) -> dict[str, Any]:
-    """The same settings trained with other seeds: each curve, and the least and most of any seed."""
-    dataset = _seeds_of(lab, run)
+    """The same settings trained with other seeds: each curve, and the least and most of any seed. None is no error."""
+    import xarray as xr
+
+    from bindscope.studies.seeds import find_seed_curves
+
+    try:
+        dataset = find_seed_curves(run.run.config, lab.kept_in)
+    except BindscopeError as problem:
+        dataset, note = xr.Dataset(coords={"seed": [], "step": []}), str(problem)
+        command = ""
+    else:
+        experiment = dataset.attrs["experiment"]
+        note = f"{dataset.sizes['seed']} seeds, trained by experiment {experiment}. {dataset.attrs['limits']}"
+        command = f"bindscope experiment {experiment}"
     return to_body(
         dataset,
-        Provenance(
-            run=run.name,
-            interval="least to most over seeds",
-            note=f"{dataset.sizes['seed']} seeds of experiment {dataset.attrs['experiment']}. {dataset.attrs['limits']}",
-        ),
+        Provenance(run=run.name, interval="least to most over seeds", note=note),
         title="The same settings with other seeds",
-        command=f"bindscope experiment {dataset.attrs['experiment']}",
+        command=command,
         python=(
             "from bindscope.cli.locate import find_run\n"
             "from bindscope.runs.directory import Run\n"
@@ -69,33 +77,16 @@ def _dataset_of(run: LabRun) -> xr.Dataset:
         raise Missing(f"{run.name}: {problem}") from None
 
 
-def _seeds_of(lab: Lab, run: LabRun) -> xr.Dataset:
-    from bindscope.studies.seeds import find_seed_curves
-
-    try:
-        return find_seed_curves(run.run.config, lab.kept_in)
-    except BindscopeError as problem:
-        raise Missing(str(problem)) from None
-
-
 def _evaluated(lab: Lab, run: LabRun) -> Iterator[Parameters]:
     """An export has a trajectory of each run that was evaluated."""
     if any("watched" in record for record in run.run.metrics):
         yield {}
 
 
-def _with_seeds(lab: Lab, run: LabRun) -> Iterator[Parameters]:
-    try:
-        _seeds_of(lab, run)
-    except Missing:
-        return
-    yield {}
-
-
 PAGE = Page(
     "trajectory",
     resources=(
         Resource("runs/{run}/trajectory.json", read_trajectory, "Accuracy over training", each=_evaluated),
-        Resource("runs/{run}/seeds.json", read_seeds, "The same settings with other seeds", each=_with_seeds),
+        Resource("runs/{run}/seeds.json", read_seeds, "The same settings with other seeds"),
     ),
 )

@@ -1,7 +1,15 @@
 """What is measured of a binding run, by name."""
 
-from bindscope.studies.binding.results import behaviour, generalisation, learning, mechanism, representation
+from bindscope.studies.binding.results import (
+    behaviour,
+    generalisation,
+    learning,
+    mechanism,
+    projections,
+    representation,
+)
 
-RESULTS = (*learning.RESULTS, *generalisation.RESULTS, *mechanism.RESULTS, *representation.RESULTS, *behaviour.RESULTS)
+_PARTS = (learning, generalisation, mechanism, representation, behaviour, projections)
+RESULTS = tuple(result for part in _PARTS for result in part.RESULTS)
 
 __all__ = ["RESULTS"]

@@ -31,17 +31,12 @@ KEPT_OF_SUBSPACES = ("success_share", "success_low", "success_high", "kept_share
 
 def compute_subspaces(context: Context) -> xr.Dataset:
     """Interchange inside the subspaces of values and of names, fitted on one half of the pairs, tested on the other."""
-    from bindscope.subspaces import RANKS, default_search, measure_subspace
+    from bindscope.subspaces import default_search, measure_subspace
 
-    model, rng, generator = context.run.checkpoint("last"), context.rng, _generator(context.seed)
+    model, generator = context.run.checkpoint("last"), _generator(context.seed)
     half = max(1, context.n // 2)
-    if model.config.d_model < max(RANKS.values()):
-        raise NotTestable(
-            f"a stream {model.config.d_model} wide cannot hold {max(RANKS.values())} dimensions for names"
-        )
     parts, accuracy = [], []
-    for place, quality in enumerate(("values", "names")):
-        fit, test = (_sample(context.run, rng, half, quality) for _ in range(2))
+    for place, (quality, (fit, test)) in enumerate(sample_halves(context.run, context.rng, half).items()):
         search = default_search(model, quality)  # type: ignore[arg-type]
         found = measure_subspace(model, fit, test, search, generator, on_progress=_part(context.on_progress, place, 2))
         part = found[list(KEPT_OF_SUBSPACES)]
@@ -105,7 +100,19 @@ def retention_steps(run: Run) -> Sequence[int]:
     return tuple(sorted({chosen[name] for name in ("heuristic", "systematic") if name in chosen}))
 
 
-def _sample(run: Run, rng: np.random.Generator, n: int, quality: str) -> CounterfactualPairs:
+def sample_halves(run: Run, rng: np.random.Generator, half: int) -> dict[str, tuple[CounterfactualPairs, ...]]:
+    """For values and for names, pairs to fit on and as many others to test on."""
+    from bindscope.subspaces import QUALITIES, RANKS
+
+    if run.config.model.d_model < max(RANKS.values()):
+        raise NotTestable(
+            f"a stream {run.config.model.d_model} wide cannot hold {max(RANKS.values())} dimensions for names"
+        )
+    return {quality: tuple(sample_quality(run, rng, half, quality) for _ in range(2)) for quality in QUALITIES}
+
+
+def sample_quality(run: Run, rng: np.random.Generator, n: int, quality: str) -> CounterfactualPairs:
+    """Pairs that differ in what is looked for: the root's constant, or the variable that is asked."""
     from bindscope.tasks.binding import sample_name_pairs
 
     if quality == "values":

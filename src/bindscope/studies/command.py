@@ -1,4 +1,4 @@
-"""The command that makes a run again."""
+"""Where a run comes from: the preset nearest to it, and the command that makes it again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
     from bindscope.runs.manifest import Manifest
+    from bindscope.studies.preset import Preset
 
 OPTIONS = {"name": "--name", "seed": "--seed", "training.steps": "--steps"}  # settings with an option of their own
+N_CHANGES = 6  # how many are named in a description
 
 
 def find_command(run: Run) -> str:
@@ -24,16 +26,43 @@ def find_command(run: Run) -> str:
     return _train_command(run)
 
 
-def _train_command(run: Run) -> str:
+def describe_origin(run: Run) -> str:
+    """What a run is, in the words of the preset nearest to it, and what was changed; empty where none is near.
+
+    >>> describe_origin(Run.open("runs/fast"))
+    'The smallest task: … Changed: training.optimizer.lr=0.001.'
+    """
+    if run.manifest.data.get("kind") == "imported":
+        return "Made of checkpoint files from elsewhere."
+    nearest = find_nearest_preset(run)
+    if nearest is None:
+        return ""
+    preset, changes = nearest
+    changed = [f"{key}={text}" for key, text in changes.items() if key != "name"]
+    if len(changed) > N_CHANGES:
+        changed = [*changed[: N_CHANGES - 1], f"and {len(changed) - N_CHANGES + 1} more"]
+    return preset.summary + (f" Changed: {', '.join(changed)}." if changed else "")
+
+
+def find_nearest_preset(run: Run) -> tuple[Preset, dict[str, str]] | None:
+    """The preset from which a run differs in the fewest settings, and these; None where no settings lead to it."""
     from bindscope.runs.changes import find_changes
     from bindscope.studies.presets import PRESETS
 
     found = {name: find_changes(preset.config, run.config) for name, preset in PRESETS.items()}
     possible = {name: changes for name, changes in found.items() if changes is not None}
     if not possible:
-        return ""
+        return None
     nearest = min(possible, key=lambda name: (len(possible[name].keys() - {"name"}), name != run.name))
-    words = ["train", nearest, *_options(possible[nearest]), *_machine_options(run.manifest)]
+    return PRESETS[nearest], possible[nearest]
+
+
+def _train_command(run: Run) -> str:
+    nearest = find_nearest_preset(run)
+    if nearest is None:
+        return ""
+    preset, changes = nearest
+    words = ["train", preset.name, *_options(changes), *_machine_options(run.manifest)]
     return shlex.join([*_launcher(run.manifest), *words])
 
 

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { madePredictions } from './made';
+import { cellsOf, orderPrograms, readPredictions, settledAt, tell } from './predictions';
+
+//                                      step 0         step 100     step 200
+const body = madePredictions([4, 4, 1, -1, /**/ 4, 7, 1, 5, /**/ 4, 7, 1, 5]);
+const predictions = readPredictions(body);
+
+describe('predictions', () => {
+  it('reads who said what when', () => {
+    expect(predictions.steps).toEqual([0, 100, 200]);
+    expect(predictions.nLines).toBe(3);
+    expect(predictions.said(0, 1)).toEqual({ digit: 4, source: 1, probability: 1 / 12, line1: 0.25, right: false });
+    expect(predictions.said(1, 1).right).toBe(true);
+    expect(tell(predictions.said(0, 3))).toBe('says no digit');
+    expect(tell(predictions.said(2, 0))).toBe('says 4 (line 1), right');
+  });
+  it('finds the step from which a program stays right', () => {
+    expect([0, 1, 2, 3].map((program) => settledAt(predictions, program))).toEqual([0, 1, 3, 1]);
+  });
+  it('does not count a lucky answer that is lost again', () => {
+    expect(settledAt(readPredictions(madePredictions([4, 7, 3, 5, 0, 0, 0, 0, 4, 0, 0, 0])), 0)).toBe(2);
+  });
+  it('orders programs and keeps every one of them', () => {
+    const indices = (order: Parameters<typeof orderPrograms>[1], depth: number | null = null): number[] =>
+      orderPrograms(predictions, order, depth).map((program) => program.index);
+    expect(indices('drawn')).toEqual([0, 1, 2, 3]);
+    expect(indices('depth')).toEqual([0, 2, 1, 3]);
+    expect(indices('root_line')).toEqual([0, 3, 1, 2]);
+    expect(indices('settled')).toEqual([0, 1, 3, 2]);
+    expect(indices('depth', 2)).toEqual([1, 3]);
+  });
+  it('makes rows of programs over steps', () => {
+    expect(cellsOf(predictions, orderPrograms(predictions, 'depth', 2), 'right')).toEqual([0, 1, 1, 0, 1, 1]);
+    expect(cellsOf(predictions, [predictions.programs[3]!], 'source')).toEqual([null, 1, 1]);
+  });
+});

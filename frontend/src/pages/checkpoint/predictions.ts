@@ -1,0 +1,109 @@
+/** Predictions of a run at every kept checkpoint, as rows that can be ordered, counted and compared without asking anyone. */
+import { labelsOf, numbers, type Body } from '../../api/body';
+
+export interface Program {
+  index: number; // in the body
+  text: string; // lines joined by line breaks
+  answer: number;
+  line1: number; // the constant of line 1
+  attributes: Record<string, number>;
+}
+
+/** What was said to one program at one checkpoint. */
+export interface Said {
+  digit: number; // −1: no digit
+  source: number; // the earliest line that assigns it, 0: none
+  probability: number; // of the right answer
+  line1: number; // of line 1's constant
+  right: boolean;
+}
+
+export interface Predictions {
+  steps: number[];
+  programs: Program[];
+  nLines: number;
+  said: (step: number, program: number) => Said; // by places along the axes
+}
+
+export function readPredictions(body: Body): Predictions {
+  const steps = labelsOf(body, 'step').map(Number);
+  const column = (name: string): number[] => (body.coords[name]?.values ?? []).map(Number);
+  const names = Object.keys(body.coords).filter((name) => name.startsWith('attribute_'));
+  const attributes = names.map((name) => [name.slice('attribute_'.length), column(name)] as const);
+  const [answers, line1] = [column('answer'), column('rule_line_1')];
+  const programs = (body.coords['text']?.values ?? []).map((text, index) => ({
+    index,
+    text: String(text),
+    answer: answers[index] ?? -1,
+    line1: line1[index] ?? -1,
+    attributes: Object.fromEntries(attributes.map(([name, values]) => [name, values[index] ?? 0])),
+  }));
+  const [digits, sources, right, first] = ['predicted', 'source', 'probability', 'line_1_probability'].map((name) => numbers(body, name));
+  const at = (values: (number | null)[] | undefined, step: number, program: number): number => values?.[step * programs.length + program] ?? 0;
+  return {
+    steps,
+    programs,
+    nLines: Math.max(0, ...programs.map((program) => program.attributes['lines'] ?? 0)),
+    said: (step, program) => ({
+      digit: at(digits, step, program),
+      source: at(sources, step, program),
+      probability: at(right, step, program),
+      line1: at(first, step, program),
+      right: at(digits, step, program) === programs[program]?.answer,
+    }),
+  };
+}
+
+/** The place of the first step from which a program stays right to the end; the number of steps where it never does. */
+export function settledAt(predictions: Predictions, program: number): number {
+  let place = predictions.steps.length;
+  while (place > 0 && predictions.said(place - 1, program).right) place -= 1;
+  return place;
+}
+
+export type Order = 'depth' | 'root_line' | 'settled' | 'drawn';
+export const ORDERS: [Order, string][] = [
+  ['depth', 'depth'],
+  ['root_line', "the answer's line"],
+  ['settled', 'the step from which it stays right'],
+  ['drawn', 'as they were drawn'],
+];
+
+/** Programs in an order that shows something, equal ones by the step from which they stay right. */
+export function orderPrograms(predictions: Predictions, order: Order, depth: number | null = null): Program[] {
+  const chosen = predictions.programs.filter((program) => depth === null || program.attributes['depth'] === depth);
+  if (order === 'drawn') return chosen;
+  const settled = new Map(chosen.map((program) => [program.index, settledAt(predictions, program.index)]));
+  const key = (program: Program): number => (order === 'settled' ? 0 : (program.attributes[order] ?? 0));
+  return chosen.sort(
+    (one, other) =>
+      key(one) - key(other) || (settled.get(one.index) ?? 0) - (settled.get(other.index) ?? 0) || one.index - other.index,
+  );
+}
+
+export type Quantity = 'right' | 'probability' | 'line1' | 'source';
+export const QUANTITIES: [Quantity, string][] = [
+  ['right', 'right or wrong'],
+  ['probability', 'probability of the right answer'],
+  ['line1', "probability of line 1's constant"],
+  ['source', 'the line the prediction comes from'],
+];
+
+/** The values of a heatmap, row by row; a prediction that comes from no line has no source. */
+export function cellsOf(predictions: Predictions, programs: Program[], quantity: Quantity): (number | null)[] {
+  return programs.flatMap((program) =>
+    predictions.steps.map((_, step) => {
+      const said = predictions.said(step, program.index);
+      if (quantity === 'right') return said.right ? 1 : 0;
+      if (quantity === 'source') return said.source || null;
+      return said[quantity];
+    }),
+  );
+}
+
+/** What was said, in words. */
+export function tell(said: Said): string {
+  if (said.digit < 0) return 'says no digit';
+  const origin = said.source ? `line ${said.source}` : 'no line';
+  return `says ${said.digit} (${origin}), ${said.right ? 'right' : 'wrong'}`;
+}

@@ -1,0 +1,9 @@
+import type { PageEntry } from '../page';
+
+export const page: PageEntry = {
+  name: 'logits',
+  title: 'Logits',
+  order: 50,
+  families: ['binding'],
+  load: () => import('./Page.svelte'),
+};

@@ -1,0 +1,43 @@
+/** What a cell of the lens can show, on which scale, and in words. */
+import { labelsOf, number, numbers, pick, type Body } from '../../api/body';
+import type { Limits, ScaleName } from '../../charts/colour';
+import { percent } from '../program/bars';
+
+export const READINGS = {
+  answer: 'probability of the answer',
+  line_1: "probability of line 1's constant",
+  margin: 'answer above line 1, in logits',
+  top: 'likeliest token',
+  entropy: 'undecidedness (entropy)',
+} as const;
+export type Reading = keyof typeof READINGS;
+
+export interface Shown {
+  values: (number | null)[]; // layer by layer
+  limits: Limits;
+  scale: ScaleName;
+}
+
+/** Values over (layer, position) with their fixed limits. */
+export function readLens(body: Body, reading: Reading): Shown {
+  if (reading === 'margin') {
+    const line1 = numbers(body, 'line_1_logit');
+    const values = numbers(body, 'answer_logit').map((logit, index) => (logit ?? 0) - (line1[index] ?? 0));
+    return { values, limits: [-10, 10], scale: 'diverging' };
+  }
+  if (reading === 'entropy') return { values: numbers(body, 'entropy'), limits: [0, Math.log2(40)], scale: 'sequential' };
+  return { values: numbers(body, reading === 'top' ? 'top_probability' : reading), limits: [0, 1], scale: 'sequential' };
+}
+
+/** The stream after none, one, two … layers, named by the layer it has just left. */
+export function layerNames(body: Body): string[] {
+  return labelsOf(body, 'layer').map((layer) => (Number(layer) === 0 ? 'embedding' : `after L${Number(layer) - 1}`));
+}
+
+export function tellCell(body: Body, layer: number, position: number): string {
+  const at = { layer: labelsOf(body, 'layer')[layer] ?? 0, position: labelsOf(body, 'position')[position] ?? 0 };
+  const share = (name: string): string => percent(number(body, name, at) ?? 0);
+  const top = String(pick(body, 'top', at)[0]);
+  const bits = (number(body, 'entropy', at) ?? 0).toFixed(2);
+  return `likeliest '${top}' ${share('top_probability')}; answer ${share('answer')}, line 1 ${share('line_1')}; ${bits} bits`;
+}

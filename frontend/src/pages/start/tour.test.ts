@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import type { RunSummary } from '../../api/client';
+import { hashToView } from '../../state/hash';
+import { stepWithin, tourOf } from './tour';
+
+const RUN = {
+  name: 'binding-laptop',
+  steps: [0, 50, 200, 700, 1500, 1800, 3700],
+  phases: [
+    { name: 'random', first_step: 0, last_step: 100, accuracy: 0.06 },
+    { name: 'heuristic', first_step: 200, last_step: 1600, accuracy: 0.55 },
+  ],
+} as RunSummary;
+const PAGES = ['trajectory', 'program', 'checkpoint', 'compare', 'logits', 'patch', 'attention', 'subspace', 'claims'];
+
+describe('the tour', () => {
+  it('stands at kept steps of the run that is looked at', () => {
+    for (const stop of tourOf(RUN, PAGES, 'a=5\n#a:', 'a=6\n#a:')) {
+      const view = hashToView(stop.href);
+      expect(view.page).toBe(stop.page);
+      expect(view.run).toBe(RUN.name);
+      for (const step of [view.step, view.a, view.b]) if (step !== null) expect(RUN.steps).toContain(step);
+    }
+    expect(hashToView(tourOf(RUN, ['compare'])[0]?.href ?? '')).toMatchObject({ a: 700, b: 3700 });
+    expect(hashToView(tourOf(RUN, ['patch'], 'a=5\n#a:')[0]?.href ?? '').program).toBe('a=5\n#a:');
+  });
+  it('leads only to pages that exist', () => {
+    expect(tourOf(RUN, ['patch', 'runs']).map((stop) => stop.page)).toEqual(['patch']);
+    expect(tourOf(RUN, PAGES).length).toBe(PAGES.length);
+  });
+  it('exists for a run without phases', () => {
+    expect(stepWithin({ ...RUN, phases: [] }, 'heuristic')).toBeNull();
+    expect(tourOf({ ...RUN, phases: [] }, PAGES).length).toBe(PAGES.length);
+  });
+});

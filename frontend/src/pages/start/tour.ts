@@ -1,0 +1,41 @@
+/** A walk through the pages, each stop with the settings that show something there, found from the run's own phases. */
+import type { RunSummary } from '../../api/client';
+import { START, viewToHash, type View } from '../../state/hash';
+
+export interface Stop {
+  page: string;
+  title: string;
+  see: string; // what there is to see
+  href: string;
+}
+
+/** A kept step in the midst of a phase; null where the run has no such phase or kept nothing of it. */
+export function stepWithin(run: RunSummary, phase: string): number | null {
+  const span = run.phases.find((found) => found.name === phase);
+  const kept = run.steps.filter((step) => span && span.first_step <= step && step <= span.last_step);
+  return kept[Math.floor(kept.length / 2)] ?? null;
+}
+
+/** The stops whose pages exist. */
+export function tourOf(run: RunSummary, pages: readonly string[], program = '', counterfactual = ''): Stop[] {
+  const early = stepWithin(run, 'heuristic');
+  const pair = { program, counterfactual };
+  const stop = (page: string, title: string, see: string, change: Partial<View> = {}): Stop => ({
+    page,
+    title,
+    see,
+    href: viewToHash({ ...START, page, run: run.name, ...change, options: { ...change.options } }),
+  });
+  const stops = [
+    stop('trajectory', 'Watch it learn', 'Accuracy rises in stages. While it rests in the middle, the model agrees with a rule that looks at the first lines alone.'),
+    stop('program', 'Ask it half-way', 'In the heuristic phase the answer is often the constant of line 1, whatever is asked. Change that line and see the answer follow it.', { step: early, ...pair }),
+    stop('checkpoint', 'Where answers come from', 'At the same checkpoint: from which lines the predicted digits come, and for which programs that is right.', { step: early }),
+    stop('compare', 'What changed in between', 'Pin A stands in the heuristic phase, pin B at the end: which programs became right, and did any become wrong?', { a: early, b: run.steps.at(-1) ?? null }),
+    stop('logits', 'Layer by layer', 'At the end of training the answer appears only in late layers. Is the constant of line 1 still there before it?', pair),
+    stop('patch', 'Follow the value', 'Replace one activation at a time by that of the counterfactual. The places where the answer follows are the way the value takes.', pair),
+    stop('attention', 'Who moves it', 'Heads that look from a variable to where it was assigned carry out one hop each.', pair),
+    stop('subspace', 'Names and values apart', 'Names and values lie along different directions. Exchange only those, and see whether the answer follows.', pair),
+    stop('claims', 'Does it hold?', 'Each claim of the paper with the numbers of this run and the figure behind them.'),
+  ];
+  return stops.filter((found) => pages.includes(found.page));
+}

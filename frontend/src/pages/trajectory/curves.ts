@@ -1,0 +1,86 @@
+/** Curves over training from the body of a trajectory. */
+import { labelsOf, numbers, type At, type Body } from '../../api/body';
+import type { RunSummary } from '../../api/client';
+import { seriesColour } from '../../charts/colour';
+import type { Band, Series } from '../../charts/types';
+
+/** The steps along a body's first axis. */
+export function stepsOf(body: Body): number[] {
+  return labelsOf(body, 'step').map(Number);
+}
+
+/** A variable over steps, with its interval where the body has one; one curve for each label along `dim`. */
+export function curves(body: Body, name: string, dim?: string, show: (label: string) => string = (label) => label): Series[] {
+  if (!body.variables[name]) return [];
+  const x = stepsOf(body);
+  if (!dim) return [{ name: show(name), x, ...withInterval(body, name, {}) }];
+  return labelsOf(body, dim).map((label) => ({ name: show(String(label)), x, ...withInterval(body, name, { [dim]: label }) }));
+}
+
+function withInterval(body: Body, name: string, at: At): Pick<Series, 'y' | 'low' | 'high'> {
+  const y = numbers(body, name, at);
+  if (!body.variables[`${name}_low`]) return { y };
+  return { y, low: numbers(body, `${name}_low`, at), high: numbers(body, `${name}_high`, at) };
+}
+
+/** Agreement with each rule, and dashed in the same colour how often the rule is right; rules that always agree share a curve. */
+export function ruleCurves(body: Body): Series[] {
+  const x = stepsOf(body);
+  const merged = new Map<string, { names: string[]; y: (number | null)[]; base: number | null }>();
+  for (const rule of labelsOf(body, 'rule')) {
+    const y = numbers(body, 'agreement', { rule });
+    const base = numbers(body, 'rule_accuracy', { rule })[0] ?? null;
+    const key = JSON.stringify([y, base]);
+    const found = merged.get(key);
+    if (found) found.names.push(wordsOf(rule));
+    else merged.set(key, { names: [wordsOf(rule)], y, base });
+  }
+  return [...merged.values()].flatMap(({ names, y, base }, index) => {
+    const colour = seriesColour(index);
+    const name = names.join(' = ');
+    return [
+      { name, x, y, colour },
+      { name: `${name}: rule right`, x, y: x.map(() => base), colour, dashed: true },
+    ];
+  });
+}
+
+export function wordsOf(name: unknown): string {
+  return String(name).replaceAll('_', ' ');
+}
+
+/** The phases of a run, as bands behind its curves. */
+export function bandsOf(run: RunSummary | null): Band[] {
+  return (run?.phases ?? []).map((phase) => ({ name: phase.name, from: phase.first_step, to: phase.last_step }));
+}
+
+/** Which label along the steps is nearest to a step. */
+export function columnOf(steps: number[], step: number): number {
+  return steps.reduce((best, found, index) => (Math.abs(found - step) < Math.abs((steps[best] ?? 0) - step) ? index : best), 0);
+}
+
+/** Shares of prediction sources over (source, step), or how far they are from the shares of the answers' own lines. */
+export function sourceShares(body: Body, difference: boolean): (number | null)[] {
+  return labelsOf(body, 'source').flatMap((source) => {
+    const base = difference ? (numbers(body, 'answer_source', { source })[0] ?? 0) : 0;
+    return numbers(body, 'prediction_source', { source }).map((share) => (share === null ? null : share - base));
+  });
+}
+
+/** A (step, label) variable turned to rows of labels: what a heatmap over steps takes. */
+export function rowsOver(body: Body, name: string, dim: string): (number | null)[] {
+  return labelsOf(body, dim).flatMap((label) => numbers(body, name, { [dim]: label }));
+}
+
+/** Each seed's curve, and a band from the least to the most behind them. */
+export function seedCurves(body: Body, name: string, depth: number | null): Series[] {
+  const x = stepsOf(body);
+  const at: At = depth === null ? {} : { depth };
+  const [low, high] = [numbers(body, `${name}_low`, at), numbers(body, `${name}_high`, at)];
+  const middle = low.map((value, index) => (value === null || high[index] == null ? null : (value + (high[index] ?? 0)) / 2));
+  const band: Series = { name: 'middle of the band', x, y: middle, low, high, colour: 'var(--ink-soft)', dashed: true };
+  const each = labelsOf(body, 'seed').map((seed, index) => ({
+    name: `seed ${seed}`, x, y: numbers(body, name, { seed, ...at }), colour: seriesColour(index),
+  })); // prettier-ignore
+  return [band, ...each];
+}

@@ -1,0 +1,128 @@
+"""``bindscope serve``: the web page, on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from bindscope.errors import BindscopeError
+from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
+
+if TYPE_CHECKING:
+    from bindscope.web.lab import Lab
+
+NOT_BUILT = (
+    "the page was not built in this copy of Bindscope; 'make demo' or 'pip install .' in its directory builds it."
+)
+
+
+def serve(
+    *runs: str,
+    port: Annotated[int | None, Parameter(validator=Number(gte=1, lte=65535))] = None,
+    host: str = "127.0.0.1",
+    allow_host: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    open_: Annotated[bool, Parameter(name="--open")] = True,
+    live: bool = True,
+    open_directories: bool = True,
+) -> None:
+    """Show runs in a web page, and let it question their models live.
+
+    The page answers on this machine alone and asks nothing of the network. Runs
+    that are being trained grow in it; Ctrl-C ends it.
+
+    Examples:
+        bindscope serve
+        bindscope serve binding-laptop runs/fast --port 9000
+        bindscope serve experiments --no-open
+        bindscope serve --host 0.0.0.0 --allow-host lab.example.org --no-live
+
+    Parameters
+    ----------
+    runs
+        Paths, names under ./runs, names of shipped runs, or directories that hold runs. Everything under ./runs and the
+        shipped runs when left out.
+    port
+        The port; 8420 when left out, or the next one that is free.
+    host
+        The address to listen at. Any but this machine's own needs --allow-host.
+    allow_host
+        A name under which the page may be asked for besides localhost; give it once per name.
+    open_
+        Open the page in a browser.
+    live
+        Answer questions to models; otherwise only what is stored is shown.
+    open_directories
+        Let the page open further runs by their directory; never when others can reach it.
+    """
+    from bindscope.web.server import wait_for_interrupt
+
+    lab = open_lab(runs, live=live)
+    with served(lab, host, port, allow_host, opens_directories=open_directories) as address:
+        print(f"Bindscope is at {address} (Ctrl-C ends it)", flush=True)
+        open_page(address, open_)
+        try:
+            wait_for_interrupt()
+        except KeyboardInterrupt:
+            print("\nStopped.", flush=True)
+
+
+def open_lab(names: Sequence[str] = (), live: bool = True, kept_in: Path = RUNS_DIRECTORY) -> Lab:
+    """The runs a person names; without names the shipped ones and all that are, or come to be, under ``kept_in``."""
+    from bindscope.web.lab import Lab
+
+    if not names:
+        shipped = shipped_runs()
+        return Lab.open(shipped, kept_in, read_only=shipped, live=live, watched=[kept_in])
+    folders = [Path(name) for name in names if is_collection(Path(name))]
+    paths = [find_run(name) for name in names if not is_collection(Path(name))]
+    return Lab.open(paths, kept_in, read_only=filter(is_shipped, paths), live=live, watched=folders)
+
+
+def is_collection(directory: Path) -> bool:
+    """Whether a directory holds runs and is none itself."""
+    return not (directory / "manifest.json").exists() and bool(runs_in(directory))
+
+
+@contextmanager
+def served(
+    lab: Lab,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    names: Sequence[str] = (),
+    opens_directories: bool = True,
+) -> Iterator[str]:
+    """The lab's page at an address, for as long as the block lasts."""
+    from bindscope.web.app import create_app, static_directory
+    from bindscope.web.security import LOOPBACK, host_of
+    from bindscope.web.server import address_of, ended_politely, is_loopback, listen, serving
+
+    if not (static_directory() / "index.html").is_file():
+        raise BindscopeError(NOT_BUILT)
+    for name in names:
+        if host_of(name.lower()) != name.lower():
+            raise BindscopeError(f"--allow-host {name}: give a name such as lab.example.org, without a port.")
+    private = is_loopback(host)
+    if not private and not names:
+        raise BindscopeError(f"--host {host} lets others reach this page; name the host they use with --allow-host.")
+    app = create_app(lab, hosts=(*LOOPBACK, *names), opens_directories=opens_directories and private)
+    with ended_politely(), serving(app, listening := listen(host, port)):
+        if not private:
+            warning = f"everyone who can reach {host} can read these runs" + (
+                " and let this machine compute." if lab.live else "."
+            )
+            print(f"bindscope: {warning}", file=sys.stderr)
+        yield address_of(listening, None if private else names[0])
+
+
+def open_page(address: str, browser: bool) -> bool:
+    """Show an address in a graphical browser, where there is one."""
+    graphical = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    return browser and graphical and webbrowser.open(address)

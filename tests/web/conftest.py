@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+from bindscope.cli.main import run
+from bindscope.web.app import create_app
+from bindscope.web.lab import Lab
+from cli.small_run import small_options
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of a very small model; read only, please."""
+    out = tmp_path_factory.mktemp("web")
+    arguments = ["train", "binding-tiny", "--name", "small", "--out", str(out), "--steps", "12", "--threads", "1"]
+    assert run([*arguments, *small_options()]) == 0
+    return out / "small"
+
+
+@pytest.fixture
+def lab(small_run: Path, tmp_path: Path) -> Lab:
+    return Lab.open([small_run], kept_in=tmp_path / "kept", read_only=[small_run])
+
+
+@pytest.fixture(scope="session")
+def app(small_run: Path, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    """An application that shows the small run, for tests that change nothing."""
+    return create_app(Lab.open([small_run], kept_in=tmp_path_factory.mktemp("kept"), read_only=[small_run]))
