@@ -98,14 +98,12 @@ def _ask_pair(run: str, step: int, program: str, counterfactual: str) -> list[As
 
 
 @pytest.fixture(scope="module")
-def ask_browser(
-    lab: Lab, client: TestClient, questions: list[Asked], tmp_path_factory: pytest.TempPathFactory
-) -> Any:
+def ask_browser(lab: Lab, client: TestClient, questions: list[Asked], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A function that gives questions to the engine, which reads run.json and weights as a static copy holds them."""
     place = tmp_path_factory.mktemp("engine")
     bundle = [str(FRONTEND / "src/engine/engine.ts"), "--format", "esm", "--file", str(place / "engine.mjs")]
     subprocess.run(["node", str(ROLLDOWN), *bundle], cwd=FRONTEND, check=True, capture_output=True)
-    for name, run in lab.runs.items():
+    for name in lab.runs:
         (place / "api" / "runs" / name / "weights").mkdir(parents=True)
         steps = {step for _, question in questions if question["run"] == name for step in _steps_of(question)}
         files = ["run.json", *(f"weights/{step}.safetensors" for step in sorted(steps))]
