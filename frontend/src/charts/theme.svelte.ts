@@ -23,8 +23,3 @@ export function inkOf(element: Element): string {
 export function isDark(element: Element | undefined): boolean {
   return element ? luminance(inkOf(element)) > 0.35 : false;
 }
-
-/** Whether the reader wants things to stand still. */
-export function still(): boolean {
-  return window.matchMedia('(prefers-reduced-motion: reduce)').matches;
-}

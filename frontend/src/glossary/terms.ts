@@ -53,6 +53,9 @@ export const TERMS: Record<string, string> = {
   probe: 'A simple classifier trained to read a quantity from activations. That it can be read does not show that the model uses it.',
   'random control': 'The same intervention with random directions of the same number. What they achieve by chance is subtracted in thought.',
   'Wilson interval': 'A range for a share estimated from n cases. It stays within 0 and 1, and is honest for small n and shares near either end.',
+  'McNemar test':
+    'A test for two models on the same questions. Only the questions on which they differ count: were both equally good, either would be ahead on half of them.',
+  misleading: 'Said of a program whose answer is neither line 1’s constant nor line 2’s: there the short cut and the chain give different digits.',
   'confidence interval': 'A range made so that in 95 of 100 repetitions of the measurement it would hold the true value.',
   n: 'How many programs or pairs a number was measured on.',
   accuracy: 'The share of programs for which the most probable token is the right answer.',

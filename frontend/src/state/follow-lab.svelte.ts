@@ -4,36 +4,47 @@ import { Failure, read, type RunList } from '../api/client';
 import { answerWith, canAsk } from './load.svelte';
 import { currentRun, lab, type Example } from './view.svelte';
 
-const POLL = 2000; // milliseconds
+const OFTEN = 2000; // milliseconds
+const SELDOM = 15_000;
 
 /** Whether the lab was reached, and if not, why. */
 export const contact: { status: 'waiting' | 'reached' | 'lost'; error: string } = $state({ status: 'waiting', error: '' });
 
-/** Ask for the runs now. */
+let asking = false;
+
+/** Ask for the runs now, unless an answer is on its way. */
 export async function refreshLab(): Promise<void> {
+  if (asking) return;
+  asking = true;
   try {
     const found = await read<RunList>('runs.json');
     if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs;
     if (!found.live && !canAsk()) answerWith((await import('../engine/answerer')).browserAnswerer());
+    if (JSON.stringify(found.problems) !== JSON.stringify(lab.problems)) lab.problems = found.problems;
     lab.live = found.live;
+    lab.opensDirectories = found.opens_directories;
     lab.version = found.version;
     contact.status = 'reached';
     contact.error = '';
   } catch (problem) {
     contact.status = 'lost';
     contact.error = problem instanceof Failure ? problem.message : 'the server does not answer.';
+  } finally {
+    asking = false;
   }
 }
 
-/** Ask at the start, and again every two seconds while a run trains or the server is gone. Call while the page starts. */
+/** Ask at the start, and again: often while a run trains or the server is gone, else seldom, for runs that are new.
+
+A static copy is asked once. Call while the page starts. */
 export function followLab(): void {
   $effect(() => void refreshLab());
   const growing = $derived(lab.live && lab.runs.some((run) => run.status === 'training'));
   $effect(() => {
-    if (!growing && contact.status !== 'lost') return;
+    if (contact.status !== 'lost' && !lab.live) return;
     const timer = setInterval(() => {
       if (document.visibilityState === 'visible') void refreshLab();
-    }, POLL);
+    }, growing || contact.status === 'lost' ? OFTEN : SELDOM);
     return () => clearInterval(timer);
   });
   followExamples();

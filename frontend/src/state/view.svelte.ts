@@ -15,12 +15,23 @@ export interface Example {
   counterfactual: string;
 }
 
+export interface LabState {
+  live: boolean; // whether a server answers questions to a model
+  opensDirectories: boolean; // whether further runs may be named by their directory
+  version: string;
+  runs: RunSummary[];
+  problems: string[]; // a sentence for each run that cannot be read
+  examples: Record<string, Example[]>; // by run; a run whose examples are not known yet has no entry
+}
+
 /** What is known about the lab, filled when the page starts and again whenever a run grows. */
-export const lab: { live: boolean; version: string; runs: RunSummary[]; examples: Record<string, Example[]> } = $state({
-  live: false, // whether a server answers questions to a model
+export const lab: LabState = $state({
+  live: false,
+  opensDirectories: false,
   version: '',
   runs: [],
-  examples: {}, // by run; a run whose examples are not known yet has no entry
+  problems: [],
+  examples: {},
 });
 
 /** Change what is looked at. A change of place is a step of the back button; `replace` for what changes many times a second. */

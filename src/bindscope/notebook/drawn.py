@@ -30,6 +30,8 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "attention": (_HERE, "figure_attention"),
     "patch": (_HERE, "figure_patch"),
     "result": (_HERE, "figure_result"),
+    "swap": (_HERE, "figure_swap"),
+    "points": (_HERE, "figure_points"),
     "subspace": ("bindscope.studies.representation", "figure_subspace"),
 }
 

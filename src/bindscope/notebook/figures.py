@@ -9,12 +9,14 @@ from matplotlib.figure import Figure
 from bindscope.errors import BindscopeError
 from bindscope.interventions.outcome import summarise_outcomes
 from bindscope.studies.heat_map import figure_summary
+from bindscope.studies.representation import figure_projections
 from bindscope.studies.style import (
     BLUE,
     CATEGORIES,
     DASHES,
     GREY,
     INK,
+    MUTED,
     PHASE_COLOURS,
     figure_style,
     format_step,
@@ -24,6 +26,7 @@ from bindscope.studies.style import (
 
 SHOWN_FROM = 0.05  # an output is drawn when its probability ever comes this far
 MOST_SHOWN = len(CATEGORIES)
+N_DIGITS = 10
 
 
 def figure_phases(dataset: xr.Dataset) -> Figure:
@@ -122,11 +125,56 @@ def figure_patch(dataset: xr.Dataset, metric: str = "success", seed: int = 0) ->
     return figure_summary(summary, metric, str(dataset.attrs.get("title", "")))
 
 
+def figure_swap(dataset: xr.Dataset) -> Figure:
+    """The digits' probabilities before, in the counterfactual, and after the swap."""
+    names = [str(name) for name in dataset.condition.values]
+    with figure_style():
+        figure = Figure(figsize=(2.6 * len(names), 2.6), layout="constrained")
+        panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+        for axes, name in zip(panels, names):
+            shares = dataset.probability.sel(condition=name).values[:N_DIGITS]
+            answers = {dataset.attrs["base_answer"]: GREY, dataset.attrs["source_answer"]: BLUE}
+            axes.bar(range(len(shares)), shares, color=[answers.get(str(digit), MUTED) for digit in range(len(shares))])
+            axes.set_xticks(range(len(shares)))
+            axes.set_title(name, loc="left", fontsize=9, color=INK)
+            set_share_axis(axes)
+        title = f"{dataset.attrs['control']}: {dataset.attrs['rank']} dimensions for {dataset.attrs['of']}"
+        figure.suptitle(f"{title} · blue: the counterfactual's answer", fontsize=9, color=INK, x=0.01, ha="left")
+    return figure
+
+
+def figure_points(dataset: xr.Dataset) -> Figure:
+    """A program's tokens along the first two axes, each written with its token and position."""
+    with figure_style():
+        figure = Figure(figsize=(4.2, 3.6), layout="constrained")
+        axes = figure.add_subplot()
+        x, y = dataset.coordinate.values[:, 0], dataset.coordinate.values[:, 1]
+        axes.scatter(x, y, s=24, color=BLUE, linewidths=0)
+        for place, token in enumerate(dataset.token.values):
+            label = f"{token} @{int(dataset.position.values[place])}"
+            axes.annotate(label, (x[place], y[place]), (4, 4), textcoords="offset points", fontsize=8, color=INK)
+        axes.set_xlabel("axis 1")
+        axes.set_ylabel("axis 2")
+        axes.margins(0.15)
+        title = f"{dataset.attrs['of']}, layer {dataset.attrs['layer']}, {dataset.attrs['axes']} axes"
+        axes.set_title(title, loc="left", fontsize=9, color=INK)
+    return figure
+
+
 def figure_result(dataset: xr.Dataset) -> Figure:
     """The figure of the claim that reads this result alone."""
     from bindscope.studies.verify import STUDIES, find_study
 
     name = str(dataset.attrs.get("result", ""))
+    if name == "projections":
+        return figure_projections(
+            dataset.sel(quality="values", kind="frozen").assign_attrs(
+                axes=f"frozen to step {int(dataset.step.values[-1])}",
+                inside="the subspace of values",
+                layer=int(dataset.search_layer.sel(quality="values")),
+                place=str(dataset.search_place.sel(quality="values").item()),
+            )
+        )
     for family in STUDIES:
         for claim in find_study(family).claims:
             if claim.results == (name,):

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
     from bindscope.notebook.verdicts import Verdicts
     from bindscope.studies.results import Library
-    from bindscope.tasks.binding import CounterfactualPairs, Program
+    from bindscope.tasks.binding import BindingTask, CounterfactualPairs, Program
 
 Step = int | str  # a kept step, 'first' or 'last'
 Steps = Step | Sequence[int]  # also 'all', or several
 Grid = Literal["chain", "residual", "heads", "mlps"]
+Quality = Literal["values", "names"]
+Control = Literal["found", "random", "rest"]
+Kind = Literal["frozen", "refitted", "random"]
 
 
 def open_run(run: str | Path | Run) -> RunView:
@@ -122,6 +125,48 @@ class RunView:
         what = " + ".join(sites) or {"chain": "the chain's places", "residual": "the stream"}.get(grid, grid)
         return self._drawn(dataset, "patch", title=f"{self.name}: {what}, {direction}")
 
+    def subspace(self, of: Quality = "values", step: Step = "last", n: int = 300, seed: int = 1) -> Drawn:
+        """Swaps inside the subspace of values or names, beside every control, over (condition)."""
+        import torch
+
+        from bindscope.subspaces import default_search, measure_subspace
+        from bindscope.tasks.binding import sample_name_pairs, sample_root_pairs
+
+        task, rng, model = self._binding_task(), np.random.default_rng(seed), self.model(step)
+        sample: Any = sample_root_pairs if of == "values" else sample_name_pairs
+        fit, test = (sample(task, rng, size, first_root_line=first_root_line(task)) for size in (2 * n, n))
+        generator = torch.Generator().manual_seed(seed)
+        return self._drawn(measure_subspace(model, fit, test, default_search(model, of), generator), "subspace")
+
+    def swap(
+        self,
+        program: str,
+        counterfactual: str,
+        *,
+        of: Quality = "values",
+        step: Step = "last",
+        control: Control = "found",
+        seed: int = 0,
+    ) -> Drawn:
+        """One pair with the part of its stream inside a subspace swapped: ``probability`` over (condition, output)."""
+        from bindscope.studies.binding.subspace_pair import find_kept_subspace, swap_pair
+        from bindscope.tasks.binding import pair_programs
+
+        model, pairs = self.model(step), pair_programs(self.parse(program), self.parse(counterfactual))
+        kept = find_kept_subspace(self.run, model, of)
+        dataset = swap_pair(model, pairs, kept.search, kept.change(control, seed))
+        return self._drawn(dataset, "swap", step=self.run.find_step(step), control=control)
+
+    def project(self, program: str, *, of: Quality = "values", step: Step = "last", axes: Kind = "frozen") -> Drawn:
+        """Where a program's tokens lie along the kept axes of a subspace: ``coordinate`` over (point, axis)."""
+        from bindscope.studies.binding.subspace_pair import kept_axes, project_program
+        from bindscope.subspaces import default_search
+
+        model, found = self.model(step), self.run.find_step(step)
+        along = kept_axes(self.result("projections"), of, axes, found)
+        dataset = project_program(model, self.parse(program), default_search(model, of), along)
+        return self._drawn(dataset, "points", step=found, axes=axes)
+
     def verify(self, claims: Sequence[str] = ()) -> Verdicts:
         """The paper's claims against this run, all or those named; missing results are measured and kept."""
         from bindscope.notebook.verdicts import Verdicts
@@ -196,8 +241,7 @@ class RunView:
             raise BindscopeError("one program was given; give a second one to take activations from, or none.")
         if program is not None and counterfactual is not None:
             return pair_programs(self.parse(program), self.parse(counterfactual))
-        first_root_line = min(3, max(1, task.lines - task.max_depth))
-        return sample_root_pairs(task, np.random.default_rng(seed), n, first_root_line=first_root_line)
+        return sample_root_pairs(task, np.random.default_rng(seed), n, first_root_line=first_root_line(task))
 
     def _find_steps(self, steps: Steps) -> list[int]:
         if steps == "all":
@@ -215,3 +259,8 @@ class RunView:
 
     def _drawn(self, dataset: xr.Dataset, figure: str, **attrs: Any) -> Drawn:
         return Drawn.of(dataset, figure, run=self.name, **attrs)
+
+
+def first_root_line(task: BindingTask) -> int:
+    """The first line that may hold the root's constant: line 3, where shortcuts are wrong, if programs are long enough."""
+    return min(3, max(1, task.lines - task.max_depth))

@@ -40,11 +40,12 @@ class GridPart:
 def empty_grid(model: Transformer, contrast: Contrast, grid: Grid) -> xr.Dataset:
     """The dataset that the parts fill, all cells missing: residual (position, layer), heads (layer, head), mlps (layer)."""
     config = model.config
-    coords: dict[str, Sequence[int]] = {
+    all_coords: dict[str, dict[str, Sequence[int]]] = {
         "residual": {"position": range(contrast.base.shape[1]), "layer": range(config.n_layers)},
         "heads": {"layer": range(config.n_layers), "head": range(config.n_heads)},
         "mlps": {"layer": layers_with_mlp(model) if grid == "mlps" else ()},
-    }[grid]
+    }
+    coords = all_coords[grid]
     shape = [len(labels) for labels in coords.values()]
     missing = {name: (tuple(coords), np.full(shape, np.nan, np.float32), {"units": UNITS[name]}) for name in METRICS}
     return xr.Dataset(missing, {name: list(labels) for name, labels in coords.items()})

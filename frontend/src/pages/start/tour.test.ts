@@ -28,6 +28,11 @@ describe('the tour', () => {
     expect(tourOf(RUN, ['patch', 'runs']).map((stop) => stop.page)).toEqual(['patch']);
     expect(tourOf(RUN, PAGES).length).toBe(PAGES.length);
   });
+  it('takes a step within a phase, in its midst or at its end', () => {
+    expect(stepWithin(RUN, 'heuristic')).toBe(700);
+    expect(stepWithin(RUN, 'heuristic', 1)).toBe(1500);
+    expect(stepWithin(RUN, 'random', 0)).toBe(0);
+  });
   it('exists for a run without phases', () => {
     expect(stepWithin({ ...RUN, phases: [] }, 'heuristic')).toBeNull();
     expect(tourOf({ ...RUN, phases: [] }, PAGES).length).toBe(PAGES.length);

@@ -9,11 +9,11 @@ export interface Stop {
   href: string;
 }
 
-/** A kept step in the midst of a phase; null where the run has no such phase or kept nothing of it. */
-export function stepWithin(run: RunSummary, phase: string): number | null {
+/** A kept step in the midst of a phase, or a given share of the way through it; null where the run has no such phase or kept nothing of it. */
+export function stepWithin(run: RunSummary, phase: string, share = 0.5): number | null {
   const span = run.phases.find((found) => found.name === phase);
   const kept = run.steps.filter((step) => span && span.first_step <= step && step <= span.last_step);
-  return kept[Math.floor(kept.length / 2)] ?? null;
+  return kept[Math.min(kept.length - 1, Math.floor(kept.length * share))] ?? null;
 }
 
 /** The stops whose pages exist. */

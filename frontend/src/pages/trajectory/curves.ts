@@ -76,9 +76,9 @@ export function rowsOver(body: Body, name: string, dim: string): (number | null)
 export function seedCurves(body: Body, name: string, depth: number | null): Series[] {
   const x = stepsOf(body);
   const at: At = depth === null ? {} : { depth };
-  const [low, high] = [numbers(body, `${name}_low`, at), numbers(body, `${name}_high`, at)];
-  const middle = low.map((value, index) => (value === null || high[index] == null ? null : (value + (high[index] ?? 0)) / 2));
-  const band: Series = { name: 'middle of the band', x, y: middle, low, high, colour: 'var(--ink-soft)', dashed: true };
+  const band: Series = {
+    name: 'least to most', x, y: x.map(() => null), low: numbers(body, `${name}_low`, at), high: numbers(body, `${name}_high`, at), colour: 'var(--ink-soft)',
+  }; // prettier-ignore
   const each = labelsOf(body, 'seed').map((seed, index) => ({
     name: `seed ${seed}`, x, y: numbers(body, name, { seed, ...at }), colour: seriesColour(index),
   })); // prettier-ignore

@@ -16,5 +16,6 @@ NAMES = (
     "claims",
     "patch",
     "attention",
+    "subspace",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)

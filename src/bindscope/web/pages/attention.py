@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import xarray as xr
 from pydantic import Field
 
-from bindscope.tasks.binding.program import VOCABULARY, Program
-from bindscope.tasks.vocabulary import show_symbol
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Operation, Page, Question
-from bindscope.web.pages.patch import OneStep, Sites, one_line, read_fitting, tokens_of
-from bindscope.web.pages.program import ProgramText
+from bindscope.web.pages.patch import OneStep, Sites, tokens_of
+from bindscope.web.pages.program import (
+    ProgramText,
+    binding_task,
+    one_line,
+    open_run,
+    program_literal,
+    read_program,
+    show_outputs,
+)
 
 if TYPE_CHECKING:
+    from bindscope.interventions.ablation import Kind
     from bindscope.studies.one_program import Ablated
+    from bindscope.tasks.binding.program import Program
 
 DECIMALS = 4  # of a weight: enough to draw, and a body that is small
 
@@ -42,7 +48,10 @@ class AttentionQuestion(Question):
 
 def attention(lab: Lab, run: LabRun, question: AttentionQuestion) -> dict[str, Any]:
     """Attention weights over (layer, head, query, key), four decimals; 0 where a query cannot look."""
-    program = read_fitting(run, question.program)
+    import numpy as np
+    import xarray as xr
+
+    program = read_program(run, question.program)
     found = _ablate(run, question.step, program, question.ablate, question.kind)
     pattern = np.stack(found.patterns).round(DECIMALS) + 0.0  # [layer, head, query, key]
     dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), pattern, {"units": "share"})})
@@ -53,33 +62,42 @@ def attention(lab: Lab, run: LabRun, question: AttentionQuestion) -> dict[str, A
         dataset,
         Provenance(run=run.name, step=question.step, n=1, note=_note(question.ablate, question.kind)),
         title="Where each head looks",
-        command=f"bindscope run {run.name} '{one_line(question.program)}' --step {question.step}",
+        command=_command(run, question.step, question.ablate, question.kind),
         python=_python(run, question.step, program, question.ablate, question.kind, "ablated.patterns"),
     )
 
 
 def ablate(lab: Lab, run: LabRun, question: AblateQuestion) -> dict[str, Any]:
     """Probabilities over (condition: before, after; output) with the sites' output replaced by zero or by its mean."""
-    program = read_fitting(run, question.program)
+    import numpy as np
+    import xarray as xr
+
+    program = read_program(run, question.program)
     found = _ablate(run, question.step, program, question.sites, question.kind)
-    outputs = [show_symbol(symbol) for symbol in VOCABULARY.symbols][: len(found.before)]
     shares = np.stack([found.before, found.after])
     dataset = xr.Dataset({"probability": (("condition", "output"), shares, {"units": "share"})})
-    dataset = dataset.assign_coords(condition=["before", "after"], output=outputs)
+    dataset = dataset.assign_coords(condition=["before", "after"], output=show_outputs(len(found.before)))
     dataset.attrs = {"answer": str(program.answer), "sites": " ".join(question.sites)}
     return to_body(
         dataset,
         Provenance(run=run.name, step=question.step, n=1, note=_note(question.sites, question.kind)),
         title="The answer before and after",
-        command=f"bindscope run {run.name} '{one_line(question.program)}' --step {question.step}",
+        command=_command(run, question.step, question.sites, question.kind)
+        or f"bindscope run {run.name} '{one_line(program)}' --step {question.step}",
         python=_python(run, question.step, program, question.sites, question.kind, "ablated.before, ablated.after"),
     )
 
 
-def _ablate(run: LabRun, step: int, program: Program, sites: list[str], kind: str) -> Ablated:
+def _ablate(run: LabRun, step: int, program: Program, sites: list[str], kind: Kind) -> Ablated:
     from bindscope.studies.one_program import ablate_program
 
-    return ablate_program(run.model(run.find_step(step)), run.run.config.task, program, sites, kind)  # type: ignore[arg-type]
+    return ablate_program(run.model(run.find_step(step)), binding_task(run), program, sites, kind)
+
+
+def _command(run: LabRun, step: int, sites: list[str], kind: str) -> str:
+    """The same parts taken away on many programs; nothing where none is."""
+    given = " ".join(f"--of '{site}'" for site in sites)
+    return f"bindscope lesion {run.name} {given} --kind {kind} --step {step}" if sites else ""
 
 
 def _note(sites: list[str], kind: str) -> str:
@@ -92,17 +110,10 @@ def _note(sites: list[str], kind: str) -> str:
 
 
 def _python(run: LabRun, step: int, program: Program, sites: list[str], kind: str, wanted: str) -> str:
-    return "\n".join(
-        [
-            "from bindscope.cli.locate import find_run",
-            "from bindscope.runs.directory import Run",
-            "from bindscope.studies.one_program import ablate_program",
-            "",
-            f"run = Run.open(find_run({run.name!r}))",
-            f"program = run.config.task.parse({program.text!r})",
-            f"ablated = ablate_program(run.checkpoint({step}), run.config.task, program, {sites!r}, {kind!r})",
-            wanted,
-        ]
+    return (
+        open_run(run) + "from bindscope.studies.one_program import ablate_program\n\n"
+        f'program = run.config.task.parse("{program_literal(program)}")\n'
+        f"ablated = ablate_program(run.checkpoint({step}), run.config.task, program, {sites!r}, {kind!r})\n{wanted}"
     )
 
 

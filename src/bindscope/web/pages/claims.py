@@ -33,7 +33,7 @@ def read_claims(lab: Lab, run: LabRun) -> dict[str, Any]:
     dataset.attrs = {"study": study.title}
     return to_body(
         dataset,
-        Provenance(run=run.name, step=run.run.steps[-1] if run.run.steps else None, seed=0, interval="95 %"),
+        Provenance(run=run.name, step=run.run.steps[-1] if run.run.steps else None, seed=0, interval="95 % intervals"),
         title=f"Claims: {study.title}",
         command=f"bindscope verify {run.name}",
         python=(

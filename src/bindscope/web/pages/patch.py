@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.binding.program import VOCABULARY, Program
-from bindscope.tasks.vocabulary import show_symbol
 from bindscope.web.body import Provenance, to_body
-from bindscope.web.lab import Lab, LabRun
-from bindscope.web.page import Operation, Page, Question
-from bindscope.web.pages.program import ProgramText, Steps, read_program
+from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.page import Operation, Page, Question, Resource
+from bindscope.web.pages.program import ProgramText, Steps, one_line, open_run, read_program, show_outputs
 
 if TYPE_CHECKING:
     from bindscope.interventions.contrast import Contrast
     from bindscope.tasks.binding.pairs import CounterfactualPairs
+    from bindscope.tasks.binding.program import Program
 
 SiteText = Annotated[str, Field(min_length=1, max_length=40)]
 Sites = Annotated[list[SiteText], Field(max_length=64)]
+DECIMALS = 4  # of a mean: enough to draw and to read
 OneStep = Annotated[int, Field(ge=0, le=10**12)]
 
 
@@ -59,15 +59,14 @@ def stream_grid(lab: Lab, run: LabRun, question: GridQuestion) -> Iterator[dict[
     if question.grid == "residual":
         dataset = dataset.assign_coords(token=("position", tokens_of(base_program(programs, question))))
     dataset.attrs = _answers(contrast)
-    given = _words(question)
     yield to_body(
         dataset,
         Provenance(run=run.name, step=question.step, n=1, note=_note(question)),
         title={"residual": "The stream, place by place", "heads": "Heads", "mlps": "MLPs"}[question.grid],
-        command=f"bindscope patch {run.name} {given} --grid {question.grid} --step {question.step}{_flags(question)}",
+        command=f"bindscope patch {run.name} {_words(programs)} --grid {question.grid} --step {question.step}{_flags(question)}",
         python=_python(
             run,
-            question,
+            programs,
             f"patch_steps(run.checkpoint, [{question.step}], pairs, Patch(grid={question.grid!r}, "
             f"direction={question.direction!r}), source_step={question.source_step})",
         ),
@@ -81,51 +80,77 @@ def patch(lab: Lab, run: LabRun, question: PatchQuestion) -> dict[str, Any]:
     from bindscope.studies.one_pair import patch_distributions
     from bindscope.tasks.binding.structure import structural_places
 
-    _, pairs = read_pair(run, question)
+    programs, pairs = read_pair(run, question)
     contrast = _contrast(pairs, question)
     steps = [run.find_step(step) for step in question.steps]
     source_step = None if question.source_step is None else run.find_step(question.source_step)
     places = structural_places(pairs)
     dataset = patch_distributions(run.model, steps, contrast, question.sites, places, source_step)
-    outputs = [show_symbol(symbol) for symbol in VOCABULARY.symbols][: dataset.sizes["output"]]
-    dataset = dataset.assign_coords(output=outputs)
+    dataset = dataset.assign_coords(output=show_outputs(dataset.sizes["output"]))
     dataset.attrs = {**_answers(contrast), "sites": " ".join(question.sites)}
     step = steps[0] if len(steps) == 1 else None
-    at = f"--step {step}" if step is not None else f"--steps {','.join(map(str, steps))}"
+    all_steps = "all" if tuple(steps) == tuple(run.run.steps) else ",".join(map(str, steps))
+    at = f"--step {step}" if step is not None else f"--steps {all_steps}"
     sites = " ".join(f"--site '{site}'" for site in question.sites)
     return to_body(
         dataset,
         Provenance(run=run.name, step=step, n=1, note=_note(question)),
         title="What the answer becomes",
-        command=f"bindscope patch {run.name} {_words(question)} {sites} {at}{_flags(question)}",
+        command=f"bindscope patch {run.name} {_words(programs)} {sites} {at}{_flags(question)}",
         python=_python(
             run,
-            question,
-            f"patch_steps(run.checkpoint, {steps}, pairs, Patch(sites={tuple(question.sites)}, "
+            programs,
+            f"patch_steps(run.checkpoint, {'run.steps' if all_steps == 'all' else steps}, pairs, Patch(sites={tuple(question.sites)}, "
             f"direction={question.direction!r}), source_step={question.source_step})",
         ),
     )
+
+
+def chain_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Means over pairs of patching the stream at the chain's places: (step, direction, layer, place)."""
+    return _mean_grid(run, "chain", "chain", "The stream at the chain's places, mean over pairs")
+
+
+def head_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Means over pairs of patching each head's whole output: (step, direction, layer, head)."""
+    return _mean_grid(run, "head", "heads", "Heads, mean over pairs")
+
+
+def _mean_grid(run: LabRun, prefix: str, grid: str, title: str) -> dict[str, Any]:
+    filled = run.library.fill("grids")
+    if filled.dataset is None:
+        raise Missing(f"{run.name}: there are no mean grids of this run: {filled.reason}.")
+    kept = filled.dataset
+    names = [str(name) for name in kept.data_vars if str(name).startswith(f"{prefix}_")]
+    wanted = [*names, "already", "accuracy", *(["n"] if grid == "chain" else [])]
+    dataset = kept[wanted].rename({name: name.removeprefix(f"{prefix}_") for name in names}).round(DECIMALS)
+    n, seed = int(kept.attrs["n"]), int(kept.attrs.get("asked_seed", 0))
+    return to_body(
+        dataset,
+        Provenance(
+            run=run.name, n=n, seed=seed, interval=str(kept.attrs["interval"]),
+            note=f"left out: {kept.attrs['excluded']}, where shortcut and mechanism agree",
+        ),
+        title=title,
+        command=f"bindscope patch {run.name} --grid {grid} --steps all --n {n} --seed {seed}",
+        python=open_run(run) + "from bindscope.studies.results import Library\n"
+        "from bindscope.studies.verify import find_study\n\n"
+        'library = Library(run, find_study("binding").results, run.path / "results")\n'
+        'library.fill("grids").dataset',
+    )  # fmt: skip
 
 
 def read_pair(run: LabRun, question: PairQuestion) -> tuple[tuple[Program, Program], CounterfactualPairs]:
     """The two programs of a question and the pair they make; one that cannot be patched is refused with a sentence."""
     from bindscope.tasks.binding.pairs import pair_programs
 
-    program, counterfactual = (read_fitting(run, text) for text in (question.program, question.counterfactual))
+    program, counterfactual = (read_program(run, text) for text in (question.program, question.counterfactual))
     pairs = pair_programs(program, counterfactual)
     if program.answer == counterfactual.answer:
         raise BindscopeError(
             f"both programs have the answer {program.answer}; change the counterfactual so that its answer differs."
         )
     return (program, counterfactual), pairs
-
-
-def read_fitting(run: LabRun, text: str) -> Program:
-    """A program that is no longer than the run's own."""
-    program, most = read_program(run, text), run.run.config.task.lines  # type: ignore[union-attr]
-    if program.n_lines > most:
-        raise BindscopeError(f"the program has {program.n_lines} lines and this model knows positions for {most} only.")
-    return program
 
 
 def base_program(programs: tuple[Program, Program], question: PairQuestion) -> Program:
@@ -135,6 +160,8 @@ def base_program(programs: tuple[Program, Program], question: PairQuestion) -> P
 
 def tokens_of(program: Program) -> list[str]:
     """The program's tokens as they can be shown."""
+    from bindscope.tasks.vocabulary import show_symbol
+
     return [show_symbol(symbol) for symbol in program.text]
 
 
@@ -148,12 +175,8 @@ def _answers(contrast: Contrast) -> dict[str, str]:
     return {"base_answer": str(int(contrast.base_answers[0])), "source_answer": str(int(contrast.source_answers[0]))}
 
 
-def _words(question: PairQuestion) -> str:
-    return " ".join(f"'{one_line(text)}'" for text in (question.program, question.counterfactual))
-
-
-def one_line(text: str) -> str:
-    return text.strip().replace("\n", ";")
+def _words(programs: tuple[Program, Program]) -> str:
+    return " ".join(f"'{one_line(program)}'" for program in programs)
 
 
 def _flags(question: PairQuestion) -> str:
@@ -165,19 +188,12 @@ def _note(question: PairQuestion) -> str:
     return "" if question.source_step is None else f"activations taken from step {question.source_step:,}"
 
 
-def _python(run: LabRun, question: PairQuestion, call: str) -> str:
-    texts = [read_program(run, text).text for text in (question.program, question.counterfactual)]
-    return "\n".join(
-        [
-            "from bindscope.cli.locate import find_run",
-            "from bindscope.runs.directory import Run",
-            "from bindscope.studies.patching import Patch, patch_steps",
-            "from bindscope.tasks.binding.pairs import pair_programs",
-            "",
-            f"run = Run.open(find_run({run.name!r}))",
-            f"pairs = pair_programs(*(run.config.task.parse(text) for text in {texts!r}))",
-            call,
-        ]
+def _python(run: LabRun, programs: tuple[Program, Program], call: str) -> str:
+    return (
+        open_run(run) + "from bindscope.studies.patching import Patch, patch_steps\n"
+        "from bindscope.tasks.binding.pairs import pair_programs\n\n"
+        f"texts = {[program.text for program in programs]!r}\n"
+        f"pairs = pair_programs(*(run.config.task.parse(text) for text in texts))\n{call}"
     )
 
 
@@ -191,6 +207,12 @@ def patch_steps(question: PatchQuestion, run: LabRun) -> list[int]:
 
 PAGE = Page(
     "patch",
+    resources=(
+        Resource(
+            "runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the chain's places", families=("binding",)
+        ),
+        Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", families=("binding",)),
+    ),
     operations=(
         Operation("grid", GridQuestion, stream_grid, "A patch grid of one pair, streamed", grid_steps, streamed=True),
         Operation("patch", PatchQuestion, patch, "Places of one pair, patched together", patch_steps),

@@ -3,13 +3,14 @@
 from bindscope.studies.binding.results import (
     behaviour,
     generalisation,
+    grids,
     learning,
     mechanism,
     projections,
     representation,
 )
 
-_PARTS = (learning, generalisation, mechanism, representation, behaviour, projections)
+_PARTS = (learning, generalisation, mechanism, grids, representation, behaviour, projections)
 RESULTS = tuple(result for part in _PARTS for result in part.RESULTS)
 
 __all__ = ["RESULTS"]

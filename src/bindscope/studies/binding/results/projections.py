@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.studies.binding.results.mechanism import EXCLUDED, track_steps
-from bindscope.studies.binding.results.representation import sample_halves
+from bindscope.studies.binding.results.representation import N_PAIRS, sample_halves
 from bindscope.studies.results import Context, Result
 
 if TYPE_CHECKING:
@@ -203,4 +203,6 @@ def _compact(dataset: xr.Dataset) -> xr.Dataset:
     return dataset
 
 
-RESULTS = (Result("projections", "points along axes of the subspaces", compute_projections, n=400, steps=track_steps),)
+RESULTS = (
+    Result("projections", "points along axes of the subspaces", compute_projections, n=N_PAIRS, steps=track_steps),
+)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
     from bindscope.tasks.binding import CounterfactualPairs
 
+N_PAIRS = 400  # half of them are fitted on, half tested
 KEPT_OF_SUBSPACES = ("success_share", "success_low", "success_high", "kept_share", "score")
 
 
@@ -137,7 +138,7 @@ def _part(on_progress: OnProgress | None, place: int, of: int) -> OnProgress | N
 
 
 RESULTS = (
-    Result("subspaces", "subspaces of values and names", compute_subspaces, n=400, steps=last_step),
+    Result("subspaces", "subspaces of values and names", compute_subspaces, n=N_PAIRS, steps=last_step),
     Result("probes", "probes for every variable", compute_probes, n=1000, steps=last_step),
     Result("retention", "without circuit, without heuristic", compute_retention, n=400, steps=retention_steps,
            metrics=True),

@@ -1,0 +1,53 @@
+/** The claims of a paper and what a run says about them, from the body of `claims.json`. */
+import { labelsOf, pick, type Body } from '../../api/body';
+
+export const VERDICTS = ['replicates', 'differs', 'not testable', 'not measured yet'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+export const SIGNS: Record<Verdict, string> = { replicates: '✓', differs: '≠', 'not testable': '–', 'not measured yet': '…' };
+
+export interface Quantity {
+  label: string;
+  text: string; // with its interval
+  n: number | null;
+}
+
+export interface Claim {
+  id: string;
+  title: string;
+  verdict: Verdict;
+  paper: string;
+  reason: string;
+  statement: string;
+  measure: string;
+  criterion: string;
+  control: string;
+  results: string;
+  figure: string; // an address, or empty
+  found: Quantity[];
+  controls: Quantity[];
+}
+
+export function readClaims(body: Body): Claim[] {
+  const quantities = (of: string, kind: string): Quantity[] => {
+    const at = (name: string) => (body.variables[`quantity_${name}`]?.values ?? []) as (string | number | null)[];
+    return at('of').flatMap((id, index) => {
+      if (id !== of || at('kind')[index] !== kind) return [];
+      const n = at('n')[index];
+      return [{ label: String(at('label')[index]), text: String(at('text')[index]), n: n === null || n === undefined ? null : Number(n) }];
+    });
+  };
+  return labelsOf(body, 'claim').map((label) => {
+    const id = String(label);
+    const text = (name: string): string => String(pick(body, name, { claim: id })[0] ?? '');
+    return {
+      id, title: text('title'), verdict: text('verdict') as Verdict, paper: text('paper'), reason: text('reason'),
+      statement: text('statement'), measure: text('measure'), criterion: text('criterion'), control: text('control'),
+      results: text('results'), figure: text('figure'), found: quantities(id, 'found'), controls: quantities(id, 'control'),
+    }; // prettier-ignore
+  });
+}
+
+/** How many claims got each verdict, those that none got left out. */
+export function countVerdicts(claims: Claim[]): [Verdict, number][] {
+  return VERDICTS.map((verdict): [Verdict, number] => [verdict, claims.filter((claim) => claim.verdict === verdict).length]).filter(([, n]) => n);
+}

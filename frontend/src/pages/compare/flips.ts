@@ -1,0 +1,163 @@
+/** Two checkpoints on the same programs: who changed its mind, and whether that can be chance. */
+import type { Body, Labelled } from '../../api/body';
+import type { Predictions, Program, Said } from '../checkpoint/predictions';
+
+export type Kind = 'both right' | 'wrong → right' | 'right → wrong' | 'both wrong';
+export const KINDS: Kind[] = ['both right', 'wrong → right', 'right → wrong', 'both wrong'];
+
+export interface Pair {
+  program: Program;
+  a: Said;
+  b: Said;
+  kind: Kind;
+}
+
+export interface Counts {
+  n: number;
+  kinds: Record<Kind, number>;
+  a: Share; // accuracy of each
+  b: Share;
+  p: number; // exact McNemar
+}
+
+export interface Share {
+  value: number;
+  low: number;
+  high: number;
+}
+
+/** What both said to every program; `b` may be another run's predictions of the same programs. */
+export function pairUp(a: Predictions, stepA: number, b: Predictions, stepB: number): Pair[] {
+  return a.programs.map((program) => {
+    const [before, after] = [a.said(stepA, program.index), b.said(stepB, program.index)];
+    return { program, a: before, b: after, kind: kindOf(before.right, after.right) };
+  });
+}
+
+/** Whether two sets of predictions are about the same programs, in the same order. */
+export function samePrograms(a: Predictions, b: Predictions): boolean {
+  return a.programs.length === b.programs.length && a.programs.every((program, index) => program.text === b.programs[index]?.text);
+}
+
+function kindOf(before: boolean, after: boolean): Kind {
+  if (before) return after ? 'both right' : 'right → wrong';
+  return after ? 'wrong → right' : 'both wrong';
+}
+
+export function countFlips(pairs: Pair[]): Counts {
+  const kinds = Object.fromEntries(KINDS.map((kind) => [kind, pairs.filter((pair) => pair.kind === kind).length])) as Record<Kind, number>;
+  const n = pairs.length;
+  return {
+    n,
+    kinds,
+    a: wilson(kinds['both right'] + kinds['right → wrong'], n),
+    b: wilson(kinds['both right'] + kinds['wrong → right'], n),
+    p: mcnemar(kinds['wrong → right'], kinds['right → wrong']),
+  };
+}
+
+/** The 95 % Wilson interval of a share; a share of nothing is anything. */
+export function wilson(hits: number, n: number): Share {
+  if (!n) return { value: Number.NaN, low: 0, high: 1 };
+  const z = 1.959963984540054;
+  const share = hits / n;
+  const scale = 1 + (z * z) / n;
+  const centre = (share + (z * z) / (2 * n)) / scale;
+  const half = (z / scale) * Math.sqrt((share * (1 - share)) / n + (z * z) / (4 * n * n));
+  return { value: share, low: hits === 0 ? 0 : Math.max(0, centre - half), high: hits === n ? 1 : Math.min(1, centre + half) };
+}
+
+/** Exact two-sided McNemar test: were both flips equally likely, how often would they differ at least this much? */
+export function mcnemar(one: number, other: number): number {
+  const n = one + other;
+  if (!n) return 1;
+  const logs = logFactorials(n);
+  let tail = 0;
+  for (let hits = 0; hits <= Math.min(one, other); hits += 1) {
+    tail += Math.exp((logs[n] ?? 0) - (logs[hits] ?? 0) - (logs[n - hits] ?? 0) - n * Math.LN2);
+  }
+  return Math.min(1, 2 * tail);
+}
+
+function logFactorials(n: number): number[] {
+  const logs = [0];
+  for (let number = 1; number <= n; number += 1) logs.push((logs[number - 1] ?? 0) + Math.log(number));
+  return logs;
+}
+
+/** What a prediction is, in a word: it tells the right answer from the short cut and from the rest. */
+export function characterOf(said: Said, program: Program): string {
+  if (said.right) return 'right';
+  if (said.digit < 0) return 'no digit';
+  if (said.digit === program.line1) return 'line 1, wrong';
+  return said.source ? 'other line, wrong' : 'no line, wrong';
+}
+
+/** How what A said became what B said, as amounts between characters. */
+export function turns(pairs: Pair[]): { from: string; to: string; amount: number }[] {
+  const amounts = new Map<string, number>();
+  for (const { a, b, program } of pairs) {
+    const key = JSON.stringify([characterOf(a, program), characterOf(b, program)]);
+    amounts.set(key, (amounts.get(key) ?? 0) + 1);
+  }
+  return [...amounts].map(([key, amount]) => {
+    const [from, to] = JSON.parse(key) as [string, string];
+    return { from, to, amount };
+  });
+}
+
+export interface Side {
+  run: string;
+  step: number;
+}
+
+/** Everything about the comparison as a body, so that its panels can be downloaded and made again as any other. */
+export function comparisonBody(pairs: Pair[], a: Side, b: Side, from: Body): Body {
+  const depths = [...new Set(pairs.map((pair) => pair.program.attributes['depth'] ?? 0))].sort((one, other) => one - other);
+  const rows = [pairs, ...depths.map((depth) => pairs.filter((pair) => pair.program.attributes['depth'] === depth))].map(countFlips);
+  const along = (dim: string, values: Labelled['values'], units = ''): Labelled => ({ dims: [dim], values, units });
+  const counted = Object.fromEntries(KINDS.map((kind) => [kind, along('group', rows.map((row) => row.kinds[kind]), 'program')]));
+  const { provenance } = from;
+  const { n, seed } = provenance;
+  return {
+    title: `Step ${a.step} of ${a.run} against step ${b.step} of ${b.run}`,
+    sizes: { group: rows.length, program: pairs.length },
+    coords: {
+      group: along('group', ['all', ...depths.map((depth) => `depth ${depth}`)]),
+      text: along('program', pairs.map((pair) => pair.program.text)),
+      depth: along('program', pairs.map((pair) => pair.program.attributes['depth'] ?? 0)),
+      answer: along('program', pairs.map((pair) => pair.program.answer)),
+    },
+    variables: {
+      n: along('group', rows.map((row) => row.n), 'program'),
+      ...counted,
+      accuracy_a: along('group', rows.map((row) => row.a.value), 'share'),
+      accuracy_a_low: along('group', rows.map((row) => row.a.low), 'share'),
+      accuracy_a_high: along('group', rows.map((row) => row.a.high), 'share'),
+      accuracy_b: along('group', rows.map((row) => row.b.value), 'share'),
+      accuracy_b_low: along('group', rows.map((row) => row.b.low), 'share'),
+      accuracy_b_high: along('group', rows.map((row) => row.b.high), 'share'),
+      p: along('group', rows.map((row) => row.p)),
+      kind: along('program', pairs.map((pair) => pair.kind)),
+      said_a: along('program', pairs.map((pair) => pair.a.digit)),
+      said_b: along('program', pairs.map((pair) => pair.b.digit)),
+    },
+    attrs: { a: `${a.run} step ${a.step}`, b: `${b.run} step ${b.step}` },
+    provenance: { ...provenance, run: a.run === b.run ? a.run : `${a.run}, ${b.run}`, interval: '95 % Wilson over programs; exact McNemar test' },
+    command: [a, b].map((side) => `bindscope behaviour ${side.run} --step ${side.step} --n ${n} --seed ${seed}`).join(' && '),
+    python: pythonFor(a, b),
+  };
+}
+
+function pythonFor(a: Side, b: Side): string {
+  const at = (side: Side): string => `predictions_at(open_library("${side.run}")[0].fill("predictions").dataset, ${side.step})`;
+  return [
+    'from bindscope.cli.verify import open_library',
+    'from bindscope.studies.binding.results.behaviour import predictions_at',
+    '',
+    `before = ${at(a)}`,
+    `after = ${at(b)}`,
+    'learned = (~before.right & after.right).sum()',
+    'lost = (before.right & ~after.right).sum()',
+  ].join('\n');
+}

@@ -1,0 +1,220 @@
+"""Subspaces: the stream's points along kept axes at every checkpoint, and one pair swapped inside a subspace, live.
+
+The points are read from the kept result ``projections``. A swap needs the subspace of its checkpoint: it is found when it
+is first asked for, which takes a second or so, and then remembered.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from bindscope.errors import BindscopeError
+from bindscope.web.body import Provenance, to_body
+from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.page import Operation, Page, Parameters, Question, Resource
+from bindscope.web.pages.program import ProgramText, one_line, read_program
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.model.transformer import Transformer
+    from bindscope.studies.binding.subspace_pair import Kept
+    from bindscope.tasks.binding import Program
+
+N_KEPT = 256  # subspaces remembered over all runs: a few kilobytes each
+HIDDEN = ("basis", "direction", "centre", "random_direction", "random_centre")
+QualityName = Literal["values", "names"]
+OneStep = Annotated[int, Field(ge=0, le=10**12)]
+
+
+class ProjectQuestion(Question):
+    """Where do this program's tokens lie?"""
+
+    step: OneStep
+    program: ProgramText
+    quality: QualityName = "values"
+    axes: Literal["frozen", "refitted", "random"] = "frozen"
+
+
+class SwapQuestion(Question):
+    """What becomes of the answer when the part of the stream inside a subspace is the counterfactual's?"""
+
+    step: OneStep
+    program: ProgramText
+    counterfactual: ProgramText
+    quality: QualityName = "values"
+    control: Literal["found", "random", "rest"] = "found"
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0  # of the random subspace
+
+
+def read_projections(lab: Lab, run: LabRun, quality: str) -> dict[str, Any]:
+    """Coordinates over (kind, step, point, axis), scores and swap success over (kind, step), of one quality."""
+    from bindscope.tasks.binding.program import LETTERS
+
+    dataset = _kept(run, "projections")
+    if quality not in dataset.quality.values:
+        raise Missing(f"'{quality}': there are projections of {' and '.join(map(str, dataset.quality.values))}.")
+    dataset = dataset.sel(quality=quality, drop=True).drop_vars(HIDDEN)
+    dataset.attrs |= {name: dataset[f"search_{name}"].item() for name in ("rank", "layer", "place")}
+    labels = {name: ("point", dataset[name].values) for name in ("value", "depth", "position", "pair")}
+    names = [LETTERS[letter] for letter in dataset.name.values]
+    dropped = [*labels, "name", "search_rank", "search_layer", "search_place"]
+    dataset = dataset.drop_vars(dropped).assign_coords({**labels, "name": ("point", names)})
+    return to_body(
+        dataset,
+        _provenance(run, dataset),
+        title=f"Where {quality} lie",
+        command=f"bindscope subspace {run.name} --of {quality} --over-training --keep",
+        python=f'import bindscope\n\nbindscope.open_run("{run.name}").result("projections").sel(quality="{quality}")',
+    )
+
+
+def read_subspaces(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Swap success of the found subspaces and of every control over (quality, condition), last checkpoint."""
+    dataset = _kept(run, "subspaces")
+    return to_body(
+        dataset,
+        _provenance(run, dataset),
+        title="Swaps inside the subspaces and their controls",
+        command=f"bindscope verify {run.name} --claim VB6",
+        python=f'import bindscope\n\nbindscope.open_run("{run.name}").result("subspaces")',
+    )
+
+
+def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
+    """Coordinates of the program's own places over (point, axis)."""
+    from bindscope.studies.binding.subspace_pair import kept_axes, project_program
+    from bindscope.subspaces import default_search
+
+    program, step = _read(run, question.program), run.find_step(question.step)
+    model = run.model(step)
+    axes = kept_axes(_kept(run, "projections"), question.quality, question.axes, step)
+    dataset = project_program(model, program, default_search(model, question.quality), axes)
+    kind = "" if question.axes == "frozen" else f', axes="{question.axes}"'
+    return to_body(
+        dataset,
+        Provenance(run=run.name, step=step, n=1),
+        title="Where this program lies",
+        command=f"bindscope subspace {run.name} --of {question.quality} --over-training",
+        python=_python(run, f'project("{one_line(program)}", of="{question.quality}", step={step}{kind})'),
+    )
+
+
+def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
+    """Distributions of base, counterfactual and swapped run over (condition, output), and every metric."""
+    from bindscope.studies.binding.subspace_pair import swap_pair
+    from bindscope.tasks.binding import pair_programs
+
+    program, counterfactual = (_read(run, text) for text in (question.program, question.counterfactual))
+    pairs = pair_programs(program, counterfactual)
+    if program.answer == counterfactual.answer:
+        raise BindscopeError(
+            f"both programs have the answer {program.answer}; change the counterfactual so that its answer differs."
+        )
+    step = run.find_step(question.step)
+    model = run.model(step)
+    kept = FOUND.find(run, step, model, question.quality)
+    dataset = swap_pair(model, pairs, kept.search, kept.change(question.control, question.seed))
+    dataset.attrs["control"] = question.control
+    given = f'"{one_line(program)}", "{one_line(counterfactual)}", of="{question.quality}", step={step}'
+    control = "" if question.control == "found" else f', control="{question.control}"'
+    seed = f", seed={question.seed}" if question.control == "random" else ""
+    return to_body(
+        dataset,
+        Provenance(run=run.name, step=step, n=1, seed=question.seed if question.control == "random" else None),
+        title="What the answer becomes",
+        command=f"bindscope subspace {run.name} --of {question.quality} --step {step}",
+        python=_python(run, f"swap({given}{control}{seed})"),
+    )
+
+
+class Subspaces:
+    """Subspaces that were found, by the checkpoint's hash; the oldest are forgotten first."""
+
+    def __init__(self, most: int = N_KEPT) -> None:
+        self.most = most
+        self._kept: OrderedDict[tuple[str, str, str], Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, run: LabRun, step: int, model: Transformer, quality: QualityName) -> Kept:
+        """The subspace of a checkpoint, found once."""
+        from bindscope.studies.binding.subspace_pair import find_kept_subspace
+
+        key = run.checkpoint_hash(step), repr(run.run.config.task), quality
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = find_kept_subspace(run.run, model, quality)
+                while len(self._kept) > self.most:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+
+FOUND = Subspaces()
+
+
+def _kept(run: LabRun, name: str) -> xr.Dataset:
+    """A result that is there, or the command that makes it."""
+    filled = run.library.find(name)
+    if filled is None:
+        command = "subspace {} --over-training --keep" if name == "projections" else "verify {} --claim VB6"
+        raise Missing(f"{run.name}: not measured yet; this takes minutes: bindscope {command.format(run.name)}.")
+    if filled.dataset is None:
+        raise Missing(f"{run.name}: {filled.reason}.")
+    return filled.dataset
+
+
+def _provenance(run: LabRun, dataset: xr.Dataset) -> Provenance:
+    attrs = dataset.attrs
+    return Provenance(
+        run=run.name,
+        step=attrs.get("step"),
+        n=int(attrs["n_test"]),
+        seed=int(attrs.get("asked_seed", 0)),
+        interval=str(attrs.get("interval", "95 %: Wilson over pairs; bootstrap where draws are averaged")),
+        note=f"fitted on {attrs['n_fit']} other pairs; left out: {attrs['excluded']}",
+    )
+
+
+def _read(run: LabRun, text: str) -> Program:
+    program = read_program(run, text)
+    most = run.run.config.task.lines  # type: ignore[union-attr]
+    if program.n_lines > most:
+        raise BindscopeError(f"the program has {program.n_lines} lines and this model knows positions for {most} only.")
+    return program
+
+
+def _python(run: LabRun, call: str) -> str:
+    return f'import bindscope\n\nrun = bindscope.open_run("{run.name}")\nrun.{call}'
+
+
+def each_quality(lab: Lab, run: LabRun) -> tuple[Parameters, ...]:
+    """Every quality that a run has projections of; none where they were not measured."""
+    try:
+        return tuple({"quality": str(quality)} for quality in _kept(run, "projections").quality.values)
+    except Missing:
+        return ()
+
+
+def asked_step(question: ProjectQuestion | SwapQuestion, run: LabRun) -> list[int]:
+    return [question.step]
+
+
+PAGE = Page(
+    "subspace",
+    resources=(
+        Resource(
+            "runs/{run}/projections/{quality}.json", read_projections, "Points of the stream along a subspace's axes",
+            families=("binding",), each=each_quality,
+        ),
+        Resource("runs/{run}/subspaces.json", read_subspaces, "Swaps inside subspaces", families=("binding",)),
+    ),
+    operations=(
+        Operation("project", ProjectQuestion, project, "Where a program lies along a subspace's axes", asked_step),
+        Operation("swap", SwapQuestion, swap, "A pair swapped inside a subspace", asked_step),
+    ),
+)  # fmt: skip
