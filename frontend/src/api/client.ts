@@ -37,7 +37,7 @@ export interface Answerer {
 
 /** Read a stored body: `read('runs/binding-laptop/trajectory.json')`. */
 export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await fetch(`api/${path}`, { signal });
+  const response = await reach(`api/${path}`, { signal });
   if (!response.ok) throw await failure(response);
   return (await response.json()) as T;
 }
@@ -78,7 +78,7 @@ export function join(body: Body, part: Part): void {
 }
 
 async function post(path: string, question: object, slot: string, signal?: AbortSignal): Promise<Response> {
-  const response = await fetch(`api/${path}`, {
+  const response = await reach(`api/${path}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-Slot': slot },
     body: JSON.stringify(question),
@@ -86,6 +86,16 @@ async function post(path: string, question: object, slot: string, signal?: Abort
   });
   if (!response.ok) throw await failure(response);
   return response;
+}
+
+/** A server that cannot be reached is a failure of status 0; browsers each have their own words for it. */
+async function reach(path: string, settings: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, settings);
+  } catch (problem) {
+    if (problem instanceof TypeError) throw new Failure('the server does not answer.', 0);
+    throw problem;
+  }
 }
 
 async function failure(response: Response): Promise<Failure> {
