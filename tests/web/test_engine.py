@@ -20,6 +20,7 @@ from bindscope.web.lab import Lab
 FRONTEND = Path(__file__).parents[2] / "frontend"
 ROLLDOWN = FRONTEND / "node_modules" / "rolldown" / "bin" / "cli.mjs"
 TOLERANCE = 1e-4
+MANY_TOKENS = 30
 ROUNDED = {"pattern": 1.5e-4}  # sent with four decimals: the last may fall either way
 Asked = tuple[str, dict[str, Any]]
 
@@ -49,13 +50,15 @@ def questions(lab: Lab, client: TestClient) -> list[Asked]:
         steps = [run.run.steps[0], run.run.steps[len(run.run.steps) // 2], run.run.steps[-1]]
         examples = client.get(f"/api/runs/{name}/programs.json").json()["coords"]
         drawn = list(zip(examples["text"]["values"], examples["counterfactual"]["values"]))
-        pairs = [("a=5;b=a;#b:", "a=8;b=a;#b:"), drawn[0], drawn[len(drawn) // 2], drawn[-1]]
-        for step, (program, counterfactual) in zip([*steps, steps[-1]], pairs):
+        short, medium = ("a=5;b=a;c=1;#b:", "a=8;b=a;c=1;#b:"), ("e=2;a=5;b=a;d=3;c=b;#c:", "e=2;a=7;b=a;d=3;c=b;#c:")
+        pairs = [short, medium, drawn[-1]]
+        for step, (program, counterfactual) in zip(steps, pairs):
             asked += _ask_program(name, step, program) + _ask_pair(name, step, program, counterfactual)
-        program, counterfactual = pairs[1]
+        program, counterfactual = pairs[0]
         asked.append(("predict", {"run": name, "steps": steps, "program": program}))
         pair = {"run": name, "program": program, "counterfactual": counterfactual}
         asked.append(("patch", {**pair, "steps": steps, "sites": ["L2.H1"]}))
+        asked.append(("grid", {**pair, "step": steps[1], "direction": "denoising"}))
         other = {**pair, "step": steps[-1], "source_step": steps[1]}
         asked += [("grid", {**other, "grid": grid}) for grid in ("residual", "heads", "mlps")]
     return asked
@@ -77,15 +80,16 @@ def _ask_pair(run: str, step: int, program: str, counterfactual: str) -> list[As
     question = {"run": run, "program": program, "counterfactual": counterfactual}
     together = [
         ["L2.resid_pre@2"],
-        ["L1.resid_post@2,6", "L3.H0"],
-        ["L2.mlp_out", "L1.H1.z@6"],
-        ["embed@2"],
+        ["L1.resid_post@2,6", "L3.H0", "L2.mlp_out"],
+        ["embed@2", "L1.H1.z@6"],
         ["L1.H0.q", "L2.k", "L2.H1.v@2"],
         ["L0.H0.pattern", "L3.H1.scores@10"],
         ["L2.rot_q@10", "L2.H0.rot_k", "L1.post@2", "L4.pre", "L3.attn_out@6", "L3.resid_mid@9"],
         ["final"],
     ]
-    grids = [("residual", "noising"), ("residual", "denoising"), ("heads", "noising"), ("mlps", "denoising")]
+    grids = [("residual", "noising"), ("heads", "noising"), ("mlps", "denoising")]
+    if len(program) > MANY_TOKENS:  # fewer questions, as each takes its time
+        together = together[:2]
     return [
         *(("patch", {**question, "steps": [step], "sites": sites}) for sites in together),
         ("patch", {**question, "steps": [step], "sites": ["L2.H1@6"], "direction": "denoising"}),
@@ -94,14 +98,15 @@ def _ask_pair(run: str, step: int, program: str, counterfactual: str) -> list[As
 
 
 @pytest.fixture(scope="module")
-def ask_browser(lab: Lab, client: TestClient, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def ask_browser(lab: Lab, client: TestClient, questions: list[Asked], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A function that gives questions to the engine, which reads run.json and weights as a static copy holds them."""
     place = tmp_path_factory.mktemp("engine")
     bundle = [str(FRONTEND / "src/engine/engine.ts"), "--format", "esm", "--file", str(place / "engine.mjs")]
     subprocess.run(["node", str(ROLLDOWN), *bundle], cwd=FRONTEND, check=True, capture_output=True)
-    for name, run in lab.runs.items():
+    for name in lab.runs:
         (place / "api" / "runs" / name / "weights").mkdir(parents=True)
-        files = ["run.json", *(f"weights/{step}.safetensors" for step in run.run.steps)]
+        steps = {step for _, question in questions if question["run"] == name for step in _steps_of(question)}
+        files = ["run.json", *(f"weights/{step}.safetensors" for step in sorted(steps))]
         for file in files:
             response = client.get(f"/api/runs/{name}/{file}")
             assert response.status_code == 200
@@ -164,6 +169,12 @@ def test_what_the_browser_cannot_do_names_a_command(ask_browser: Any, lab: Lab) 
     assert "step" in said[4]
     assert "layers 0 to 5" in said[5]
     assert "positions 0 to 10" in said[6]
+
+
+def _steps_of(question: dict[str, Any]) -> list[int]:
+    """Every checkpoint that a question names."""
+    named = [*question.get("steps", ()), question.get("step"), question.get("source_step")]
+    return [step for step in named if step is not None]
 
 
 def _join(pieces: list[dict[str, Any]]) -> dict[str, Any]:

@@ -24,9 +24,8 @@ export function normal(x: number): number {
     const below = Math.floor(place);
     const t = place - below;
     const rest = 1 - t;
-    const [low, high] = [HEIGHTS[below]!, HEIGHTS[below + 1]!];
-    const [rise, after] = [SLOPES[below]!, SLOPES[below + 1]!];
-    height = low * (1 + 2 * t) * rest * rest + high * t * t * (3 - 2 * t) + (rise * rest - after * t) * t * rest;
+    const level = HEIGHTS[below]! * (1 + 2 * t) * rest * rest + HEIGHTS[below + 1]! * t * t * (3 - 2 * t);
+    height = level + (SLOPES[below]! * rest - SLOPES[below + 1]! * t) * t * rest;
   }
   return x < 0 ? 1 - height : height;
 }

@@ -244,6 +244,7 @@ class Library:
         if result.grows:
             dataset.attrs[STEM] = _hash(self._stem(result))
         path = write_result(self.folder, result.name, _storable(dataset))
+        dataset = read_result(path)  # as whoever asks next will find it
         return Filled(result.name, dataset, "computed", path=path, seconds=seconds, note=note, key=key)
 
 

@@ -28,10 +28,11 @@ from bindscope.web.app import static_directory
 from bindscope.web.lab import Lab
 from bindscope.web.page import BYTES, Page, Parameters, Resource
 from bindscope.web.pages import PAGES
-from bindscope.web.security import HEADERS
+from bindscope.web.security import HEADERS, POLICY
 from bindscope.web.stored import Stored
 
 MARKER = "bindscope-export.json"
+ONLY_HEADERS = ("frame-ancestors",)  # what a page cannot say of itself
 Progress = Callable[[int, int], None]
 
 
@@ -64,16 +65,16 @@ def export_site(
     if not (built / "index.html").is_file():
         raise BindscopeError(f"{built}: the page has not been built; run 'npm run build' in frontend/ first.")
     refuse_to_overwrite(directory, replace)
-    lab.live = False
-    wanted = list_files(lab, pages, weights)
+    still = Lab(lab.runs.values(), lab.kept_in, live=False)
+    wanted = list_files(still, pages, weights)
     place = directory if not is_filled(directory) else directory.parent / f"{TEMPORARY}{uuid.uuid4().hex[:8]}"
     with new_directory(place) as unfinished:
         with explain_failure(directory):
             shutil.copytree(built, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
             index = (unfinished / "index.html").read_text()
             (unfinished / "index.html").write_text(add_policy(index))
-        skipped = _write_bodies(lab, wanted, unfinished, directory, on_progress)
-        marker = {"bindscope": bindscope.__version__, "runs": list(lab.runs)}
+        skipped = _write_bodies(still, wanted, unfinished, directory, on_progress)
+        marker = {"bindscope": bindscope.__version__, "runs": list(still.runs)}
         (unfinished / MARKER).write_text(json.dumps(marker) + "\n")
     if place != directory:
         _take_place(place, directory)
@@ -97,10 +98,8 @@ def add_policy(index: str) -> str:
     head, found, rest = index.partition('<meta charset="utf-8" />')
     if not found:
         raise BindscopeError("the built page has no place for its policy; build it again.")
-    said = [rule for rule in HEADERS["Content-Security-Policy"].split("; ") if not rule.startswith("frame-ancestors")]
-    if not any(rule.startswith("worker-src") for rule in said):
-        said.append("worker-src 'self'")
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(said)}" />'
+    rules = "; ".join(f"{name} {value}" for name, value in POLICY.items() if name not in ONLY_HEADERS)
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{rules}" />'
     referrer = f'<meta name="referrer" content="{HEADERS["Referrer-Policy"]}" />'
     return f"{head}{found}\n    {policy}\n    {referrer}{rest}"
 

@@ -1,0 +1,9 @@
+import type { PageEntry } from '../page';
+
+export const page: PageEntry = {
+  name: 'attention',
+  title: 'Attention',
+  order: 70,
+  families: ['binding'],
+  load: () => import('./Page.svelte'),
+};

@@ -1,0 +1,9 @@
+import type { PageEntry } from '../page';
+
+export const page: PageEntry = {
+  name: 'patch',
+  title: 'Patch',
+  order: 60,
+  families: ['binding'],
+  load: () => import('./Page.svelte'),
+};

@@ -1,0 +1,117 @@
+"""Attention and ablation over the wire equal the model's own, and taking nothing away changes nothing."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from fastapi.testclient import TestClient
+
+from bindscope.cli.locate import find_run
+from bindscope.interventions.ablation import ablate_together
+from bindscope.model.run import run as run_model
+from bindscope.studies.one_program import N_REFERENCE, _other_programs
+from bindscope.tasks.binding import ask_programs, parse_program
+from bindscope.web.app import create_app
+from bindscope.web.lab import Lab
+
+RUN, STEP = "binding-laptop", 3700
+PROGRAM = "c=7;d=3;a=5;b=a;e=b;#e:"
+LONGEST = "n=0;j=0;r=3;w=r;z=1;f=w;a=f;v=f;c=0;d=f;h=f;k=f;g=6;b=f;e=z;x=0;#v:"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Lab:
+    path = find_run(RUN)
+    return Lab.open([path], read_only=[path])
+
+
+@pytest.fixture(scope="module")
+def client(lab: Lab) -> Iterator[TestClient]:
+    with TestClient(create_app(lab), base_url="http://127.0.0.1:8420") as opened:
+        yield opened
+
+
+def ask(client: TestClient, operation: str, **question: object) -> tuple[dict, np.ndarray]:
+    response = client.post(f"/api/live/{operation}", json={"run": RUN, "step": STEP, "program": PROGRAM, **question})
+    assert response.status_code == 200, response.text
+    body = response.json()
+    (labelled,) = body["variables"].values()
+    return body, np.array(labelled["values"]).reshape([body["sizes"][dim] for dim in labelled["dims"]])
+
+
+def test_patterns_are_the_models_and_their_rows_sum_to_one(client: TestClient, lab: Lab) -> None:
+    body, pattern = ask(client, "attention")  # [layer, head, query, key]
+    tokens = torch.tensor([parse_program(PROGRAM.replace(";", "\n")).tokens])
+    with torch.no_grad():
+        trace = run_model(lab.find(RUN).model(STEP), tokens, [f"L{layer}.pattern" for layer in range(5)])
+    for layer in range(5):
+        np.testing.assert_allclose(pattern[layer], trace[f"L{layer}.pattern"][0], atol=6e-5)
+    np.testing.assert_allclose(pattern.sum(-1), 1, atol=5e-5 * pattern.shape[-1])
+    assert (pattern[..., *np.triu_indices(pattern.shape[-1], 1)] == 0).all()
+    assert "".join(body["coords"]["token"]["values"]).replace("\\n", ";") == PROGRAM
+
+
+def test_ablating_nothing_changes_nothing(client: TestClient) -> None:
+    _, shares = ask(client, "ablate", sites=[])
+    np.testing.assert_array_equal(shares[0], shares[1])
+    np.testing.assert_array_equal(ask(client, "attention", ablate=[])[1], ask(client, "attention")[1])
+
+
+@pytest.mark.parametrize("kind", ["zero", "mean"])
+def test_an_ablated_answer_is_that_of_ablate_together(client: TestClient, lab: Lab, kind: str) -> None:
+    sites, run = ["L0.H0", "L2.mlp_out"], lab.find(RUN)
+    body, shares = ask(client, "ablate", sites=sites, kind=kind)
+    batch = ask_programs([parse_program(PROGRAM.replace(";", "\n"))])
+    reference = _other_programs(run.run.config.task, 5) if kind == "mean" else None  # type: ignore[arg-type]
+    expected = ablate_together(run.model(STEP), batch, sites, kind, reference=reference)  # type: ignore[arg-type]
+    answer = int(body["attrs"]["answer"])
+    assert np.log(shares[0, answer]) == pytest.approx(float(expected.base_log_probability[0]), abs=1e-4)
+    assert np.log(shares[1, answer]) == pytest.approx(float(expected.log_probability[0]), abs=1e-3)
+    assert shares[1].argmax() == int(expected.answer[0])
+
+
+def test_patterns_below_an_ablated_head_stay_and_those_above_change(client: TestClient) -> None:
+    (_, whole), (_, changed) = ask(client, "attention"), ask(client, "attention", ablate=["L2.H1"], kind="zero")
+    np.testing.assert_array_equal(whole[:3], changed[:3])
+    assert np.abs(whole[3:] - changed[3:]).max() > 1e-3
+
+
+def test_the_mean_is_taken_over_programs_of_the_same_length(lab: Lab) -> None:
+    for n_lines in (1, 2, 5, 16):
+        reference = _other_programs(lab.find(RUN).run.config.task, n_lines)  # type: ignore[arg-type]
+        assert reference.tokens.shape == (N_REFERENCE, 4 * n_lines + 3)
+
+
+def test_the_longest_program_of_the_run_is_small_to_send(client: TestClient) -> None:
+    response = client.post("/api/live/attention", json={"run": RUN, "step": STEP, "program": LONGEST})
+    assert len(gzip.compress(response.content, 5)) < 400_000
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ({"sites": ["L2.H9"]}, "heads 0 to 3"),
+        ({"sites": ["nonsense?"]}, "expected the form"),
+        ({"program": "a=1;b=c;#b:"}, "line 2"),
+    ],
+)
+def test_what_cannot_be_ablated_is_refused_with_a_sentence(
+    client: TestClient, question: dict[str, object], sentence: str
+) -> None:
+    asked = {"run": RUN, "step": STEP, "program": PROGRAM, **question}
+    response = client.post("/api/live/ablate", json=asked)
+    assert response.status_code == 400
+    assert sentence in response.json()["error"]
+
+
+def test_the_python_of_a_body_runs_and_gives_the_same(client: TestClient) -> None:
+    body, shares = ask(client, "ablate", sites=["L1.H0"], kind="zero")
+    *lines, wanted = body["python"].splitlines()
+    scope: dict[str, object] = {}
+    exec("\n".join(lines), scope)
+    before, after = eval(wanted, scope)
+    np.testing.assert_allclose([before, after], shares, atol=1e-6)
