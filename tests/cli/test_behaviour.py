@@ -81,6 +81,18 @@ def test_the_lens_reads_every_checkpoint(workplace: Path, tmp_path: Path, capsys
     np.testing.assert_allclose(found["variables"]["margin"]["values"], saved.margin.sel(step=[4, 12]), atol=1e-6)
 
 
+def test_the_lens_of_one_program_ends_with_the_model_s_prediction(workplace: Path, capsys) -> None:
+    program = "a=5;b=a;c=3;#b:"
+    found = json.loads(answer(capsys, "lens", "small", "--program", program, "--steps", "12", "--json"))
+    predicted = json.loads(answer(capsys, "run", "small", program, "--step", "12", "--json"))
+    reading = {name: variable["values"][0][-1][-1] for name, variable in found["variables"].items()}
+    assert reading["top_probability"] == pytest.approx(predicted["top"][0]["probability"], abs=1e-5)
+    table = answer(capsys, "lens", "small", "--program", program, "--steps", "12").splitlines()
+    assert "answer 5" in table[1]
+    assert reading["top"] in table[-1].split()
+    assert len(table) == 3 + len(found["coordinates"]["site"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -93,6 +105,7 @@ def test_the_lens_reads_every_checkpoint(workplace: Path, tmp_path: Path, capsys
         (["behaviour", "small", "--confusion", "--lengths", "4"], "give one of them"),
         (["lens", "small", "--steps", "4,5"], "step 5 was not kept"),
         (["lens", "small", "--n", "0"], "give at least 1"),
+        (["lens", "small", "--program", "a=5;b=c;#b:"], "line 2: 'c' is used before it is assigned"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_one_sentence(

@@ -16,6 +16,7 @@ from bindscope.tasks.binding.program import VOCABULARY
 from bindscope.tasks.vocabulary import show_symbol
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
+from bindscope.web.security import LOOPBACK
 
 PROGRAM = "c=7;a=5;b=a;d=3;#b:"
 
@@ -28,7 +29,7 @@ def lab() -> Lab:
 
 @pytest.fixture(scope="module")
 def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab), base_url="http://127.0.0.1:8420") as opened:
+    with TestClient(create_app(lab), base_url=f"http://{LOOPBACK[0]}:8420") as opened:
         yield opened
 
 

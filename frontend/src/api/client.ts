@@ -37,17 +37,23 @@ export interface Answerer {
 
 /** Read a stored body: `read('runs/binding-laptop/trajectory.json')`. */
 export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await fetch(`api/${path}`, { signal });
+  const response = await reach(`api/${path}`, { signal });
   if (!response.ok) throw await failure(response);
   return (await response.json()) as T;
 }
 
+/** Show the run in a directory of the server's machine; the name under which it is shown. */
+export async function openDirectory(path: string): Promise<string> {
+  const response = await post('open', { path }, '');
+  return ((await response.json()) as components['schemas']['OpenedRun']).name;
+}
+
 export const server: Answerer = {
   async ask(operation, question, slot, signal) {
-    return (await (await post(operation, question, slot, signal)).json()) as Body;
+    return (await (await post(`live/${operation}`, question, slot, signal)).json()) as Body;
   },
   async stream(operation, question, slot, signal, onPart) {
-    const response = await post(operation, question, slot, signal);
+    const response = await post(`live/${operation}`, question, slot, signal);
     let body: Body | null = null;
     for await (const line of lines(response)) {
       const content = JSON.parse(line) as Body | Part | { error: string };
@@ -71,8 +77,8 @@ export function join(body: Body, part: Part): void {
   }
 }
 
-async function post(operation: string, question: object, slot: string, signal: AbortSignal): Promise<Response> {
-  const response = await fetch(`api/live/${operation}`, {
+async function post(path: string, question: object, slot: string, signal?: AbortSignal): Promise<Response> {
+  const response = await reach(`api/${path}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-Slot': slot },
     body: JSON.stringify(question),
@@ -80,6 +86,16 @@ async function post(operation: string, question: object, slot: string, signal: A
   });
   if (!response.ok) throw await failure(response);
   return response;
+}
+
+/** A server that cannot be reached is a failure of status 0; browsers each have their own words for it. */
+async function reach(path: string, settings: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, settings);
+  } catch (problem) {
+    if (problem instanceof TypeError) throw new Failure('the server does not answer.', 0);
+    throw problem;
+  }
 }
 
 async function failure(response: Response): Promise<Failure> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cellAt, layOutHeatmap } from './heatmapLayout';
+import { cellAt, fitsInCell, layOutHeatmap } from './heatmapLayout';
 import { cellsToSvg } from './heatmapPaint';
 
 const numbered = (count: number, word = ''): string[] => Array.from({ length: count }, (_, index) => `${word}${index}`);
@@ -30,7 +30,16 @@ describe('a heatmap', () => {
     const shape = { width: 360, rows: ['a'] };
     expect(layOutHeatmap({ ...shape, columns: [...'a=5\n#b:'] }).rotated).toBe(false);
     expect(layOutHeatmap({ ...shape, columns: numbered(400) }).rotated).toBe(false);
-    expect(layOutHeatmap({ ...shape, columns: numbered(12, 'binding ') }).rotated).toBe(true);
+    const mixed = layOutHeatmap({ ...shape, columns: [...numbered(10), 'no digit'] });
+    expect(mixed.rotated).toBe(true);
+    expect(['7', 'no digit'].map((label) => fitsInCell(mixed, label))).toEqual([true, false]);
+  });
+
+  test('labels shrink to be all written, and are of full size where some are left out', () => {
+    const shape = (count: number) => layOutHeatmap({ width: 900, rows: numbered(count), columns: numbered(3), height: 600 });
+    expect([shape(60).shownRows.length, shape(60).rowSize]).toEqual([60, 9]);
+    expect(shape(300).rowSize).toBe(11);
+    expect(shape(300).shownRows.length).toBeLessThanOrEqual(600 / 13 + 1);
   });
 
   test('the cell under a place is the one drawn there', () => {

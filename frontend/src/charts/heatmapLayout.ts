@@ -23,15 +23,17 @@ export interface HeatmapLayout {
   height: number;
   shownRows: number[]; // whose labels are written
   shownColumns: number[];
-  rotated: boolean; // column labels run upwards
+  rotated: boolean; // column labels run upwards where they do not fit
   rowCharacters: number; // how many characters of a label there is room for
   columnCharacters: number;
-  labelSize: number; // of their letters, in pixels
+  rowSize: number; // of the letters of labels, in pixels
+  columnSize: number;
 }
 
 export const CHARACTER = 6.7; // width of a monospaced character at 11 pixels
 const LINE = 13; // height of a label at 11 pixels
 const LEAST_LINE = 9; // and of the smallest letters
+const LETTERS = 11;
 const WIDEST_CELL = 96; // unless its label needs more
 const HIGHEST = 640; // of all cells together, unless asked for
 const LONGEST_COLUMN_LABEL = 16;
@@ -53,12 +55,13 @@ export function layOutHeatmap(shape: HeatmapShape): HeatmapLayout {
     cellHeight,
     width: plain ? cellWidth * columns.length : width,
     height: top + cellHeight * rows.length + below,
-    shownRows: plain ? [] : thinLabels(rows.length, cellHeight, LEAST_LINE, shape.rowMarks),
+    shownRows: plain ? [] : thinLabels(rows.length, cellHeight, lineFor(cellHeight), shape.rowMarks),
     shownColumns: plain ? [] : thinLabels(columns.length, cellWidth, label.needed, shape.columnMarks),
     rotated: label.rotated,
     rowCharacters,
     columnCharacters: label.characters,
-    labelSize: Math.max(8, Math.min(11, cellHeight - 1, label.rotated || longest(columns) === 1 ? cellWidth - 1 : 11)),
+    rowSize: letterSize(cellHeight),
+    columnSize: label.rotated || longest(columns) === 1 ? letterSize(cellWidth) : LETTERS,
   };
 }
 
@@ -67,6 +70,11 @@ export function cellAt(layout: HeatmapLayout, x: number, y: number, rows: number
   const row = Math.floor(y / layout.cellHeight);
   const column = Math.floor(x / layout.cellWidth);
   return row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : null;
+}
+
+/** Whether a label can stand below its column without touching the next. */
+export function fitsInCell(layout: HeatmapLayout, label: string): boolean {
+  return showToken(label).length * CHARACTER + 5 <= layout.cellWidth;
 }
 
 function widthOfCell({ rows, columns, square, height }: HeatmapShape, room: number): number {
@@ -87,8 +95,17 @@ function labelColumns(columns: readonly string[], cellWidth: number): { rotated:
   const characters = longest(columns);
   const flat = characters * CHARACTER + 5;
   const numeric = columns.every((column) => /^[-−+\d.,ek% ]*$/.test(column));
-  if (flat <= cellWidth || numeric || characters === 1) return { rotated: false, needed: characters === 1 ? LEAST_LINE : flat, characters };
-  return { rotated: true, needed: LEAST_LINE, characters: Math.min(characters, LONGEST_COLUMN_LABEL) };
+  if (flat <= cellWidth || numeric || characters === 1) return { rotated: false, needed: characters === 1 ? lineFor(cellWidth) : flat, characters };
+  return { rotated: true, needed: lineFor(cellWidth), characters: Math.min(characters, LONGEST_COLUMN_LABEL) };
+}
+
+/** Labels shrink to be all written; where even small ones must be left out, those that stay are of full size. */
+function lineFor(room: number): number {
+  return room >= LEAST_LINE ? LEAST_LINE : LINE;
+}
+
+function letterSize(room: number): number {
+  return room >= LEAST_LINE ? Math.min(LETTERS, room - 1) : LETTERS;
 }
 
 function longest(labels: readonly string[]): number {

@@ -97,7 +97,7 @@ export async function lens(runs: Runs, question: LensQuestion): Promise<Body> {
       answer_digit: String(program.answer),
       line_1_digit: String(program.values[0]),
     },
-    command: `bindscope run ${run.name} '${oneLine(program.text)}' --step ${question.step}`,
+    command: `bindscope lens ${run.name} --steps ${question.step} --program '${oneLine(program.text)}'`,
     python:
       `${openRun(run.name)}from bindscope.measures.lens_map import map_lens\n\n` +
       `program = run.config.task.parse("${escaped(program.text)}")\n` +

@@ -87,16 +87,23 @@ export function withChange(program: Program, { kind, line, value }: Change): Pro
   return kind === 'free' ? program : withSource(program, line, value);
 }
 
+/** Every change of a kind, on one line or on any. */
+export function changesOf(program: Program, kind: Kind, line?: number): Change[] {
+  const lines = line !== undefined ? [line] : kind === 'query' || kind === 'names' ? [0] : linesFor(program, kind);
+  return lines.flatMap((at) => valuesFor(program, kind, at).map((value) => ({ kind, line: at, value })));
+}
+
+/** The first change of a kind that gives another answer, or else the first there is. */
+export function usualChange(program: Program, kind: Kind, line?: number): Change | undefined {
+  const all = changesOf(program, kind, line);
+  return all.find((change) => withChange(program, change).answer !== program.answer) ?? all[0];
+}
+
 /** Which one change leads from one program to another; `free` when it takes more. */
 export function findChange(base: Program, counterfactual: Program): Change {
   const free: Change = { kind: 'free', line: 0, value: '' };
   if (refusePair(base, counterfactual) !== null) return free;
-  const kinds = (Object.keys(CHANGES) as Kind[]).filter((kind) => kind !== 'free');
-  const all = kinds.flatMap((kind) =>
-    (kind === 'query' || kind === 'names' ? [0] : linesFor(base, kind)).flatMap((line) =>
-      valuesFor(base, kind, line).map((value): Change => ({ kind, line, value })),
-    ),
-  );
+  const all = (Object.keys(CHANGES) as Kind[]).flatMap((kind) => changesOf(base, kind));
   return all.find((change) => withChange(base, change).text === counterfactual.text) ?? free;
 }
 

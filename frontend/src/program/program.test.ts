@@ -4,14 +4,14 @@ import cases from './cases.json';
 import { dereference } from './dereference';
 import {
   CHANGES,
+  changesOf,
   differences,
   findChange,
   freeNames,
-  linesFor,
   namesBefore,
   referenceLines,
   refusePair,
-  valuesFor,
+  usualChange,
   withChange,
   withConstant,
   withNamesSwapped,
@@ -114,19 +114,20 @@ describe('every edit of every program', () => {
   });
 
   it('that the page offers is found again from the two programs, and can be patched', () => {
-    for (const program of programs) {
+    for (const program of programs.filter((_, index) => index % 6 === 0)) {
       for (const kind of Object.keys(CHANGES) as Kind[]) {
-        const lines = kind === 'query' || kind === 'names' ? [0] : linesFor(program, kind);
-        for (const line of lines) {
-          for (const value of valuesFor(program, kind, line)) {
-            const edited = withChange(program, { kind, line, value });
-            expect(refusePair(program, edited)).toBeNull();
-            const found = findChange(program, edited);
-            expect(withChange(program, found).text).toBe(edited.text);
-            expect(found.kind).not.toBe('free');
-            if (kind !== 'names') expect(differences(program, edited).size).toBe(1);
-          }
+        const all = changesOf(program, kind);
+        for (const change of all) {
+          const edited = withChange(program, change);
+          expect(refusePair(program, edited)).toBeNull();
+          const found = findChange(program, edited);
+          expect(withChange(program, found).text).toBe(edited.text);
+          expect(found.kind).not.toBe('free');
+          if (kind !== 'names') expect(differences(program, edited).size).toBe(1);
         }
+        const usual = usualChange(program, kind);
+        const telling = all.filter((change) => withChange(program, change).answer !== program.answer);
+        expect(usual).toEqual(telling[0] ?? all[0]);
       }
     }
   });

@@ -2,13 +2,10 @@
 import type { Body, Value } from '../api/body';
 import { Failure, read, type RunList } from '../api/client';
 import { answerWith, canAsk } from './load.svelte';
-import { currentRun, lab, type Example } from './view.svelte';
+import { contact, currentRun, lab, type Example } from './view.svelte';
 
 const OFTEN = 2000; // milliseconds
-const SELDOM = 15_000;
-
-/** Whether the lab was reached, and if not, why. */
-export const contact: { status: 'waiting' | 'reached' | 'lost'; error: string } = $state({ status: 'waiting', error: '' });
+const SELDOM = 5000;
 
 let asking = false;
 
@@ -18,17 +15,17 @@ export async function refreshLab(): Promise<void> {
   asking = true;
   try {
     const found = await read<RunList>('runs.json');
-    if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs;
-    if (!found.live && !canAsk()) answerWith((await import('../engine/answerer')).browserAnswerer());
     if (JSON.stringify(found.problems) !== JSON.stringify(lab.problems)) lab.problems = found.problems;
+    if (!found.live && !canAsk()) answerWith((await import('../engine/answerer')).browserAnswerer());
     lab.live = found.live;
     lab.opensDirectories = found.opens_directories;
     lab.version = found.version;
+    if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs; // last: pages start with it
     contact.status = 'reached';
     contact.error = '';
   } catch (problem) {
     contact.status = 'lost';
-    contact.error = problem instanceof Failure ? problem.message : 'the server does not answer.';
+    contact.error = problem instanceof Error ? problem.message : String(problem);
   } finally {
     asking = false;
   }
@@ -60,7 +57,7 @@ function followExamples(): void {
     read<Body>(`runs/${run.name}/programs.json`)
       .then((body) => (lab.examples[run.name] = examplesOf(body)))
       .catch((problem: unknown) => {
-        if (problem instanceof Failure) lab.examples[run.name] = [];
+        if (problem instanceof Failure && problem.status) lab.examples[run.name] = [];
         else asked.delete(run.name); // the server is gone: ask again when it is back
       });
   });

@@ -3,12 +3,13 @@ import { untrack } from 'svelte';
 import type { Body } from '../api/body';
 import { Failure, read, server, type Answerer } from '../api/client';
 import { Cache } from './cache';
-import { lab } from './view.svelte';
+import { contact, lab } from './view.svelte';
 
 export interface Loaded<T = Body> {
   readonly status: 'empty' | 'loading' | 'ready' | 'error';
   readonly body: T | null; // kept while the next one is on its way
   readonly error: string;
+  readonly refused?: boolean; // nobody here can answer it, and asking again will not help
   retry(): void;
 }
 
@@ -84,6 +85,7 @@ function follow<Q, T>(
   let status = $state<Loaded['status']>('empty');
   let body = $state.raw<T | null>(null);
   let error = $state('');
+  let refused = $state(false);
   let attempt = $state(0);
   let asked = ''; // the question as text: an equal one is not asked again
   let stop = new AbortController();
@@ -122,6 +124,8 @@ function follow<Q, T>(
       .catch((problem: unknown) => {
         if (!current() || signal.aborted) return;
         if (problem instanceof Failure && problem.status === 409) return; // a newer question took its place
+        if (problem instanceof Failure && problem.status === 0) Object.assign(contact, { status: 'lost', error: problem.message }); // the page as a whole says so
+        refused = problem instanceof Failure && problem.status === 501;
         error = problem instanceof Error ? problem.message : String(problem);
         status = 'error';
       });
@@ -135,6 +139,9 @@ function follow<Q, T>(
     },
     get error() {
       return error;
+    },
+    get refused() {
+      return refused;
     },
     retry: () => (attempt += 1),
   };

@@ -56,6 +56,9 @@ export function setOption(name: string, value: string, usual?: string): void {
   go({ options }, true);
 }
 
+/** Whether the lab was reached, and if not, why. */
+export const contact: { status: 'waiting' | 'reached' | 'lost'; error: string } = $state({ status: 'waiting', error: '' });
+
 /** The run that is looked at, or the first. */
 export function currentRun(): RunSummary | null {
   return lab.runs.find((run) => run.name === view.run) ?? lab.runs[0] ?? null;

@@ -6,7 +6,13 @@ import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bindscope.cli.behaviour_tables import format_behaviour, format_confusion, format_grid, format_importance
+from bindscope.cli.behaviour_tables import (
+    format_behaviour,
+    format_confusion,
+    format_grid,
+    format_importance,
+    format_steps,
+)
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
 from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
@@ -47,6 +53,7 @@ def behaviour(
         bindscope behaviour binding-laptop --by depth --only conflict --step 600
         bindscope behaviour binding-laptop --importance right --step 1700
         bindscope behaviour binding-plain --lengths 2-25 --depths 1-13 --n 50
+        bindscope behaviour binding-laptop --step all
 
     Parameters
     ----------
@@ -66,7 +73,8 @@ def behaviour(
     depths
         The depths of --lengths.
     step
-        Which checkpoint: a step, or 'last'.
+        Which checkpoint: a step, or 'last'. 'all' asks every kept one the 300 programs that the web page shows, and
+        keeps what it said with the run's results.
     n
         How many questions: 2000 when left out, or 100 for each cell of --lengths.
     seed
@@ -89,6 +97,13 @@ def behaviour(
         raise BindscopeError(
             f"{opened.name}: behaviour is told apart for binding runs; this is {opened.config.task.family}."
         )
+    if step == "all":
+        if instead or n is not None:
+            raise BindscopeError(
+                "--step all: the programs are those of the web page, and the table is accuracy by step."
+            )
+        print(_measure_all(run, json, out))
+        return
     found = opened.find_step(step)
     if lengths is not None:
         dataset = _measure_grid(
@@ -121,6 +136,25 @@ def parse_range(text: str, option: str) -> range:
     if not numbers or numbers.start < 1 or numbers.stop > 31:
         raise BindscopeError(f"{option} {text}: give numbers from 1 to 30, the smaller one first.")
     return numbers
+
+
+def _measure_all(run: str, json: bool, out: Path | None) -> str:
+    """What every kept checkpoint says to the programs of the web page, kept with the run; as a table or JSON."""
+    from bindscope.cli.verify import open_library, watch_results
+    from bindscope.studies.binding.results.behaviour import accuracy_by_step
+
+    library, _ = open_library(run)
+    with watch_results() as on_result:
+        filled = library.fill("predictions", on_result(library.results["predictions"], 0, 1))
+    if filled.dataset is None:
+        raise BindscopeError(f"{run}: {filled.reason}.")
+    dataset = accuracy_by_step(filled.dataset)
+    dataset.attrs |= {"run": library.run.name, "seed": library.seed}
+    if out is not None:
+        write_dataset(dataset, out)
+    if json:
+        return json_format.dumps(dataset_to_mapping(dataset))
+    return f"{library.run.name}\n\n{format_steps(dataset)}\nkept in {filled.path}"
 
 
 def _measure_questions(

@@ -38,6 +38,17 @@ def format_behaviour(dataset: xr.Dataset, by: str) -> str:
     return _join(parts)
 
 
+def format_steps(dataset: xr.Dataset) -> str:
+    """Accuracy and the share of line 1's constants, step by step."""
+    rows = [
+        [f"{int(step):,}", *_with_interval(dataset, "accuracy", {"step": place}),
+         *_with_interval(dataset, "line_1", {"step": place})]
+        for place, step in enumerate(dataset.step.values)
+    ]  # fmt: skip
+    head = ["step", "accuracy", "interval", "says line 1", "interval"]
+    return format_table(head, rows, numbers=[0, 1, 3])
+
+
 def format_confusion(dataset: xr.Dataset) -> str:
     """Shares of predictions for each answer."""
     names = [str(name) for name in dataset.prediction.values]

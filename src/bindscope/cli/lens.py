@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json as json_format
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
 from bindscope.cli.locate import find_run
@@ -21,6 +22,7 @@ def lens(
     /,
     *,
     steps: str = "all",
+    program: str | None = None,
     n: int = 1000,
     seed: Seed = 1,
     json: Flag = False,
@@ -35,6 +37,7 @@ def lens(
     Examples:
         bindscope lens binding-laptop
         bindscope lens binding-laptop --steps 600,3700 --n 2000 --out lens.nc
+        bindscope lens binding-laptop --steps last --program "a=5;b=a;c=3;#b:"
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ def lens(
         A path, a name under ./runs, or a shipped run's name.
     steps
         Which checkpoints: all, last, or steps with commas between.
+    program
+        Read one program instead, at every position; lines end with ';'.
     n
         How many programs to draw; about half of them tell answer and line 1 apart.
     seed
@@ -66,20 +71,52 @@ def lens(
             f"{opened.name}: answer and line 1 compete in binding runs; this is {opened.config.task.family}."
         )
     chosen = opened.steps if steps == "all" else sorted({opened.find_step(step.strip()) for step in steps.split(",")})
-    batch = opened.config.task.sample_evaluation(np.random.default_rng(seed), n)["test"]
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         models = ((step, opened.checkpoint(step)) for step in progress.track(chosen, description="checkpoints"))
-        dataset = logit_lens(models, batch, rng=np.random.default_rng(seed))
-    dataset.attrs |= {"run": opened.name, "seed": seed}
+        if program is not None:
+            dataset = read_program_lens(opened.config.task, models, program)
+        else:
+            batch = opened.config.task.sample_evaluation(np.random.default_rng(seed), n)["test"]
+            dataset = logit_lens(models, batch, rng=np.random.default_rng(seed))
+            dataset.attrs["seed"] = seed
+    dataset.attrs["run"] = opened.name
     if json:
         print(json_format.dumps(dataset_to_mapping(dataset)))
     else:
-        print(format_lens(dataset))
+        print(format_lens(dataset) if program is None else format_program_lens(dataset))
     if out is not None:
         write_dataset(dataset, out)
         if not json:
             print(f"\nnumbers  {out}")
+
+
+def read_program_lens(task: Any, models: Iterable[tuple[int, Any]], text: str) -> xr.Dataset:
+    """Readings of one program over (step, layer, position)."""
+    import xarray as xr
+
+    from bindscope.cli.examples import parse_example
+    from bindscope.measures.lens_map import map_lens
+    from bindscope.tasks.binding import Program
+
+    program = Program.from_tokens(parse_example(task, text).tokens[0])
+    return xr.concat([map_lens(model, program).assign_coords(step=step) for step, model in models], "step")
+
+
+def format_program_lens(dataset: xr.Dataset) -> str:
+    """What each layer would answer at the last position, the colon, step by step."""
+    colon = dataset.isel(position=-1)
+    rows = [
+        [f"{step:,}", str(site), str(top), f"{float(share):.3f}", f"{float(answer):.3f}", f"{float(line_1):.3f}"]
+        for step in colon.step.values
+        for site, top, share, answer, line_1 in zip(
+            colon.site.values,
+            *(colon[name].sel(step=step).values for name in ("top", "top_probability", "answer", "line_1")),
+        )
+    ]
+    answer, line_1 = dataset.attrs["answer_digit"], dataset.attrs["line_1_digit"]
+    columns = ["step", "stream", "likeliest", "", f"answer {answer}", f"line 1: {line_1}"]
+    return f"{dataset.attrs['run']}: at the colon\n" + format_table(columns, rows, numbers=[0, 3, 4, 5])
 
 
 def format_lens(dataset: xr.Dataset) -> str:

@@ -28,6 +28,7 @@ def subspace(
     everywhere: Flag = False,
     over_training: Flag = False,
     refit: Flag = False,
+    keep: Flag = False,
     out: Path | None = None,
 ) -> None:
     """Find the subspace of values or names and swap it, with controls.
@@ -44,6 +45,7 @@ def subspace(
         bindscope subspace binding-laptop --method rotation --rank 10 --n 200
         bindscope subspace binding-plain --everywhere --n 100 --out sweep.svg
         bindscope subspace binding-plain --layer 5 --place colon --over-training --out path.svg
+        bindscope subspace runs/fast --over-training --keep
 
     Parameters
     ----------
@@ -71,6 +73,9 @@ def subspace(
         Instead of swapping, project the stream at all checkpoints onto two axes, for --out.
     refit
         With --over-training: fit the axes at each checkpoint anew; otherwise they are frozen to --step.
+    keep
+        With --over-training: measure values and names at every checkpoint along frozen, refitted and random axes, and
+        keep that with the run (a shipped one's in runs/verify-NAME), for the Subspace page.
     out
         A figure (svg, pdf, png) or the numbers (nc).
     """
@@ -83,7 +88,13 @@ def subspace(
         raise BindscopeError(f"--n: give at least 1, got {n}.")
     if refit and not over_training:
         raise BindscopeError("--refit: says how --over-training fits its axes; give that too.")
+    if keep and not over_training:
+        raise BindscopeError("--keep: keeps what --over-training measures; give that too.")
     check_out(out)
+    if keep:
+        print(keep_projections(run))
+        if out is None:
+            return
     opened, task = open_binding_run(run)
     found = opened.find_step(step)
     model = opened.checkpoint(found)
@@ -105,6 +116,20 @@ def subspace(
     dataset.attrs |= {"run": opened.name, "step": found, "seed": seed}
     if out is not None:
         print(f"\nwritten to {write_out(dataset, out, _draw(dataset, out, of))}")
+
+
+def keep_projections(name: str) -> str:
+    """Make the result behind the Subspace page, unless it is kept already; say where it is."""
+    from bindscope.cli.verify import open_library
+    from bindscope.errors import BindscopeError
+
+    library, _ = open_library(name)
+    with show_progress("checkpoints") as on_progress:
+        filled = library.fill("projections", on_progress)
+    if filled.dataset is None:
+        raise BindscopeError(f"{library.run.name}: {filled.reason}.")
+    points = f"{filled.dataset.sizes['point']} points at {filled.dataset.sizes['step']} checkpoints"
+    return f"{library.run.name}: {points}, {filled.origin} in {filled.path}"
 
 
 def sample_pairs(task: Any, of: str, n: int, seed: int) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,12 +61,21 @@ def find_seed_curves(config: RunConfig, runs_directory: Path | str = "runs") -> 
 def matching_variants(config: RunConfig) -> Iterator[tuple[Experiment, Variant]]:
     """Variants of experiments that are a run's settings, whatever the seed, the name and where it may stop early."""
     wanted = _essence(config)
+    for experiment, variant, trained in _all_variants():
+        if trained == wanted:
+            yield experiment, variant
+
+
+@cache
+def _all_variants() -> tuple[tuple[Experiment, Variant, RunConfig], ...]:
+    """Every variant of every experiment with what it trains."""
+    found = []
     for experiment in all_experiments().values():
         base = find_preset(experiment.preset).config
         for variant in experiment.variants:
-            changed = cell_config(base, {**experiment.changes, **variant.changes}, variant.name, 0)
-            if _essence(changed) == wanted:
-                yield experiment, variant
+            config = cell_config(base, {**experiment.changes, **variant.changes}, variant.name, 0)
+            found.append((experiment, variant, _essence(config)))
+    return tuple(found)
 
 
 def _essence(config: RunConfig) -> RunConfig:

@@ -42,6 +42,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        worker.open()
         warm_up(lab, stored, worker, pages)
         yield
         worker.close()

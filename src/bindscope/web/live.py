@@ -39,9 +39,13 @@ class Worker:
     def __init__(self, lab: Lab, memory: int = MEMORY) -> None:
         self.lab = lab
         self.kept = Answers(memory)
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="live")
         self._slots: dict[str, threading.Event] = {}
         self._asked: set[threading.Event] = set()
+        self.open()
+
+    def open(self) -> None:
+        """Begin to work, or begin again after ``close``."""
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="live")
 
     async def answer(self, operation: Operation, question: Question, slot: str = "") -> bytes:
         """The whole answer as JSON; cancelling the coroutine cancels the work."""

@@ -34,7 +34,9 @@ def read_predictions(lab: Lab, run: LabRun) -> dict[str, Any]:
 
     dataset = predictions_of(run).drop_vars(CHECKPOINT)
     dataset = dataset.assign({name: dataset[name].round(3) for name in ("probability", "line_1_probability")})
-    return _body(run, dataset, None, "Predictions at every checkpoint", "--step all", PYTHON)
+    body = _body(run, dataset, None, "Predictions at every checkpoint", "--step all", PYTHON)
+    body["command"] = f"bindscope behaviour {run.name} --step all"
+    return body
 
 
 def read_confusion(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
@@ -76,11 +78,11 @@ def read_attributes(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     """What being right, and giving line 1's constant, depends on; made for this step where it is not kept."""
     from bindscope.measures.attributes import ATTRIBUTES
-    from bindscope.studies.binding.results.behaviour import CHECKPOINT, explain_step
+    from bindscope.studies.binding.results.behaviour import CHECKPOINT, at_step, explain_step
 
     kept = run.library.find("importance")
     if kept is not None and kept.dataset is not None:
-        table = kept.dataset.drop_vars(CHECKPOINT).sel(step=step, drop=True)
+        table = at_step(kept.dataset.drop_vars(CHECKPOINT), step)
     else:
         table = explain_step(run.run, predictions_of(run), step)
     table.attrs |= {f"meaning_{name}": ATTRIBUTES[name] for name in table.attribute.values.tolist()}
@@ -155,7 +157,7 @@ def _explained(lab: Lab, run: LabRun) -> Iterator[Parameters]:
         yield {}
     else:
         for parameters in _measurable(lab, run):
-            yield {**parameters, "step": str(run.run.steps[-1])}
+            yield {**parameters, "step": str(run.steps[-1])}
 
 
 def _table(name: str, make: Any, summary: str, each: Any = _measurable) -> Resource:

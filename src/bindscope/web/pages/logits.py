@@ -31,7 +31,7 @@ def lens(lab: Lab, run: LabRun, question: LensQuestion) -> dict[str, Any]:
         map_lens(run.model(step), program),
         Provenance(run=run.name, step=step, n=1),
         title="What each layer would answer",
-        command=f"bindscope run {run.name} '{one_line(program)}' --step {step}",
+        command=f"bindscope lens {run.name} --steps {step} --program '{one_line(program)}'",
         python=python,
     )
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.results import Context, Result
+from bindscope.errors import BindscopeError
+from bindscope.studies.results import Context, NotTestable, Result
 
 if TYPE_CHECKING:
     from bindscope.measures.importance import Target
@@ -39,6 +40,8 @@ def compute_predictions(context: Context) -> xr.Dataset:
     Checkpoints that were measured before, and have not changed since, are not measured again.
     """
     run = context.run
+    if not run.steps:
+        raise NotTestable("no checkpoint was kept yet")
     batch = sample_programs(run, context.rng, context.n)
     known = {} if context.before is None else _rows_by_checkpoint(context.before)
     rows = []
@@ -75,7 +78,7 @@ def predictions_at(dataset: xr.Dataset, step: int) -> Predictions:
     """The predictions at one kept step, as the measures of behaviour take them."""
     from bindscope.measures.predictions import Predictions
 
-    at = dataset.sel(step=step)
+    at = at_step(dataset, step)
 
     def starting_with(prefix: str) -> dict[str, np.ndarray]:
         names = [str(name) for name in dataset.coords if str(name).startswith(prefix)]
@@ -88,6 +91,25 @@ def predictions_at(dataset: xr.Dataset, step: int) -> Predictions:
         rules=starting_with(RULE),
         attributes=starting_with(ATTRIBUTE),
     )
+
+
+def at_step(dataset: xr.Dataset, step: int) -> xr.Dataset:
+    """What was measured at a step; another one is refused."""
+    if step not in dataset.step.values:
+        raise BindscopeError(f"step {step} is not among the {dataset.sizes['step']} that were measured.")
+    return dataset.sel(step=step, drop=True)
+
+
+def accuracy_by_step(dataset: xr.Dataset) -> xr.Dataset:
+    """Over (step): ``accuracy``, and how often line 1's constant is given (``line_1``), with 95 % Wilson intervals."""
+    from bindscope.measures.shares import CONFIDENCE, share_variables
+
+    n = dataset.sizes["program"]
+    right = (dataset.predicted == dataset.answer).sum("program").values  # [step]
+    line_1 = (dataset.predicted == dataset.rule_line_1).sum("program").values
+    shares = share_variables("accuracy", ["step"], right, n) | share_variables("line_1", ["step"], line_1, n)
+    attributes = {"title": "accuracy at every checkpoint", "n": n, "confidence": CONFIDENCE}
+    return xr.Dataset(shares, {"step": dataset.step.values}, attributes)
 
 
 def explain_step(run: Run, dataset: xr.Dataset, step: int) -> xr.Dataset:

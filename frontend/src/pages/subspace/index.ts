@@ -1,0 +1,9 @@
+import type { PageEntry } from '../page';
+
+export const page: PageEntry = {
+  name: 'subspace',
+  title: 'Subspace',
+  order: 80,
+  families: ['binding'],
+  load: () => import('./Page.svelte'),
+};

@@ -1,0 +1,158 @@
+"""A real browser on the real page: once on the server, once on a static copy under a sub-path of a plain file server.
+
+A test fails when the page asks anything of another host, writes an error to the console, or throws.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("playwright", reason="Playwright is not installed")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WAIT = 20_000  # milliseconds; a busy machine is slow
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the page is served, and whether a server answers live questions there."""
+
+    address: str
+    live: bool
+
+    def at(self, hash_: str = "") -> str:
+        return f"{self.address}{hash_}"
+
+
+@dataclass
+class Watch:
+    """What a page did that it should not."""
+
+    host: str
+    problems: list[str] = field(default_factory=list)
+
+    def follow(self, page: object) -> None:
+        page.on("console", lambda message: self._console(message))  # type: ignore[attr-defined]
+        page.on("pageerror", lambda error: self.problems.append(f"thrown: {error}"))  # type: ignore[attr-defined]
+        page.on("request", lambda request: self._request(request.url))  # type: ignore[attr-defined]
+
+    def _console(self, message: object) -> None:
+        if message.type in ("error", "warning"):  # type: ignore[attr-defined]
+            self.problems.append(f"console: {message.text}")  # type: ignore[attr-defined]
+
+    def _request(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
+            self.problems.append(f"asked another host: {url}")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[object]:
+    """One browser a module: while it is open, Playwright keeps an event loop running that other tests must not meet."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium is installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The shipped runs on a server in this process."""
+    import uvicorn
+
+    from bindscope.cli.locate import shipped_runs
+    from bindscope.web.app import create_app, static_directory
+    from bindscope.web.lab import Lab
+
+    if not (static_directory() / "index.html").is_file():
+        pytest.skip("the page was not built")
+    shipped = shipped_runs()
+    lab = Lab.open(shipped, kept_in=tmp_path_factory.mktemp("runs"), read_only=shipped)
+    server = uvicorn.Server(uvicorn.Config(create_app(lab), port=free_port(), log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield Site(f"http://127.0.0.1:{server.config.port}/", live=True)
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A static copy of the same, in a folder below the root of a plain file server."""
+    from bindscope.cli.locate import shipped_runs
+    from bindscope.web.export import export_site
+    from bindscope.web.lab import Lab
+
+    root = tmp_path_factory.mktemp("static")
+    shipped = shipped_runs()
+    lab = Lab.open(shipped, kept_in=tmp_path_factory.mktemp("runs"), read_only=shipped)
+    export_site(lab, root / "papers" / "binding")
+    with serve_files(root) as address:
+        yield Site(f"{address}papers/binding/", live=False)
+
+
+@pytest.fixture(params=["served", "exported"])
+def site(request: pytest.FixtureRequest) -> Site:
+    """The same scenarios on both."""
+    return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def page(chromium: object, request: pytest.FixtureRequest) -> Iterator[object]:
+    """A fresh page of a fresh reader; what it did wrong fails the test that used it."""
+    name = "site" if "site" in request.fixturenames else "served"
+    watch = Watch(urlsplit(request.getfixturevalue(name).address).netloc)
+    size = {"width": 1280, "height": 900}
+    context = chromium.new_context(viewport=size, reduced_motion="reduce")  # type: ignore[attr-defined]
+    context.set_default_timeout(WAIT)
+    opened = context.new_page()
+    watch.follow(opened)
+    yield opened
+    context.close()
+    assert watch.problems == []
+
+
+@contextmanager
+def serve_files(root: Path) -> Iterator[str]:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join(10)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,185 @@
+"""``bindscope serve`` as a process: it comes up, answers over the network stack, and ends."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+import bindscope
+from bindscope.cli.main import run
+from bindscope.web.server import is_loopback, listen
+from web.requests import Reply
+
+BUILT = """
+import sys
+from pathlib import Path
+import bindscope.web.app
+from bindscope.cli.main import main
+bindscope.web.app.static_directory = lambda: Path(sys.argv[1])
+main(sys.argv[2:])
+"""
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    """A page that was built, as far as the server can tell."""
+    (tmp_path / "static" / "assets").mkdir(parents=True)
+    (tmp_path / "static" / "index.html").write_text("<!doctype html><title>Bindscope</title>")
+    return tmp_path / "static"
+
+
+@contextlib.contextmanager
+def started(built: Path, *arguments: str, where: Path | None = None) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A process of the command, once it has said its address; what it says further can be read from its output."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUILT, str(built), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=where,
+        env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": str(Path(bindscope.__file__).parents[1])},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://[^:]+:(\d+)/", line)
+        assert found, line
+        yield process, int(found.group(1))
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def fetch(port: int, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> Reply:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=30)
+    try:
+        connection.putrequest(method, path, skip_host=True)
+        for name, value in ({"Host": f"{LOOPBACK}:{port}"} | (headers or {})).items():
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, [answer.read()])
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_answers_until_it_is_interrupted(number: int, built: Path, small_run: Path) -> None:
+    json = {"Content-Type": "application/json"}
+    question = orjson.dumps({"run": "small", "steps": [12], "program": "a=5;b=a;#b:"})
+    with started(built, "serve", str(small_run), "--no-open") as (process, port):
+        assert b"<title>Bindscope" in fetch(port, "GET", "/").body
+        assert orjson.loads(fetch(port, "GET", "/api/runs.json").body)["runs"][0]["name"] == "small"
+        assert fetch(port, "GET", "/api/runs.json", {"Host": "evil.example"}).status == 421
+        assert fetch(port, "GET", "/assets/../index.html").status == 404
+        assert fetch(port, "GET", "/assets/%2e%2e/index.html").status == 404
+        if number == signal.SIGINT:
+            assert fetch(port, "POST", "/api/live/predict", json, question).status == 200
+            assert (
+                fetch(port, "POST", "/api/live/predict", json | {"Origin": "https://evil.example"}, question).status
+                == 403
+            )
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert "Stopped." in output
+        assert "Traceback" not in output
+
+
+def test_the_list_of_runs_needs_no_torch(built: Path, small_run: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from bindscope.web.lab import Lab; from bindscope.web.app import create_app;"
+        "from bindscope.web.stored import Stored; from bindscope.web.pages import runs;"
+        "lab = Lab.open([Path(sys.argv[1])]); create_app(lab);"
+        "[Stored(lab).read(resource, p) for resource in runs.PAGE.resources for p in resource.instances(lab)];"
+        "print([name for name in ('torch', 'matplotlib') if name in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", program, str(small_run)], capture_output=True, text=True, check=True)
+    assert answer.stdout == "[]\n"
+
+
+def test_the_demo_shows_a_run_that_learns_and_stops_it_resumably(built: Path, tmp_path: Path) -> None:
+    with started(built, "demo", "--no-open", where=tmp_path) as (process, port):
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            listed = orjson.loads(fetch(port, "GET", "/api/runs.json").body)["runs"]
+            growing = [run for run in listed if run["name"] == "binding-tiny" and run["status"] == "training"]
+            if growing and growing[0]["steps"]:
+                break
+            time.sleep(0.2)
+        assert [run["name"] for run in listed] == ["binding-laptop", "binding-plain", "binding-tiny"]
+        assert growing
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "go on with 'bindscope resume runs/binding-tiny'" in output
+    assert "Traceback" not in output
+    assert run(["runs", str(tmp_path / "runs")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere"], "there is no run 'nowhere'"),
+        (["--host", "0.0.0.0"], "name the host they use with --allow-host"),
+        (["--allow-host", "lab.example.org:80"], "without a port"),
+        (["--allow-host", "http://lab"], "without a port"),
+        (["--host", "no such host", "--allow-host", "lab"], "cannot listen at no such host"),
+        (["--port", "70000"], "65535"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_with_one_sentence(
+    arguments: list[str], sentence: str, built: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bindscope.web.app.static_directory", lambda: built)
+    assert run(["serve", "--no-open", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "demo"])
+def test_a_page_that_was_not_built_says_how_to_build_it(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bindscope.web.app.static_directory", lambda: tmp_path)
+    assert run([command, "--no-open"]) == 2
+    assert "'make demo' or 'pip install .'" in capsys.readouterr().err
+
+
+def test_the_next_free_port_is_taken_unless_one_is_asked_for(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server((LOOPBACK, 0)) as taken:
+        number = taken.getsockname()[1]
+        monkeypatch.setattr("bindscope.web.server.PORT", number)
+        with listen() as other:
+            assert number < other.getsockname()[1] < number + 20
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("bindscope.web.app.static_directory", lambda: built)
+        assert run(["serve", "--no-open", "--port", str(number)]) == 2
+        assert f"port {number}: address already in use" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("host", "alone"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("Localhost", True), ("0.0.0.0", False), ("::", False), ("lab.example.org", False), ("", False)],
+)  # fmt: skip
+def test_only_loopback_is_this_machine_alone(host: str, alone: bool) -> None:
+    assert is_loopback(host) is alone

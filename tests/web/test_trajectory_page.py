@@ -1,0 +1,113 @@
+"""The life of a run over the wire: what its records hold, for every family, in training and after; and other seeds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bindscope.cli.locate import shipped_runs
+from bindscope.intervals import wilson_interval
+from bindscope.runs.directory import Run
+from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
+from bindscope.studies.seeds import find_seed_curves, matching_variants
+from bindscope.studies.trajectory import trajectory_dataset, with_intervals
+from bindscope.web.body import Body, encode
+from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.pages import trajectory
+from studies.made_runs import make_run
+
+NAMES = [path.name for path in shipped_runs()]
+EXPERIMENT = {"binding-laptop": "seeds", "binding-plain": "seeds-plain"}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    paths = shipped_runs()
+    return Lab.open(paths, tmp_path_factory.mktemp("kept"), read_only=paths)
+
+
+def as_sent(content: dict) -> Body:
+    return Body.model_validate_json(encode(content))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_share_lies_inside_its_wilson_interval(lab: Lab, name: str) -> None:
+    body = as_sent(trajectory.read_trajectory(lab, lab.find(name)))
+    dataset = trajectory_dataset(lab.find(name).run.metrics)
+    for share in ("pool_accuracy", "accuracy_by_depth", "accuracy_by_root_line", "follows_chain"):
+        values, low, high = (np.array(body.variables[f"{share}{end}"].values, float) for end in ("", "_low", "_high"))
+        assert np.all((low <= values + 1e-6) & (values <= high + 1e-6))
+    n, shares = dataset.n_by_depth.values, dataset.accuracy_by_depth.values
+    low, _ = wilson_interval(shares * n, n)
+    np.testing.assert_allclose(body.variables["accuracy_by_depth_low"].values, low.ravel(), rtol=1e-5)
+    assert body.command == f"bindscope trajectory {name}"
+    assert "phase_heuristic" in body.attrs
+
+
+def test_a_run_in_training_shows_what_it_has_so_far(tmp_path: Path) -> None:
+    run = LabRun(make_run(tmp_path / "made", status="training"), tmp_path)
+    lab = Lab([run], tmp_path)
+    before = as_sent(trajectory.read_trajectory(lab, run))
+    record = {**run.run.metrics[-1], "step": 2100}
+    version = run.version
+    Run.open(tmp_path / "made").keep_evaluation(record)
+    after = as_sent(trajectory.read_trajectory(lab, run))
+    assert run.version != version
+    assert after.coords["step"].values == [*before.coords["step"].values, 2100]
+
+
+def test_a_share_nobody_counted_has_no_interval() -> None:
+    """Other families record pools only; they keep the intervals of their pools and get nothing they have not."""
+    scores = {"n": 100, "accuracy": 0.5, "loss": 1.0}
+    records = [{"step": 0, "watched": {"test": 0.5}, "test": scores, "unseen": {**scores, "accuracy": 0.25}}]
+    dataset = with_intervals(trajectory_dataset(records))
+    assert list(dataset.pool.values) == ["test", "unseen"]
+    assert not [name for name in dataset if str(name).startswith(("accuracy_by", "follows"))]
+
+
+def test_a_run_without_evaluations_says_so_and_is_not_exported(tmp_path: Path) -> None:
+    made = make_run(tmp_path / "made")
+    (made.path / "metrics.jsonl").unlink()
+    run = LabRun(Run.open(made.path), tmp_path)
+    with pytest.raises(Missing, match="no evaluation yet"):
+        trajectory.read_trajectory(Lab([run], tmp_path), run)
+    assert not list(trajectory._evaluated(Lab([run], tmp_path), run))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_seeds_are_those_of_the_runs_own_preset(lab: Lab, name: str) -> None:
+    body = as_sent(trajectory.read_seeds(lab, lab.find(name)))
+    path = find_experiment_dataset(EXPERIMENT[name], lab.kept_in)
+    assert path is not None
+    whole = load_experiment_dataset(path).isel(variant=0)
+    assert body.coords["seed"].values == whole.seed.values.tolist()
+    assert body.attrs["experiment"] == EXPERIMENT[name]
+    np.testing.assert_allclose(
+        np.array(body.variables["accuracy"].values, float), whole.accuracy.values.ravel(), rtol=1e-6, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_band_holds_every_seed_and_touches_two(lab: Lab, name: str) -> None:
+    curves = find_seed_curves(lab.find(name).run.config, lab.kept_in)
+    np.testing.assert_array_equal(curves.accuracy.min("seed"), curves.accuracy_low)
+    np.testing.assert_array_equal(curves.accuracy.max("seed"), curves.accuracy_high)
+    np.testing.assert_array_equal(curves.n_seeds, np.isfinite(curves.accuracy).sum("seed"))
+    assert int(curves.n_seeds[0]) == curves.sizes["seed"] >= 2
+
+
+def test_other_settings_have_no_seeds_and_another_seed_has(lab: Lab) -> None:
+    config = lab.find("binding-laptop").run.config
+    other = replace(config, training=replace(config.training, batch_size=config.training.batch_size + 1))
+    assert list(matching_variants(other)) == []
+    assert list(matching_variants(replace(config, seed=7, name="seventh"))) == list(matching_variants(config)) != []
+
+
+def test_a_run_nobody_trained_again_gets_an_empty_body_with_the_reason(tmp_path: Path) -> None:
+    run = LabRun(make_run(tmp_path / "made"), tmp_path)
+    body = as_sent(trajectory.read_seeds(Lab([run], tmp_path), run))
+    assert body.sizes == {"seed": 0, "step": 0}
+    assert "more than one seed" in body.provenance.note
