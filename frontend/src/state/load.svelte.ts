@@ -103,7 +103,7 @@ class Followed<Q, T> implements Loaded<T> {
   attempt = $state(0);
   #asked = ''; // the question as text: an equal one is not asked again
   #underWay = new AbortController();
-  #unreached = false; // the last question never came to the server
+  #unreached = false; // the last question did not come to the server, or not to its end
 
   constructor(
     readonly fetch: Fetch<Q, T>,
@@ -155,10 +155,10 @@ class Followed<Q, T> implements Loaded<T> {
   #fail(problem: unknown): void {
     const status = problem instanceof Failure ? problem.status : null;
     if (status === 409) return; // a newer question took its place
-    this.#unreached = status === 0;
     this.refused = status === 501;
+    this.#unreached = status === 0 || status === 500 || status === 503; // a server that ends breaks off what it is doing
     this.error = problem instanceof Error ? problem.message : String(problem);
     this.status = 'error';
-    if (this.#unreached) Object.assign(contact, { status: 'lost', error: this.error }); // the page as a whole says so
+    if (status === 0) Object.assign(contact, { status: 'lost', error: this.error }); // the page as a whole says so
   }
 }
