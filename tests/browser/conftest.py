@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
 import pytest
 
@@ -48,26 +48,32 @@ class Site:
 class Watch:
     """What a page did that it should not."""
 
-    host: str
+    site: Site
     problems: list[str] = field(default_factory=list)
 
-    def follow(self, page: object) -> None:
-        page.on("console", lambda message: self._console(message))  # type: ignore[attr-defined]
-        page.on("pageerror", lambda error: self.problems.append(f"thrown: {error}"))  # type: ignore[attr-defined]
-        page.on("request", lambda request: self._request(request.url))  # type: ignore[attr-defined]
+    def follow(self, page: Any) -> None:
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"thrown: {error}"))
+        page.on("request", self._request)
+        page.on("response", self._response)
 
-    def _console(self, message: object) -> None:
-        if message.type in ("error", "warning"):  # type: ignore[attr-defined]
-            self.problems.append(f"console: {message.text}")  # type: ignore[attr-defined]
+    def _console(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console: {message.text}")
 
-    def _request(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
-            self.problems.append(f"asked another host: {url}")
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith((self.site.address, "data:", "blob:")):
+            self.problems.append(f"asked elsewhere: {request.url}")
+        if not self.site.live and request.method != "GET":
+            self.problems.append(f"asked a static copy to work: {request.method} {request.url}")
+
+    def _response(self, response: Any) -> None:
+        if response.status >= 400:
+            self.problems.append(f"{response.status} {response.url}")
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[object]:
+def chromium() -> Iterator[Any]:
     """One browser a module: while it is open, Playwright keeps an event loop running that other tests must not meet."""
     if CHROMIUM is None:
         pytest.skip("no chromium is installed")
@@ -124,12 +130,12 @@ def site(request: pytest.FixtureRequest) -> Site:
 
 
 @pytest.fixture
-def page(chromium: object, request: pytest.FixtureRequest) -> Iterator[object]:
+def page(chromium: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A fresh page of a fresh reader; what it did wrong fails the test that used it."""
     name = "site" if "site" in request.fixturenames else "served"
-    watch = Watch(urlsplit(request.getfixturevalue(name).address).netloc)
+    watch = Watch(request.getfixturevalue(name))
     size = {"width": 1280, "height": 900}
-    context = chromium.new_context(viewport=size, reduced_motion="reduce")  # type: ignore[attr-defined]
+    context = chromium.new_context(viewport=size, reduced_motion="reduce")
     context.set_default_timeout(WAIT)
     opened = context.new_page()
     watch.follow(opened)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from playwright.sync_api import expect
+
 
 def open_page(page: Any, address: str) -> None:
     """Go there and wait until nothing is loading any more."""
@@ -13,5 +15,5 @@ def open_page(page: Any, address: str) -> None:
 
 
 def settle(page: Any) -> None:
-    page.wait_for_function("() => !document.querySelector('main [aria-busy=\"true\"]')")
+    expect(page.locator("main [aria-busy=true]")).to_have_count(0, timeout=60_000)
     page.wait_for_load_state("networkidle")

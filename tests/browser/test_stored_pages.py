@@ -58,8 +58,10 @@ def test_every_claim_stands_in_the_table_and_opens_its_figure(site: Any, page: A
     verdicts = re.findall(r"(?:✓|≠|–|\?) (replicates|differs|not testable)", table.inner_text())
     assert len(verdicts) == 12
     table.get_by_role("button", name=re.compile("^VB1 ")).click()
-    expect(table.get_by_role("img").first).to_be_visible()
-    page.wait_for_function("() => document.querySelector('main img')?.naturalWidth > 100")  # it was drawn, not missing
+    figure = table.get_by_role("img").first
+    expect(figure).to_be_visible()
+    expect(figure).to_have_js_property("complete", True)
+    assert figure.evaluate("image => image.naturalWidth") > 100
 
 
 def test_verdicts_can_be_filtered(site: Any, page: Any) -> None:

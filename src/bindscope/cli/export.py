@@ -34,7 +34,6 @@ def export(
     Examples:
         bindscope export site/
         bindscope export site/ runs/mine binding-plain --steps 12 --replace
-        python -m http.server --directory site
 
     Parameters
     ----------
