@@ -32,11 +32,22 @@ CHECKED = [
 ]
 N_EXAMPLES = 15  # questions to each operation
 
-PROGRAMS = ("a=5;b=a;c=3;#b:", "a=5\nb=7\nc=b\n#c:", "a=5;b=a;#b:", "a=5", "a=b;#a:", ";;;", "#:")
+PROGRAMS = (
+    "a=5;b=a;c=3;#b:",
+    "a=7;b=a;c=3;#b:",
+    "a=5;b=a;c=8;#b:",
+    "a=5\nb=7\nc=b\n#c:",
+    "a=5;b=a;#b:",
+    "a=5",
+    "a=b;#a:",
+    ";;;",
+    "#:",
+)
 REAL: dict[str, tuple[Any, ...]] = {
-    # values that mean something, given in place of generated ones half of the time
+    # values that mean something, given in place of generated ones most of the time
     "run": ("small",),
-    "step": (12, 0, 5),
+    "step": (12, 12, 0, 5),
+    "source_step": (None, None, 8),
     "steps": ([12], [0, 12], [7]),
     "program": PROGRAMS,
     "counterfactual": PROGRAMS,
@@ -54,7 +65,7 @@ def api(small_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def with_real_values(given: Any, random: Random) -> Any:
     if not isinstance(given, dict):
         return given
-    real = {name: random.choice(REAL[name]) for name in given if name in REAL and random.random() < 0.7}
+    real = {name: random.choice(REAL[name]) for name in given if name in REAL and random.random() < 0.85}
     return {**given, **real}
 
 
