@@ -20,6 +20,7 @@ from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Page
 from bindscope.web.pages import checkpoint
+from bindscope.web.security import LOOPBACK
 from studies.made_runs import make_run
 
 NAMES = [path.name for path in shipped_runs()]
@@ -34,7 +35,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 @pytest.fixture(scope="module")
 def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab, (checkpoint.PAGE,)), base_url="http://127.0.0.1:8435") as opened:
+    with TestClient(create_app(lab, (checkpoint.PAGE,)), base_url=f"http://{LOOPBACK[0]}:8435") as opened:
         yield opened
 
 
@@ -135,7 +136,7 @@ def test_what_would_take_minutes_is_refused_with_the_command(tmp_path: Path, mon
     lab = Lab([LabRun(make_run(tmp_path / "made"), tmp_path)], tmp_path)
     monkeypatch.setattr(checkpoint, "MOST_WORK", 1.0)
     page = Page("checkpoint", checkpoint.PAGE.resources)
-    with TestClient(create_app(lab, (page,)), base_url="http://127.0.0.1:8435") as client:
+    with TestClient(create_app(lab, (page,)), base_url=f"http://{LOOPBACK[0]}:8435") as client:
         answer = client.get("/api/runs/made/predictions.json")
     assert answer.status_code == 404
     assert "bindscope behaviour made --step all" in answer.json()["error"]

@@ -16,6 +16,7 @@ from bindscope.studies.verify import find_study, verify
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages import claims
+from bindscope.web.security import LOOPBACK
 from studies.made_runs import make_run
 
 NAME = "binding-plain"
@@ -31,7 +32,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 @pytest.fixture(scope="module")
 def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab, (claims.PAGE,)), base_url="http://127.0.0.1:8435") as opened:
+    with TestClient(create_app(lab, (claims.PAGE,)), base_url=f"http://{LOOPBACK[0]}:8435") as opened:
         yield opened
 
 
