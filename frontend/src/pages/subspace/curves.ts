@@ -4,8 +4,8 @@ import type { Series } from '../../charts/types';
 
 export type Measure = 'score' | 'success';
 export const MEASURES: Record<Measure, string> = {
-  score: 'labels read off by a linear classifier',
-  success: 'answers changed to the counterfactual’s by a swap',
+  score: 'labels read off',
+  success: 'answers changed by a swap',
 };
 const KINDS: Record<string, { name: string; colour: string; dashed?: boolean }> = {
   frozen: { name: 'found at the last step', colour: 'var(--systematic)' },

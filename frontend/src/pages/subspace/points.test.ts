@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
 import { curvesOf } from './curves';
 import { groupsOf, limitsOf, measuredStep, ownPoints, pointsOf } from './points';
-import { answerColumns, digitRows, tellSwap } from './swap';
+import { answerColumns, digitRows, pairFor, tellSwap } from './swap';
 
 const provenance = { run: 'r', step: null, n: 2, seed: 0, interval: '', note: '' };
 const labelled = (dims: string[], values: (number | string)[]) => ({ dims, values, units: '' });
@@ -72,6 +72,23 @@ describe('a swap', () => {
     expect(tellSwap(swapped(4))).toContain('the swap worked');
     expect(tellSwap(swapped(9))).toContain('still the program’s own answer');
     expect(tellSwap(swapped(2))).toContain('neither 9 nor');
+  });
+});
+
+describe('the pair that is swapped', () => {
+  const program = 'c=1\nd=2\na=5\nb=a\ne=7\n#b:';
+  const counterfactual = 'c=1\nd=2\na=8\nb=a\ne=7\n#b:';
+  it('is the reader’s own for values', () => {
+    expect(pairFor('values', program, counterfactual).counterfactual).toBe(counterfactual);
+  });
+  it('asks for another variable for names', () => {
+    expect(pairFor('names', program, counterfactual).counterfactual).toBe(program.replace('#b:', '#e:'));
+    const other = program.replace('#b:', '#c:');
+    expect(pairFor('names', program, other).counterfactual).toBe(other);
+  });
+  it('is left alone where it cannot be read, or nothing else can be asked', () => {
+    expect(pairFor('names', 'b=a', counterfactual).counterfactual).toBe(counterfactual);
+    expect(pairFor('names', 'a=5\nb=a\n#b:', 'a=8\nb=a\n#b:').counterfactual).toBe('a=8\nb=a\n#b:');
   });
 });
 

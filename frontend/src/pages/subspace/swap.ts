@@ -1,5 +1,7 @@
 /** What a swap did, as rows of digits and as a sentence. */
 import { labelsOf, numbers, type Body } from '../../api/body';
+import { withQuery } from '../../program/edits';
+import { readProgram, type Program } from '../../program/program';
 
 const DIGITS = [...'0123456789'];
 export const ROWS: Record<string, string> = { base: 'before', counterfactual: 'counterfactual', swapped: 'after' };
@@ -32,4 +34,33 @@ export function tellSwap(body: Body): string {
         ? 'still the program’s own answer'
         : `neither ${base} nor the counterfactual’s ${source}`;
   return `After the swap the model says ${output} (${Math.round(100 * (shares[best] ?? 0))} %), ${meaning}.`;
+}
+
+/** The pair that is swapped. Names are told apart by a pair that asks for two: unless the counterfactual already asks for another variable, the program itself does, one of another value whose chain begins on line 3 or later where there is one. */
+export function pairFor(quality: string, program: string, counterfactual: string): { program: string; counterfactual: string } {
+  if (quality !== 'names') return { program, counterfactual };
+  try {
+    const base = readProgram(program);
+    if (isAskedOther(base, counterfactual)) return { program, counterfactual };
+    const lines = base.values.map((_, index) => index + 1).filter((line) => base.values[line - 1] !== base.answer);
+    const late = lines.filter((line) => rootOf(base, line) >= 3);
+    const line = (late.length ? late : lines).at(-1);
+    const variable = line === undefined ? undefined : base.assignments[line - 1]?.variable;
+    return variable === undefined ? { program, counterfactual } : { program, counterfactual: withQuery(base, variable).text };
+  } catch {
+    return { program, counterfactual }; // the server says what is wrong with it
+  }
+}
+
+function isAskedOther(base: Program, counterfactual: string): boolean {
+  try {
+    return readProgram(counterfactual).query !== base.query;
+  } catch {
+    return true;
+  }
+}
+
+function rootOf(program: Program, line: number): number {
+  const reference = program.references[line - 1] ?? null;
+  return reference === null ? line : rootOf(program, reference);
 }
