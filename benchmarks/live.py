@@ -6,8 +6,9 @@
 A server of its own process answers; each round asks about another pair of 16-line programs, so that nothing is answered
 from memory. *laptop* is the shipped run binding-laptop at its last step, *paper* a model of 12 layers, 8 heads of 64 and
 width 512 with random weights. Printed are medians: until the body with the labels, the first cells and the last byte,
-how many parts came, and the largest share of the whole wait that passed without one. ``--threads`` is what the server
-computes with. The processor time of the server says what a machine would need that others leave alone.
+how many parts came, and the largest share of the whole wait that passed without one. The server computes a small model
+with one thread and a large one with all cores, unless ``--threads`` says otherwise. Its processor time says what a
+machine would need that nobody else uses.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def main() -> None:
     parser.add_argument("--size", choices=list(GOALS), default="laptop")
     parser.add_argument("--grid", choices=["residual", "heads", "mlps"], default="residual")
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=0, help="as the server chooses when left out")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +85,7 @@ def report(size: str, grid: str, threads: int, waits: list[Wait], busy: float) -
     slowest = max(wait.lines[-1] for wait in waits)
     parts = median(len(wait.lines) - 1 for wait in waits)
     gap, n_bytes = median(wait.longest_gap for wait in waits), median(wait.n_bytes for wait in waits)
-    print(f"{size}, {grid}, {threads} threads, median of {len(waits)}:")
+    print(f"{size}, {grid}, {threads or 'usual'} threads, median of {len(waits)}:")
     print(f"  labels after {1000 * body:.0f} ms, first cells {1000 * first:.0f} ms, whole grid {1000 * last:.0f} ms")
     print(
         f"  slowest {1000 * slowest:.0f} ms; {parts:.0f} parts, longest gap {gap:.0%} of the wait, {n_bytes:.0f} bytes"
@@ -140,8 +141,10 @@ def serve(path: Path, port: int, threads: int) -> None:
 
     from bindscope.web.app import create_app
     from bindscope.web.lab import Lab
+    from bindscope.web.pages import patch
 
-    torch.set_num_threads(threads)
+    if threads:
+        patch.use_threads = lambda n_threads: torch.set_num_threads(threads)
     uvicorn.run(create_app(Lab.open([path], read_only=[path])), port=port, log_level="warning")
 
 

@@ -17,6 +17,7 @@ from bindscope.interventions.outcome import METRICS, measure_outcomes
 from bindscope.model.run import run as run_model
 from bindscope.studies.binding.results.grids import N_BITS, round_bits
 from bindscope.studies.binding.results.mechanism import sample_pairs
+from bindscope.studies.one_pair import empty_grid, stream_grid
 from bindscope.tasks.binding import pair_programs, parse_program, structural_places
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
@@ -80,6 +81,23 @@ def test_every_cell_is_sent_once(client: TestClient) -> None:
     body, parts = stream(client, grid="residual")
     sent = [place for part in parts for place in range(part["at"], part["at"] + len(part["variables"]["kl"]))]
     assert sorted(sent) == list(range(body["sizes"]["position"] * body["sizes"]["layer"]))
+
+
+def test_columns_that_are_wanted_first_come_first_and_change_nothing(lab: Lab) -> None:
+    model, asked = lab.find(RUN).model(LAST), contrast()
+    body = empty_grid(model, asked, "residual")
+    grids = []
+    for first in ((), (22, 14, 18)):
+        values = np.full(body.sizes["position"] * body.sizes["layer"], np.nan, np.float32)
+        parts = list(stream_grid(model, asked, "residual", first=first))
+        for part in parts:
+            values[part.at : part.at + len(part.values["kl"])] = part.values["kl"]
+        grids.append(values)
+        if first:
+            begun = sorted(part.at // body.sizes["layer"] for part in parts[: len(first)])
+            assert begun == sorted(first)
+    np.testing.assert_allclose(grids[0], grids[1], atol=1e-5)
+    assert np.isfinite(grids[0]).all()
 
 
 def test_a_live_cell_equals_a_run_of_the_model_with_that_one_change(client: TestClient, lab: Lab) -> None:

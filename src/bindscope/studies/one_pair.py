@@ -9,13 +9,14 @@ A grid's cells stand in one row, the last axis running fastest, so that a part i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
 import xarray as xr
+from torch import Tensor
 
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
@@ -52,11 +53,22 @@ def empty_grid(model: Transformer, contrast: Contrast, grid: Grid) -> xr.Dataset
 
 
 def stream_grid(
-    model: Transformer, contrast: Contrast, grid: Grid, source_model: Transformer | None = None
+    model: Transformer,
+    contrast: Contrast,
+    grid: Grid,
+    source_model: Transformer | None = None,
+    first: Iterable[int] = (),
 ) -> Iterator[GridPart]:
-    """Every cell of the grid once, in parts; together they equal ``residual_grid``, ``head_grid`` or ``mlp_grid``."""
+    """Every cell of the grid once, in parts; together they equal ``residual_grid``, ``head_grid`` or ``mlp_grid``.
+
+    Columns at the positions ``first`` come before the others of a residual grid: those that a reader looks for.
+    """
     if grid == "residual":
-        yield from _stream_residual(model, contrast, source_model)
+        wanted = torch.zeros_like(contrast.base, dtype=torch.bool)
+        wanted[:, list(first)] = True
+        for marks in (wanted, ~wanted):
+            if marks.any():
+                yield from _stream_residual(model, contrast, source_model, marks)
         return
     interchange = interchange_heads if grid == "heads" else interchange_mlps
     for found in interchange(model, contrast, None, source_model):
@@ -64,9 +76,11 @@ def stream_grid(
         yield GridPart(0, {name: values.ravel() for name, values in measured.items()})
 
 
-def _stream_residual(model: Transformer, contrast: Contrast, source_model: Transformer | None) -> Iterator[GridPart]:
+def _stream_residual(
+    model: Transformer, contrast: Contrast, source_model: Transformer | None, wanted: Tensor
+) -> Iterator[GridPart]:
     n_layers = len(site_layers(model, "resid_pre"))
-    for columns in residual_columns(model, contrast, source_model=source_model):
+    for columns in residual_columns(model, contrast, wanted=wanted, source_model=source_model):
         pairs = contrast.take(columns.pairs)
         measured = measure_outcomes(
             columns.logits, columns.base_logits, columns.source_logits, pairs

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SiteText = Annotated[str, Field(min_length=1, max_length=40)]
 Sites = Annotated[list[SiteText], Field(max_length=64)]
 DECIMALS = 4  # of a mean: enough to draw and to read
-LARGE = 3_000_000  # parameters from which several threads are faster than one
+LARGE = 3_000_000  # parameters from which several threads are used, and the chain's columns come first
 OneStep = Annotated[int, Field(ge=0, le=10**12)]
 
 
@@ -73,8 +73,10 @@ def stream_grid(lab: Lab, run: LabRun, question: GridQuestion) -> Iterator[dict[
             f"direction={question.direction!r}), source_step={question.source_step})",
         ),
     )
-    use_threads(model.config.n_parameters)
-    for part in one_pair.stream_grid(model, contrast, question.grid, source_model):
+    large = model.config.n_parameters >= LARGE
+    use_threads(os.cpu_count() or 1 if large else 1)
+    first = {*pairs.chain_positions[0].tolist(), pairs.query_position, pairs.colon_position} if large else ()
+    for part in one_pair.stream_grid(model, contrast, question.grid, source_model, first):
         yield {"at": part.at, "variables": part.values}
 
 
@@ -109,12 +111,11 @@ def patch(lab: Lab, run: LabRun, question: PatchQuestion) -> dict[str, Any]:
     )
 
 
-def use_threads(n_parameters: int) -> None:
-    """Let this thread compute with all cores for a large model, with one for a small one, whose products are too small
-    to share (``benchmarks/live.py`` measures both)."""
+def use_threads(n_threads: int) -> None:
+    """How many threads the worker computes with: the products of a small model are too small to share."""
     import torch
 
-    torch.set_num_threads(1 if n_parameters < LARGE else os.cpu_count() or 1)
+    torch.set_num_threads(n_threads)
 
 
 def chain_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
