@@ -105,6 +105,19 @@ def test_a_run_just_trained_is_told_to_measure_and_nothing_is_measured_here(
     }
 
 
+def test_what_another_process_measures_is_shown_without_a_restart(tmp_path: Path) -> None:
+    made = make_run(tmp_path / "made")
+    run = LabRun(made, tmp_path)
+    [claim] = [claim for claim in STUDY.claims if claim.results == ("chain",)]
+    assert claims.judge_claim(run, claim) == ("chain",)
+    version = run.version
+    Library(made, STUDY.results, made.path / "results", runs_directory=tmp_path).fill("chain")  # as verify does
+    assert run.version != version
+    judged = claims.judge_claim(run, claim)
+    assert not isinstance(judged, tuple)
+    assert judged.has_figure
+
+
 @pytest.mark.parametrize("name", ["VB99", "x", "..."])
 def test_an_unknown_claim_is_missing(client: TestClient, name: str) -> None:
     assert client.get(f"/api/runs/{NAME}/claims/{name}.svg").status_code in (404, 422)

@@ -76,7 +76,7 @@ def post(
     **wish: object,
 ) -> Any:
     body = orjson.dumps({"run": "small", **wish})
-    headers = [("Host", HOST), ("Content-Type", "application/json"), ("X-Slot", slot)]
+    headers = [("Host", HOST), ("Content-Type", "application/json"), ("X-Slot", slot), ("Accept-Encoding", "gzip")]
     return request(app, "POST", f"/api/live/{name}", headers, [body], leave, reply)
 
 

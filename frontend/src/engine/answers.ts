@@ -2,7 +2,7 @@
 import type { Body } from '../api/body';
 import { showSymbol, VOCABULARY } from '../program/program';
 import type { Numbers } from './arithmetic';
-import { counted, labelled, listed, makeBody, oneLine, quoted, showOutputs, showTokens } from './bodies';
+import { counted, escaped, labelled, listed, makeBody, oneLine, openRun, quoted, showOutputs, showTokens } from './bodies';
 import { runModel, toLogits, type Tap } from './forward';
 import type { Model } from './model';
 import { argmax, logShares, sharesOf } from './outcome';
@@ -162,7 +162,7 @@ export async function attention(runs: Runs, question: AttentionQuestion): Promis
     coords: { ...Object.fromEntries(axes), token: showTokens(program, 'query') },
     variables: { pattern: labelled(Object.keys(sizes), pattern, 'share') },
     attrs: { answer: String(program.answer), ablated: sites.join(' ') },
-    command: `bindscope run ${run.name} '${oneLine(question.program)}' --step ${question.step}`,
+    command: lesionCommand(run.name, question.step, sites, kind),
     python: ablatePython(run.name, question.step, program.text, sites, kind, 'ablated.patterns'),
   });
 }
@@ -183,7 +183,9 @@ export async function ablate(runs: Runs, question: AblateQuestion): Promise<Body
     coords: { condition: labelled(['condition'], ['before', 'after']), output: showOutputs(model.nOutputs) },
     variables: { probability: labelled(['condition', 'output'], [...before, ...after], 'share') },
     attrs: { answer: String(program.answer), sites: sites.join(' ') },
-    command: `bindscope run ${run.name} '${oneLine(question.program)}' --step ${question.step}`,
+    command:
+      lesionCommand(run.name, question.step, sites, kind) ||
+      `bindscope run ${run.name} '${oneLine(program.text)}' --step ${question.step}`,
     python: ablatePython(run.name, question.step, program.text, sites, kind, 'ablated.before, ablated.after'),
   });
 }
@@ -212,26 +214,17 @@ function noteOf(sites: string[], kind: string): string {
   return sites.length ? `without ${sites.join(', ')}: ${kind}` : '';
 }
 
-function openRun(name: string): string {
-  return (
-    'from bindscope.cli.locate import find_run\nfrom bindscope.runs.directory import Run\n\n' +
-    `run = Run.open(find_run("${name}"))\n`
-  );
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('\n', '\\n');
+/** The same parts taken away on many programs; nothing where none is. */
+function lesionCommand(run: string, step: number, sites: string[], kind: string): string {
+  const named = sites.map((site) => `--of '${site}'`).join(' ');
+  return sites.length ? `bindscope lesion ${run} ${named} --kind ${kind} --step ${step}` : '';
 }
 
 function ablatePython(run: string, step: number, text: string, sites: string[], kind: string, wanted: string): string {
-  return [
-    'from bindscope.cli.locate import find_run',
-    'from bindscope.runs.directory import Run',
-    'from bindscope.studies.one_program import ablate_program',
-    '',
-    `run = Run.open(find_run(${quoted(run)}))`,
-    `program = run.config.task.parse(${quoted(text)})`,
-    `ablated = ablate_program(run.checkpoint(${step}), run.config.task, program, ${listed(sites)}, ${quoted(kind)})`,
-    wanted,
-  ].join('\n');
+  return (
+    `${openRun(run)}from bindscope.studies.one_program import ablate_program\n\n` +
+    `program = run.config.task.parse("${escaped(text)}")\n` +
+    `ablated = ablate_program(run.checkpoint(${step}), run.config.task, program, ${listed(sites)}, ${quoted(kind)})\n` +
+    wanted
+  );
 }

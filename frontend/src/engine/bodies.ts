@@ -39,7 +39,20 @@ export function showTokens(program: Program, dim: string): Labelled {
 
 /** A program as it is typed on a command line. */
 export function oneLine(text: string): string {
-  return text.trim().replaceAll('\n', ';');
+  return text.replaceAll('\n', ';');
+}
+
+/** A program inside the quotes of a Python string. */
+export function escaped(text: string): string {
+  return text.replaceAll('\n', '\\n');
+}
+
+/** The lines of Python that open a run. */
+export function openRun(name: string): string {
+  return (
+    'from bindscope.cli.locate import find_run\nfrom bindscope.runs.directory import Run\n\n' +
+    `run = Run.open(find_run("${name}"))\n`
+  );
 }
 
 /** Text and lists as Python writes them. */

@@ -4,7 +4,7 @@ export const OPERATIONS: ReadonlySet<string> = new Set(['predict', 'lens', 'atte
 /** The command that does the same on the reader's own machine. */
 export function commandFor(operation: string, question: object): string {
   const { run = '', step, depth } = question as { run?: string; step?: number; depth?: number | null };
-  if (operation === 'sample') return `bindscope sample ${run}${depth == null ? '' : ` --set task.max_depth=${depth}`}`;
+  if (operation === 'sample') return `bindscope sample ${run}${depth == null ? '' : ` --depth ${depth}`}`;
   if (operation === 'project' || operation === 'swap') {
     return `bindscope subspace ${run}${step === undefined ? '' : ` --step ${step}`}`;
   }

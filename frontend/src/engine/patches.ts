@@ -4,7 +4,7 @@ import type { Part } from '../api/client';
 import type { Program } from '../program/program';
 import { lastRow } from './answers';
 import type { Numbers } from './arithmetic';
-import { counted, grouped, labelled, listed, makeBody, oneLine, quoted, showOutputs, showTokens, tupled } from './bodies';
+import { counted, grouped, labelled, listed, makeBody, oneLine, openRun, quoted, showOutputs, showTokens, tupled } from './bodies';
 import { runModel } from './forward';
 import { gridCells, type Grid, type Sides } from './grid';
 import { hasMlp, type Model, type Shape } from './model';
@@ -36,7 +36,7 @@ interface Pair {
   run: OpenedRun;
   base: Program; // the one that is run
   source: Program; // the one that activations are taken from
-  texts: [string, string]; // as they were asked, in the order of the question
+  texts: [string, string]; // in the order of the question
 }
 
 /** Distributions over (step, condition: base, source, patched; output), and every metric over (step). */
@@ -55,7 +55,8 @@ export async function patch(runs: Runs, question: PatchQuestion): Promise<Body> 
   const nOutputs = shares.length / steps.length / 3;
   const step = steps.length === 1 ? steps[0]! : null;
   const named = sites.map((site) => `--site '${site}'`).join(' ');
-  const at = step === null ? `--steps ${steps.join(',')}` : `--step ${step}`;
+  const all = String(steps) === String(pair.run.steps);
+  const at = step === null ? `--steps ${all ? 'all' : steps.join(',')}` : `--step ${step}`;
   return makeBody({
     title: 'What the answer becomes',
     run: pair.run.name,
@@ -72,8 +73,8 @@ export async function patch(runs: Runs, question: PatchQuestion): Promise<Body> 
       ...byMetric((metric) => labelled(['step'], found.map((row) => row[metric]), UNITS[metric])),
     },
     attrs: { ...answersOf(pair), sites: sites.join(' ') },
-    command: `bindscope patch ${pair.run.name} ${wordsOf(question)} ${named} ${at}${flagsOf(question)}`,
-    python: pythonOf(pair, question, `patch_steps(run.checkpoint, ${listed(steps)}, pairs, Patch(sites=${tupled(sites)}`),
+    command: `bindscope patch ${pair.run.name} ${wordsOf(pair)} ${named} ${at}${flagsOf(question)}`,
+    python: pythonOf(pair, question, `patch_steps(run.checkpoint, ${all ? 'run.steps' : listed(steps)}, pairs, Patch(sites=${tupled(sites)}`),
   });
 }
 
@@ -145,7 +146,7 @@ function emptyGrid(pair: Pair, question: GridQuestion, kind: Grid, model: Model)
     variables: byMetric((metric) => labelled(dims, missing, UNITS[metric])),
     attrs: answersOf(pair),
     command:
-      `bindscope patch ${pair.run.name} ${wordsOf(question)} --grid ${kind} --step ${question.step}` +
+      `bindscope patch ${pair.run.name} ${wordsOf(pair)} --grid ${kind} --step ${question.step}` +
       flagsOf(question),
     python: pythonOf(pair, question, `patch_steps(run.checkpoint, [${question.step}], pairs, Patch(grid=${quoted(kind)}`),
   });
@@ -175,8 +176,8 @@ function answersOf(pair: Pair): Record<string, string> {
   return { base_answer: String(pair.base.answer), source_answer: String(pair.source.answer) };
 }
 
-function wordsOf(question: PairQuestion): string {
-  return [question.program, question.counterfactual].map((text) => `'${oneLine(text)}'`).join(' ');
+function wordsOf(pair: Pair): string {
+  return pair.texts.map((text) => `'${oneLine(text)}'`).join(' ');
 }
 
 function flagsOf(question: PairQuestion): string {
@@ -190,14 +191,10 @@ function noteOf(question: PairQuestion): string {
 
 function pythonOf(pair: Pair, question: PairQuestion, call: string): string {
   const end = `, direction=${quoted(question.direction ?? 'noising')}), source_step=${question.source_step ?? 'None'})`;
-  return [
-    'from bindscope.cli.locate import find_run',
-    'from bindscope.runs.directory import Run',
-    'from bindscope.studies.patching import Patch, patch_steps',
-    'from bindscope.tasks.binding.pairs import pair_programs',
-    '',
-    `run = Run.open(find_run(${quoted(pair.run.name)}))`,
-    `pairs = pair_programs(*(run.config.task.parse(text) for text in ${listed(pair.texts)}))`,
-    call + end,
-  ].join('\n');
+  return (
+    `${openRun(pair.run.name)}from bindscope.studies.patching import Patch, patch_steps\n` +
+    'from bindscope.tasks.binding.pairs import pair_programs\n\n' +
+    `texts = ${listed(pair.texts)}\n` +
+    `pairs = pair_programs(*(run.config.task.parse(text) for text in texts))\n${call}${end}`
+  );
 }

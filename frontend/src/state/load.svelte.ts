@@ -77,72 +77,88 @@ function versionOf(path: string): string {
   return lab.runs.filter((run) => name === undefined || run.name === name).map((run) => run.version).join();
 }
 
-function follow<Q, T>(
-  wanted: () => Q | null,
-  fetch: (wanted: Q, signal: AbortSignal, onPart: (body: T) => void) => Promise<T>,
-  known: (wanted: Q) => T | undefined = () => undefined,
-): Loaded<T> {
-  let status = $state<Loaded['status']>('empty');
-  let body = $state.raw<T | null>(null);
-  let error = $state('');
-  let refused = $state(false);
-  let attempt = $state(0);
-  let asked = ''; // the question as text: an equal one is not asked again
-  let stop = new AbortController();
-  $effect(() => () => stop.abort());
+type Fetch<Q, T> = (wanted: Q, signal: AbortSignal, onPart: (body: T) => void) => Promise<T>;
+type Known<Q, T> = (wanted: Q) => T | undefined;
+
+/** Ask whatever is wanted now, and again whenever that changes. */
+function follow<Q, T>(wanted: () => Q | null, fetch: Fetch<Q, T>, known: Known<Q, T> = () => undefined): Loaded<T> {
+  const followed = new Followed<Q, T>(fetch, known);
+  $effect(() => followed.stop);
+  $effect(() => {
+    if (contact.status === 'reached') untrack(followed.retryUnreached);
+  });
   $effect(() => {
     const question = wanted();
+    const attempt = followed.attempt;
+    untrack(() => followed.ask(question, attempt));
+  });
+  return followed;
+}
+
+class Followed<Q, T> implements Loaded<T> {
+  status = $state<Loaded['status']>('empty');
+  body = $state.raw<T | null>(null);
+  error = $state('');
+  refused = $state(false);
+  attempt = $state(0);
+  #asked = ''; // the question as text: an equal one is not asked again
+  #underWay = new AbortController();
+  #unreached = false; // the last question did not come to the server, or not to its end
+
+  constructor(
+    readonly fetch: Fetch<Q, T>,
+    readonly known: Known<Q, T>,
+  ) {}
+
+  ask(question: Q | null, attempt: number): void {
     const key = `${attempt} ${JSON.stringify(question)}`;
-    if (key === asked) return;
-    asked = key;
-    stop.abort();
-    stop = new AbortController();
-    const { signal } = stop;
+    if (key === this.#asked) return;
+    this.#asked = key;
+    this.stop();
+    this.#underWay = new AbortController();
     if (question === null) {
-      status = 'empty';
-      body = null;
+      this.status = 'empty';
+      this.body = null;
       return;
     }
-    const kept = untrack(() => known(question));
-    if (kept !== undefined) {
-      body = kept;
-      error = '';
-      status = 'ready';
-      return;
-    }
-    status = 'loading';
-    const current = (): boolean => asked === key;
-    fetch(question, signal, (part) => {
-      if (current()) body = { ...part };
+    const kept = this.known(question);
+    if (kept !== undefined) return this.#show(kept);
+    this.status = 'loading';
+    const { signal } = this.#underWay;
+    this.fetch(question, signal, (part) => {
+      if (!signal.aborted) this.body = { ...part };
     })
       .then((answer) => {
-        if (!current()) return;
-        body = { ...answer };
-        error = '';
-        status = 'ready';
+        if (!signal.aborted) this.#show({ ...answer });
       })
       .catch((problem: unknown) => {
-        if (!current() || signal.aborted) return;
-        if (problem instanceof Failure && problem.status === 409) return; // a newer question took its place
-        if (problem instanceof Failure && problem.status === 0) Object.assign(contact, { status: 'lost', error: problem.message }); // the page as a whole says so
-        refused = problem instanceof Failure && problem.status === 501;
-        error = problem instanceof Error ? problem.message : String(problem);
-        status = 'error';
+        if (!signal.aborted) this.#fail(problem);
       });
-  });
-  return {
-    get status() {
-      return status;
-    },
-    get body() {
-      return body;
-    },
-    get error() {
-      return error;
-    },
-    get refused() {
-      return refused;
-    },
-    retry: () => (attempt += 1),
+  }
+
+  stop = (): void => this.#underWay.abort();
+
+  retry = (): void => void (this.attempt += 1);
+
+  /** The server is back: ask what it did not hear. */
+  retryUnreached = (): void => {
+    if (this.#unreached) this.retry();
+    this.#unreached = false;
   };
+
+  #show(body: T): void {
+    this.body = body;
+    this.error = '';
+    this.status = 'ready';
+  }
+
+  #fail(problem: unknown): void {
+    const status = problem instanceof Failure ? problem.status : null;
+    if (status === 409) return; // a newer question took its place
+    this.refused = status === 501;
+    this.#unreached = status === 0 || status === 500 || status === 503; // a server that ends breaks off what it is doing
+    this.error = problem instanceof Error ? problem.message : String(problem);
+    this.status = 'error';
+    if (status === 0) Object.assign(contact, { status: 'lost', error: this.error }); // the page as a whole says so
+  }
 }

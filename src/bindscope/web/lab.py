@@ -163,9 +163,9 @@ class LabRun:
 
     @property
     def version(self) -> str:
-        """Changes whenever the run does: its files, or whether it is being trained."""
+        """Changes whenever the run does: its files, its results, or whether it is being trained."""
         training = self._run.manifest.status == "training" and is_locked(self.path)
-        return _hash(self.name, self._stamp(), training)
+        return _hash(self.name, self._stamp(), [_stamp_of(folder) for folder in self._results], training)
 
     @cached_property
     def family(self) -> str:
@@ -229,25 +229,30 @@ class LabRun:
         with self._lock:
             version = self.version
             if self._library is None or self._library[0] != version:
-                run, inside = self.run, self.path / "results"
-                study = find_study(self.family)
-                folder = self._kept_in / f"verify-{run.name}" / "results" if self._read_only else inside
-                also_in = (inside,) if self._read_only else ()
-                library = Library(run, study.results, folder, also_in, runs_directory=self._kept_in)
+                folder, *also_in = self._results
+                results = find_study(self.family).results
+                library = Library(self.run, results, folder, also_in, runs_directory=self._kept_in)
                 self._library = version, library
             return self._library[1]
 
     def _stamp(self) -> tuple[tuple[int, int], ...]:
         """Sizes and times of the files that change while a run trains."""
-        found = []
-        for file in (MANIFEST, "metrics.jsonl"):
-            try:
-                status = (self.path / file).stat()
-            except OSError:
-                found.append((0, 0))
-            else:
-                found.append((status.st_mtime_ns, status.st_size))
-        return tuple(found)
+        return tuple(_stamp_of(self.path / file) for file in (MANIFEST, "metrics.jsonl"))
+
+    @cached_property
+    def _results(self) -> tuple[Path, ...]:
+        """Where results are: new ones are kept in the first folder, which another process may add to at any time."""
+        inside = self.path / "results"
+        return (self._kept_in / f"verify-{self._run.name}" / "results", inside) if self._read_only else (inside,)
+
+
+def _stamp_of(path: Path) -> tuple[int, int]:
+    """When a file or folder last changed, and its size; zeros where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def _hash(*parts: object) -> str:

@@ -87,12 +87,14 @@ def wait_for_interrupt() -> None:
 
 @contextmanager
 def ended_politely() -> Iterator[None]:
-    """Being told to end (SIGTERM) is as Ctrl-C: what runs is stopped in order."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Being told to end is as Ctrl-C, also where a shell made a process in the background deaf to it: all stops in order."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.default_int_handler) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(numbers, before):
+            signal.signal(number, handler)
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { madePredictions } from './made';
-import { cellsOf, orderPrograms, readPredictions, settledAt, tell } from './predictions';
+import { cellsOf, orderPrograms, readPredictions, settledAt, tell, usualProgram } from './predictions';
 
 //                                      step 0         step 100     step 200
 const body = madePredictions([4, 4, 1, -1, /**/ 4, 7, 1, 5, /**/ 4, 7, 1, 5]);
@@ -20,6 +20,11 @@ describe('predictions', () => {
   });
   it('does not count a lucky answer that is lost again', () => {
     expect(settledAt(readPredictions(madePredictions([4, 7, 3, 5, 0, 0, 0, 0, 4, 0, 0, 0])), 0)).toBe(2);
+  });
+  it('begins with a program that line 1 does not answer', () => {
+    expect(usualProgram(predictions)?.index).toBe(1);
+    expect(usualProgram({ ...predictions, programs: predictions.programs.slice(0, 1) })?.index).toBe(0);
+    expect(usualProgram({ ...predictions, programs: [] })).toBe(null);
   });
   it('orders programs and keeps every one of them', () => {
     const indices = (order: Parameters<typeof orderPrograms>[1], depth: number | null = null): number[] =>

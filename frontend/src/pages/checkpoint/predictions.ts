@@ -61,6 +61,11 @@ export function settledAt(predictions: Predictions, program: number): number {
   return place;
 }
 
+/** The program to look at first: one that takes more than a hop and that line 1 does not answer. */
+export function usualProgram({ programs }: Predictions): Program | null {
+  return programs.find(({ attributes, answer, line1 }) => (attributes['depth'] ?? 0) > 1 && answer !== line1) ?? programs[0] ?? null;
+}
+
 export type Order = 'depth' | 'root_line' | 'settled' | 'drawn';
 export const ORDERS: [Order, string][] = [
   ['depth', 'depth'],

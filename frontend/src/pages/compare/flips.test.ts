@@ -23,7 +23,7 @@ describe('flips', () => {
     expect(back.kinds['right → wrong']).toBe(countFlips(pairs).kinds['wrong → right']);
   });
   it('tells what each said', () => {
-    expect(pairs.map((pair) => characterOf(pair.a, pair.program))).toEqual(['right', 'line 1, wrong', 'right', 'no digit']);
+    expect(pairs.map((pair) => characterOf(pair.a, pair.program))).toEqual(['right', 'line 1', 'right', 'no digit']);
     expect(turns(pairs).reduce((sum, turn) => sum + turn.amount, 0)).toBe(4);
   });
   it('only compares runs on the same programs', () => {

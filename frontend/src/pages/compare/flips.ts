@@ -89,8 +89,8 @@ function logFactorials(n: number): number[] {
 export function characterOf(said: Said, program: Program): string {
   if (said.right) return 'right';
   if (said.digit < 0) return 'no digit';
-  if (said.digit === program.line1) return 'line 1, wrong';
-  return said.source ? 'other line, wrong' : 'no line, wrong';
+  if (said.digit === program.line1) return 'line 1';
+  return said.source ? 'other line' : 'no line';
 }
 
 /** How what A said became what B said, as amounts between characters. */

@@ -33,7 +33,7 @@ export const METRICS: Record<Metric, Shown> = {
     limits: [-1, 1],
     percent: false,
   },
-  kl: { title: 'KL', meaning: 'how far the distribution has moved from the base run, in nats', scale: 'sequential', limits: [0, 8], percent: false },
+  kl: { title: 'KL', meaning: 'how far the distribution has moved from the base run, in nats', scale: 'sequential', limits: [0, 15], percent: false },
 };
 
 export function knownMetric(name: string): Metric {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 SiteText = Annotated[str, Field(min_length=1, max_length=40)]
 Sites = Annotated[list[SiteText], Field(max_length=64)]
 DECIMALS = 4  # of a mean: enough to draw and to read
+LARGE = 3_000_000  # parameters from which several threads are faster than one
 OneStep = Annotated[int, Field(ge=0, le=10**12)]
 
 
@@ -71,6 +73,7 @@ def stream_grid(lab: Lab, run: LabRun, question: GridQuestion) -> Iterator[dict[
             f"direction={question.direction!r}), source_step={question.source_step})",
         ),
     )
+    use_threads(model.config.n_parameters)
     for part in one_pair.stream_grid(model, contrast, question.grid, source_model):
         yield {"at": part.at, "variables": part.values}
 
@@ -104,6 +107,14 @@ def patch(lab: Lab, run: LabRun, question: PatchQuestion) -> dict[str, Any]:
             f"direction={question.direction!r}), source_step={question.source_step})",
         ),
     )
+
+
+def use_threads(n_parameters: int) -> None:
+    """Let this thread compute with all cores for a large model, with one for a small one, whose products are too small
+    to share (``benchmarks/live.py`` measures both)."""
+    import torch
+
+    torch.set_num_threads(1 if n_parameters < LARGE else os.cpu_count() or 1)
 
 
 def chain_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
