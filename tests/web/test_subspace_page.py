@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import xarray as xr
 from fastapi.testclient import TestClient
 
 from bindscope.cli.locate import shipped_runs
+from bindscope.cli.main import run as run_command
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.interchange import patch_logits
 from bindscope.studies.binding.results.projections import N_POINTS
@@ -30,6 +32,7 @@ from bindscope.tasks.binding import pair_programs, parse_program
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages.subspace import Subspaces
+from bindscope.web.security import LOOPBACK
 
 RUN = "binding-plain"
 PROGRAM, OTHER = "c=1;d=2;a=5;b=a;#b:", "c=1;d=2;a=8;b=a;#b:"
@@ -43,7 +46,7 @@ def lab() -> Lab:
 
 @pytest.fixture(scope="module")
 def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab), base_url="http://127.0.0.1:8420") as opened:
+    with TestClient(create_app(lab), base_url=f"http://{LOOPBACK[0]}") as opened:
         yield opened
 
 
@@ -170,6 +173,9 @@ def test_the_live_swap_is_the_study_s_and_beats_its_control(client: TestClient, 
     control = ask(client, "swap", **question, control="random", seed=4)
     assert control["variables"]["success"]["values"] == [0]
     assert control["provenance"]["seed"] == 4
+    given: dict = {}
+    exec(control["python"].replace("run.swap(", "answer = run.swap("), given)
+    np.testing.assert_allclose(given["answer"].probability, array(control, "probability"), atol=1e-5)
 
 
 def test_a_subspace_is_found_once_and_few_are_remembered(run: LabRun) -> None:
@@ -197,6 +203,9 @@ def test_the_live_projection_reads_the_stream_at_the_program_s_places(
     assert body["coords"]["token"]["values"] == ["b", ":"]
     assert body["coords"]["name"]["values"] == ["b", "b"]
     assert body["coords"]["value"]["values"] == [5, 5]
+    given: dict = {}
+    exec(body["python"].replace("run.project(", "answer = run.project("), given)
+    np.testing.assert_allclose(given["answer"].coordinate, array(body, "coordinate"), atol=1e-4)
 
 
 def test_the_bodies_to_read_are_the_kept_results(client: TestClient, projections: xr.Dataset, run: LabRun) -> None:
@@ -221,3 +230,13 @@ def test_what_cannot_be_answered_is_refused_with_a_sentence(client: TestClient, 
     assert "equal length" in refusal(client, "swap", step=step, counterfactual="a=8;b=a;#b:")[1]
     assert refusal(client, "project", step=step + 1)[0] == 404
     assert refusal(client, "swap", step=step, counterfactual=OTHER, seed=-1)[0] == 422
+
+
+def test_what_the_page_reads_is_kept_by_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["subspace", RUN, "--over-training", "--keep"]) == 0
+    assert f"{RUN}: 200 points at 25 checkpoints, kept in" in capsys.readouterr().out
+    assert run_command(["subspace", RUN, "--keep"]) != 0
+    assert "--keep: keeps what --over-training measures" in capsys.readouterr().err
