@@ -16,6 +16,7 @@ from bindscope.measures.behaviour import behaviour_by, behaviour_by_each
 from bindscope.measures.confusion import confusion
 from bindscope.runs.directory import Run
 from bindscope.studies.binding.results.behaviour import predictions_at
+from bindscope.web import kept
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Page
@@ -129,12 +130,12 @@ def test_a_run_of_ones_own_is_measured_when_asked_and_then_kept(tmp_path: Path) 
     first = checkpoint.predictions_of(made)
     assert (tmp_path / "made" / "results" / "predictions.nc").is_file()
     assert tuple(first.step.values) == made.run.steps
-    assert checkpoint.estimate_work(made) == 0
+    assert made.library.estimate_work("predictions") == 0
 
 
 def test_what_would_take_minutes_is_refused_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab = Lab([LabRun(make_run(tmp_path / "made"), tmp_path)], tmp_path)
-    monkeypatch.setattr(checkpoint, "MOST_WORK", 1.0)
+    monkeypatch.setattr(kept, "MOST_WORK", 1.0)
     page = Page("checkpoint", checkpoint.PAGE.resources)
     with TestClient(create_app(lab, (page,)), base_url=f"http://{LOOPBACK[0]}:8435") as client:
         answer = client.get("/api/runs/made/predictions.json")

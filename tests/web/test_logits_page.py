@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from bindscope.model.run import run as run_model
 from bindscope.tasks.binding import parse_program
 from bindscope.tasks.binding.program import VOCABULARY
 from bindscope.tasks.vocabulary import show_symbol
+from bindscope.web import kept
 from bindscope.web.app import create_app
-from bindscope.web.lab import Lab
+from bindscope.web.lab import Lab, Missing
 from bindscope.web.security import LOOPBACK
 
 PROGRAM = "c=7;a=5;b=a;d=3;#b:"
@@ -92,3 +94,14 @@ def test_a_checkpoint_that_is_not_there_is_refused(client: TestClient, question:
     response = client.post("/api/live/lens", json={"run": "binding-laptop", "program": PROGRAM, **question})
     assert response.status_code in (404, 422)
     assert response.json()["error"]
+
+
+def test_what_would_take_minutes_is_refused_with_what_makes_it(
+    small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Lab.open([small_run], kept_in=tmp_path, read_only=[small_run]).find("small")
+    monkeypatch.setattr(kept, "MOST_WORK", 1.0)
+    for name in ("lens", "grids"):
+        with pytest.raises(Missing, match="takes a while"):
+            kept.kept_result(run, name)
+    assert not list(tmp_path.rglob("*.nc"))

@@ -2,7 +2,7 @@
 import type { Body } from '../api/body';
 import { showSymbol, VOCABULARY } from '../program/program';
 import type { Numbers } from './arithmetic';
-import { counted, escaped, labelled, listed, makeBody, oneLine, openRun, quoted, showOutputs, showTokens } from './bodies';
+import { counted, inPython, labelled, listed, makeBody, oneLine, quoted, showOutputs, showTokens, stepsInPython } from './bodies';
 import { runModel, toLogits, type Tap } from './forward';
 import type { Model } from './model';
 import { argmax, logShares, sharesOf } from './outcome';
@@ -53,12 +53,7 @@ export async function predict(runs: Runs, question: PredictQuestion): Promise<Bo
     variables: { probability: labelled(['step', 'output'], shares, 'share') },
     attrs: { answer: String(program.answer), line_1: String(program.values[0]), depth: program.depth },
     command: `bindscope run ${run.name} '${oneLine(program.text)}' --step ${step ?? 'all'}`,
-    python:
-      `${openRun(run.name)}from bindscope.measures.evaluation import read_answers\n` +
-      'from bindscope.tasks.binding import ask_programs\n\n' +
-      `program = run.config.task.parse("${escaped(program.text)}")\n` +
-      `for step in ${step === null ? 'run.steps' : listed(question.steps)}:\n` +
-      '    print(step, read_answers(run.checkpoint(step), ask_programs([program]))[0])  # logits by output',
+    python: inPython(run.name, `run.predict("${oneLine(program.text)}", steps=${stepsInPython(question.steps, run.steps)})`),
   });
 }
 
@@ -98,10 +93,7 @@ export async function lens(runs: Runs, question: LensQuestion): Promise<Body> {
       line_1_digit: String(program.values[0]),
     },
     command: `bindscope lens ${run.name} --steps ${question.step} --program '${oneLine(program.text)}'`,
-    python:
-      `${openRun(run.name)}from bindscope.measures.lens_map import map_lens\n\n` +
-      `program = run.config.task.parse("${escaped(program.text)}")\n` +
-      `map_lens(run.checkpoint(${question.step}), program)`,
+    python: inPython(run.name, `run.lens("${oneLine(program.text)}", step=${question.step})`),
   });
 }
 
@@ -221,10 +213,9 @@ function lesionCommand(run: string, step: number, sites: string[], kind: string)
 }
 
 function ablatePython(run: string, step: number, text: string, sites: string[], kind: string, wanted: string): string {
-  return (
-    `${openRun(run)}from bindscope.studies.one_program import ablate_program\n\n` +
-    `program = run.config.task.parse("${escaped(text)}")\n` +
-    `ablated = ablate_program(run.checkpoint(${step}), run.config.task, program, ${listed(sites)}, ${quoted(kind)})\n` +
-    wanted
-  );
+  const program = oneLine(text);
+  if (!sites.length && wanted === 'ablated.patterns') return inPython(run, `run.attention("${program}", step=${step})`);
+  const given = `run.model(${step}), run.run.config.task, run.parse("${program}"), ${listed(sites)}, ${quoted(kind)}`;
+  const importing = 'from bindscope.studies.one_program import ablate_program';
+  return inPython(run, `ablated = ablate_program(${given})\n${wanted}`, importing);
 }

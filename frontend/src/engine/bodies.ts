@@ -42,17 +42,15 @@ export function oneLine(text: string): string {
   return text.replaceAll('\n', ';');
 }
 
-/** A program inside the quotes of a Python string. */
-export function escaped(text: string): string {
-  return text.replaceAll('\n', '\\n');
+/** The lines of Python that make a body again: `call` says what is asked of the opened run. */
+export function inPython(run: string, call: string, ...imports: string[]): string {
+  return ['import bindscope', ...imports, '', `run = bindscope.open_run("${run}")`, call].join('\n');
 }
 
-/** The lines of Python that open a run. */
-export function openRun(name: string): string {
-  return (
-    'from bindscope.cli.locate import find_run\nfrom bindscope.runs.directory import Run\n\n' +
-    `run = Run.open(find_run("${name}"))\n`
-  );
+/** Steps as an argument: one, some, or all there are. */
+export function stepsInPython(steps: readonly number[], all: readonly number[]): string {
+  if (steps.length === 1) return String(steps[0]);
+  return String(steps) === String(all) ? '"all"' : listed(steps);
 }
 
 /** Text and lists as Python writes them. */
@@ -62,10 +60,6 @@ export function quoted(text: string): string {
 
 export function listed(texts: readonly (string | number)[]): string {
   return `[${texts.map((text) => (typeof text === 'number' ? text : quoted(text))).join(', ')}]`;
-}
-
-export function tupled(texts: readonly string[]): string {
-  return `(${texts.map(quoted).join(', ')}${texts.length === 1 ? ',' : ''})`;
 }
 
 /** 3,700 */

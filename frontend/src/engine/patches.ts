@@ -4,7 +4,7 @@ import type { Part } from '../api/client';
 import type { Program } from '../program/program';
 import { lastRow } from './answers';
 import type { Numbers } from './arithmetic';
-import { counted, grouped, labelled, listed, makeBody, oneLine, openRun, quoted, showOutputs, showTokens, tupled } from './bodies';
+import { counted, grouped, inPython, labelled, listed, makeBody, oneLine, quoted, showOutputs, showTokens, stepsInPython } from './bodies';
 import { runModel } from './forward';
 import { gridCells, type Grid, type Sides } from './grid';
 import { hasMlp, type Model, type Shape } from './model';
@@ -74,7 +74,7 @@ export async function patch(runs: Runs, question: PatchQuestion): Promise<Body> 
     },
     attrs: { ...answersOf(pair), sites: sites.join(' ') },
     command: `bindscope patch ${pair.run.name} ${wordsOf(pair)} ${named} ${at}${flagsOf(question)}`,
-    python: pythonOf(pair, question, `patch_steps(run.checkpoint, ${all ? 'run.steps' : listed(steps)}, pairs, Patch(sites=${tupled(sites)}`),
+    python: pythonOf(pair, question, `sites=${listed(sites)}, steps=${stepsInPython(steps, pair.run.steps)}`),
   });
 }
 
@@ -148,7 +148,7 @@ function emptyGrid(pair: Pair, question: GridQuestion, kind: Grid, model: Model)
     command:
       `bindscope patch ${pair.run.name} ${wordsOf(pair)} --grid ${kind} --step ${question.step}` +
       flagsOf(question),
-    python: pythonOf(pair, question, `patch_steps(run.checkpoint, [${question.step}], pairs, Patch(grid=${quoted(kind)}`),
+    python: pythonOf(pair, question, `grid=${quoted(kind)}, steps=${question.step}`),
   });
 }
 
@@ -189,12 +189,9 @@ function noteOf(question: PairQuestion): string {
   return question.source_step == null ? '' : `activations taken from step ${grouped(question.source_step)}`;
 }
 
-function pythonOf(pair: Pair, question: PairQuestion, call: string): string {
-  const end = `, direction=${quoted(question.direction ?? 'noising')}), source_step=${question.source_step ?? 'None'})`;
-  return (
-    `${openRun(pair.run.name)}from bindscope.studies.patching import Patch, patch_steps\n` +
-    'from bindscope.tasks.binding.pairs import pair_programs\n\n' +
-    `texts = ${listed(pair.texts)}\n` +
-    `pairs = pair_programs(*(run.config.task.parse(text) for text in texts))\n${call}${end}`
-  );
+function pythonOf(pair: Pair, question: PairQuestion, wanted: string): string {
+  const texts = pair.texts.map((text) => `"${oneLine(text)}"`).join(', ');
+  const direction = question.direction === 'denoising' ? `, direction='denoising'` : '';
+  const source = question.source_step == null ? '' : `, source_step=${question.source_step}`;
+  return inPython(pair.run.name, `run.patch(${texts}, ${wanted}${direction}${source})`);
 }

@@ -16,7 +16,6 @@ from bindscope.measures.lens import lens_sites
 from bindscope.model.run import run
 from bindscope.tasks.binding import ask_programs
 from bindscope.tasks.binding.program import VOCABULARY
-from bindscope.tasks.vocabulary import show_symbol
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -39,7 +38,7 @@ def map_lens(model: Transformer, program: Program) -> xr.Dataset:
         logits = model.to_logits(stream).double().cpu()  # [layer, position, output]
     shares = logits.softmax(-1)
     top = shares.max(-1)
-    symbols = [show_symbol(symbol) for symbol in VOCABULARY.symbols]
+    symbols = VOCABULARY.shown()
     answer, line_1 = program.answer, program.values[0]  # a digit is its own token
     entropy = -(shares * shares.clamp_min(1e-300).log2()).sum(-1)
     readings = {
@@ -57,5 +56,5 @@ def map_lens(model: Transformer, program: Program) -> xr.Dataset:
     dataset.attrs = {"title": "logit lens of one program", "answer_digit": str(answer), "line_1_digit": str(line_1)}
     return dataset.assign_coords(
         site=("layer", [str(site) for site in sites]),
-        token=("position", [show_symbol(symbol) for symbol in program.text]),
+        token=("position", program.shown_tokens),
     )

@@ -75,28 +75,28 @@ class RunView:
 
     def predict(self, program: str, steps: Steps = "last") -> Drawn:
         """What it answers to a program: ``probability`` over (step, output)."""
-        from bindscope.notebook.readings import predict_program
+        from bindscope.studies.one_program import predict_program
 
-        found = self._find_steps(steps)
-        return self._drawn(
-            predict_program(((step, self.model(step)) for step in found), self.parse(program)), "prediction"
-        )
+        found, parsed = self._find_steps(steps), self.parse(program)
+        models = ((step, self.model(step)) for step in found)
+        return self._drawn(predict_program(models, parsed), "prediction", program=parsed.one_line)
 
     def lens(self, program: str, step: Step = "last") -> Drawn:
         """What each layer would answer at each position: probabilities and logits over (layer, position)."""
         from bindscope.measures.lens_map import map_lens
-        from bindscope.notebook.readings import describe_program
 
-        parsed = self.parse(program)
-        attrs = {**describe_program(parsed), "step": self.run.find_step(step)}
-        return self._drawn(map_lens(self.model(step), parsed), "lens", **attrs)
+        parsed, found = self.parse(program), self.run.find_step(step)
+        described = {"program": parsed.one_line, "answer": str(parsed.answer), "depth": parsed.depth}
+        return self._drawn(map_lens(self.model(step), parsed), "lens", step=found, **described)
 
     def attention(self, program: str, step: Step = "last") -> Drawn:
         """Where each head looks: ``pattern`` over (layer, head, query, key)."""
-        from bindscope.notebook.readings import read_attention
+        from bindscope.studies.one_program import ablate_program, attention_dataset
 
-        dataset = read_attention(self.model(step), self._binding_task(), self.parse(program))
-        return self._drawn(dataset, "attention", step=self.run.find_step(step))
+        parsed, found = self.parse(program), self.run.find_step(step)
+        patterns = ablate_program(self.model(step), self._binding_task(), parsed).patterns
+        described = {"program": parsed.one_line, "depth": parsed.depth}
+        return self._drawn(attention_dataset(patterns, parsed), "attention", step=found, **described)
 
     def patch(
         self,

@@ -1,4 +1,4 @@
-"""One program, perhaps without some parts of the model: where every head looks, and the answer before and after.
+"""One program: a model's answer over training, and perhaps without some parts, where every head looks.
 
 >>> ablated = ablate_program(model, task, task.parse("a=5\\nb=a\\n#b:"), ["L2.H1"], "zero")
 >>> ablated.after.argmax(), ablated.patterns[3].shape
@@ -6,18 +6,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+import xarray as xr
 
 from bindscope.interventions.ablation import Kind, ablation_edits
 from bindscope.interventions.answers import Edits
+from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding.program import Program
+from bindscope.tasks.binding.program import DIGITS, VOCABULARY, Program
 from bindscope.tasks.binding.programs import ask_programs, ask_questions
 from bindscope.tasks.binding.task import BindingTask
 from bindscope.tasks.task import Batch
@@ -33,6 +35,27 @@ class Ablated:
     patterns: tuple[np.ndarray, ...]  # layer → [head, query, key], without the ablated parts
     before: np.ndarray  # [output]: probabilities of the whole model
     after: np.ndarray  # [output]: and without the ablated parts
+
+
+def predict_program(models: Iterable[tuple[int, Transformer]], program: Program) -> xr.Dataset:
+    """What models at some steps answer: ``probability`` over (step, output)."""
+    batch = ask_programs([program])
+    steps: list[int] = []
+    rows: list[np.ndarray] = []
+    for step, model in models:
+        logits = torch.from_numpy(read_answers(model, batch)[0]).double()  # [output]
+        steps.append(step)
+        rows.append(logits.softmax(0).numpy())
+    dataset = xr.Dataset({"probability": (("step", "output"), np.array(rows), {"units": "share"})})
+    dataset = dataset.assign_coords(step=steps, output=VOCABULARY.shown(len(rows[0])))
+    line_1 = DIGITS[program.values[0]]
+    return dataset.assign_attrs(answer=DIGITS[program.answer], line_1=line_1, depth=program.depth)
+
+
+def attention_dataset(patterns: Sequence[np.ndarray], program: Program) -> xr.Dataset:
+    """Where each head looks: ``pattern`` over (layer, head, query, key)."""
+    dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), np.stack(patterns), {"units": "share"})})
+    return dataset.assign_coords(token=("query", program.shown_tokens)).assign_attrs(answer=DIGITS[program.answer])
 
 
 @torch.no_grad()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[[int, int], None]
 Origin = Literal["computed", "kept", "read"]
 KEY = "result_key"  # the attribute of a kept dataset that says what it was made from
+CHECKPOINT = "checkpoint"  # the coordinate of a growing result that holds the hash of each step's weights
 STEM = "result_stem"  # … and of one that grows with its run, what does not change while it does
 
 
@@ -73,6 +74,7 @@ class Result:
     steps: Callable[[Run], Sequence[int]] = lambda run: ()  # the checkpoints it reads
     needs: tuple[str, ...] = ()  # other results
     kept: bool = True  # False: found elsewhere each time, nothing of it is stored
+    passes: int = 1  # through the model for each example and checkpoint, roughly: how long it takes
     grows: bool = False  # what was measured of a checkpoint stays true when the run gets more of them
 
 
@@ -170,6 +172,15 @@ class Library:
                 if path.is_file() and (dataset := read_result(path)).attrs.get(STEM) == stem:
                     return dataset
         return None
+
+    def estimate_work(self, name: str) -> float:
+        """Multiplications that measuring a result takes, roughly; of a growing one only at the new checkpoints."""
+        result, before = self._find(name), self.find_before(name)
+        known = set() if before is None else {str(sha256) for sha256 in before[CHECKPOINT].values}
+        checkpoints = [self.run.manifest.checkpoints[step].sha256 for step in result.steps(self.run)]
+        n_passes = result.passes * (self.n or result.n) * sum(sha256 not in known for sha256 in checkpoints)
+        model = self.run.config.model
+        return float(n_passes) * model.n_positions * model.n_parameters
 
     def settings(self, result: Result) -> dict[str, int]:
         """What a person can choose for this result."""

@@ -37,5 +37,9 @@ class Vocabulary:
         except KeyError as missing:
             raise BindscopeError(f"{missing.args[0]!r} is not a token of this task.") from None
 
+    def shown(self, n_outputs: int | None = None) -> list[str]:
+        """What each output of a model stands for, as it can be printed."""
+        return [show_symbol(symbol) for symbol in self.symbols[:n_outputs]]
+
     def decode(self, tokens: Sequence[int]) -> list[str]:
         return [self.symbols[int(token)] for token in tokens]

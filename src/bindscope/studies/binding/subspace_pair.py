@@ -39,7 +39,6 @@ from bindscope.subspaces.places import Quality
 from bindscope.subspaces.stream import Change
 from bindscope.tasks.binding import Program, pair_programs
 from bindscope.tasks.binding.program import LETTERS, VOCABULARY
-from bindscope.tasks.vocabulary import show_symbol
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -92,7 +91,7 @@ def swap_pair(model: Transformer, pairs: CounterfactualPairs, search: Search, ch
     dataset = xr.Dataset({"probability": (("condition", "output"), shares, {"units": "share"})})
     for name, values in measured.items():
         dataset[name] = ((), float(values[0]), {"units": UNITS[name]})
-    outputs = [show_symbol(symbol) for symbol in VOCABULARY.symbols[: shares.shape[1]]]
+    outputs = VOCABULARY.shown(shares.shape[1])
     answers = {"base_answer": int(pairs.base_answers[0]), "source_answer": int(pairs.counterfactual_answers[0])}
     where = {"of": search.of, "rank": search.size, "layer": search.layer, "place": search.place}
     return dataset.assign_coords(condition=list(CONDITIONS), output=outputs).assign_attrs(
@@ -125,7 +124,7 @@ def project_program(model: Transformer, program: Program, search: Search, axes: 
     dataset = xr.Dataset({"coordinate": (("point", "axis"), coordinates, {"units": "1"})})
     labels = {
         "position": positions,
-        "token": [show_symbol(program.text[position]) for position in positions],
+        "token": [program.shown_tokens[position] for position in positions],
         "value": value,
         "name": [LETTERS[letter] for letter in name],
     }

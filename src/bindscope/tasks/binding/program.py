@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.vocabulary import Vocabulary
+from bindscope.tasks.vocabulary import Vocabulary, show_symbol
 
 DIGITS = string.digits
 LETTERS = string.ascii_lowercase
@@ -95,6 +95,16 @@ class Program:
     def text(self) -> str:
         """The program as written; character i is token i."""
         return "".join(f"{assignment}\n" for assignment in self.assignments) + f"#{self.query}:"
+
+    @property
+    def one_line(self) -> str:
+        """The program as it is typed on a command line: ``a=5;b=a;#b:``."""
+        return self.text.replace("\n", ";")
+
+    @property
+    def shown_tokens(self) -> list[str]:
+        """Its tokens as they can be shown."""
+        return [show_symbol(symbol) for symbol in self.text]
 
     @property
     def tokens(self) -> list[int]:

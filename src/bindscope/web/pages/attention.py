@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from bindscope.web.again import in_python
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun
-from bindscope.web.page import Operation, Page, Question
-from bindscope.web.pages.patch import OneStep, Sites, tokens_of
-from bindscope.web.pages.program import (
+from bindscope.web.page import Operation, Page
+from bindscope.web.programs import (
+    OneStepQuestion,
     ProgramText,
+    Sites,
+    asked_step,
     binding_task,
-    one_line,
-    open_run,
-    program_literal,
     read_program,
-    show_outputs,
 )
 
 if TYPE_CHECKING:
@@ -28,19 +27,17 @@ if TYPE_CHECKING:
 DECIMALS = 4  # of a weight: enough to draw, and a body that is small
 
 
-class AblateQuestion(Question):
+class AblateQuestion(OneStepQuestion):
     """What does the model answer without these parts?"""
 
-    step: OneStep
     program: ProgramText
     sites: Sites = Field(default_factory=list)
     kind: Literal["zero", "mean"] = "zero"
 
 
-class AttentionQuestion(Question):
+class AttentionQuestion(OneStepQuestion):
     """Where does every head look, perhaps without some parts?"""
 
-    step: OneStep
     program: ProgramText
     ablate: Sites = Field(default_factory=list)
     kind: Literal["zero", "mean"] = "zero"
@@ -49,15 +46,14 @@ class AttentionQuestion(Question):
 def attention(lab: Lab, run: LabRun, question: AttentionQuestion) -> dict[str, Any]:
     """Attention weights over (layer, head, query, key), four decimals; 0 where a query cannot look."""
     import numpy as np
-    import xarray as xr
+
+    from bindscope.studies.one_program import attention_dataset
 
     program = read_program(run, question.program)
     found = _ablate(run, question.step, program, question.ablate, question.kind)
-    pattern = np.stack(found.patterns).round(DECIMALS) + 0.0  # [layer, head, query, key]
-    dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), pattern, {"units": "share"})})
+    dataset = attention_dataset([pattern.round(DECIMALS) + 0.0 for pattern in found.patterns], program)
     dataset = dataset.assign_coords({name: np.arange(size) for name, size in dataset.sizes.items()})
-    dataset = dataset.assign_coords(token=("query", tokens_of(program)))
-    dataset.attrs = {"answer": str(program.answer), "ablated": " ".join(question.ablate)}
+    dataset.attrs["ablated"] = " ".join(question.ablate)
     return to_body(
         dataset,
         Provenance(run=run.name, step=question.step, n=1, note=_note(question.ablate, question.kind)),
@@ -72,18 +68,20 @@ def ablate(lab: Lab, run: LabRun, question: AblateQuestion) -> dict[str, Any]:
     import numpy as np
     import xarray as xr
 
+    from bindscope.tasks.binding.program import VOCABULARY
+
     program = read_program(run, question.program)
     found = _ablate(run, question.step, program, question.sites, question.kind)
     shares = np.stack([found.before, found.after])
     dataset = xr.Dataset({"probability": (("condition", "output"), shares, {"units": "share"})})
-    dataset = dataset.assign_coords(condition=["before", "after"], output=show_outputs(len(found.before)))
+    dataset = dataset.assign_coords(condition=["before", "after"], output=VOCABULARY.shown(len(found.before)))
     dataset.attrs = {"answer": str(program.answer), "sites": " ".join(question.sites)}
     return to_body(
         dataset,
         Provenance(run=run.name, step=question.step, n=1, note=_note(question.sites, question.kind)),
         title="The answer before and after",
         command=_command(run, question.step, question.sites, question.kind)
-        or f"bindscope run {run.name} '{one_line(program)}' --step {question.step}",
+        or f"bindscope run {run.name} '{program.one_line}' --step {question.step}",
         python=_python(run, question.step, program, question.sites, question.kind, "ablated.before, ablated.after"),
     )
 
@@ -110,15 +108,11 @@ def _note(sites: list[str], kind: str) -> str:
 
 
 def _python(run: LabRun, step: int, program: Program, sites: list[str], kind: str, wanted: str) -> str:
-    return (
-        open_run(run) + "from bindscope.studies.one_program import ablate_program\n\n"
-        f'program = run.config.task.parse("{program_literal(program)}")\n'
-        f"ablated = ablate_program(run.checkpoint({step}), run.config.task, program, {sites!r}, {kind!r})\n{wanted}"
-    )
-
-
-def asked_step(question: AttentionQuestion | AblateQuestion, run: LabRun) -> list[int]:
-    return [question.step]
+    if not sites and wanted == "ablated.patterns":
+        return in_python(run, f'run.attention("{program.one_line}", step={step})')
+    given = f'run.model({step}), run.run.config.task, run.parse("{program.one_line}"), {sites!r}, {kind!r}'
+    importing = "from bindscope.studies.one_program import ablate_program"
+    return in_python(run, f"ablated = ablate_program({given})\n{wanted}", importing)
 
 
 PAGE = Page(

@@ -9,23 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from bindscope.web.again import in_python
 from bindscope.web.body import Provenance, to_body
-from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.kept import is_quick, kept_result
+from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Page, Parameters, Resource
+from bindscope.web.programs import FAMILIES
 
 if TYPE_CHECKING:
     import xarray as xr
 
-MOST_WORK = 1e11  # multiplications that are done while a reader waits: ten seconds or so
 WILSON = "95 % Wilson interval over programs"
-FAMILIES = ("binding",)
-PYTHON = """\
-from bindscope.cli.verify import open_library
-from bindscope.studies.binding.results.behaviour import predictions_at
-
-library, study = open_library("{run}")
-dataset = library.fill("predictions").dataset
-"""
+BEHAVIOUR, CONFUSION = "bindscope.studies.binding.results.behaviour", "bindscope.measures.confusion"
 
 
 def read_predictions(lab: Lab, run: LabRun) -> dict[str, Any]:
@@ -34,7 +29,8 @@ def read_predictions(lab: Lab, run: LabRun) -> dict[str, Any]:
 
     dataset = predictions_of(run).drop_vars(CHECKPOINT)
     dataset = dataset.assign({name: dataset[name].round(3) for name in ("probability", "line_1_probability")})
-    body = _body(run, dataset, None, "Predictions at every checkpoint", "--step all", PYTHON)
+    python = in_python(run, 'run.result("predictions")')
+    body = _body(run, dataset, None, "Predictions at every checkpoint", "--step all", python)
     body["command"] = f"bindscope behaviour {run.name} --step all"
     return body
 
@@ -42,10 +38,7 @@ def read_predictions(lab: Lab, run: LabRun) -> dict[str, Any]:
 def read_confusion(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     """Which digit was given for which."""
     table = _confusion(run, step).drop_dims(["root_line", "source"])
-    python = (
-        PYTHON
-        + "from bindscope.measures.confusion import confusion\n\ntable = confusion(predictions_at(dataset, {step}))"
-    )
+    python = _in_python(run, step, f"from {CONFUSION} import confusion")
     return _body(run, table, step, "Which digit was given for which", "--confusion --step {step}", python)
 
 
@@ -53,10 +46,7 @@ def read_sources(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     """Which line's constant was given, by the line that holds the answer."""
     table = _confusion(run, step).drop_dims(["answer", "prediction"])
     table.attrs["title"] = "sources of predictions"
-    python = (
-        PYTHON
-        + "from bindscope.measures.confusion import confusion\n\ntable = confusion(predictions_at(dataset, {step}))"
-    )
+    python = _in_python(run, step, f"from {CONFUSION} import confusion")
     return _body(run, table, step, "Where predictions come from", "--by root-line --step {step}", python)
 
 
@@ -68,10 +58,7 @@ def read_attributes(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 
     table = behaviour_by_each(predictions_at(predictions_of(run), step))
     table.attrs |= {f"meaning_{name}": ATTRIBUTES[name] for name in dict.fromkeys(table.attribute.values.tolist())}
-    python = PYTHON + (
-        "from bindscope.measures.behaviour import behaviour_by_each\n\n"
-        "table = behaviour_by_each(predictions_at(dataset, {step}))"
-    )
+    python = _in_python(run, step, "from bindscope.measures.behaviour import behaviour_by_each")
     return _body(run, table, step, "Accuracy by attribute", "--by depth --step {step}", python)
 
 
@@ -86,7 +73,8 @@ def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     else:
         table = explain_step(run.run, predictions_of(run), step)
     table.attrs |= {f"meaning_{name}": ATTRIBUTES[name] for name in table.attribute.values.tolist()}
-    python = PYTHON.replace("predictions_at", "explain_step") + "table = explain_step(library.run, dataset, {step})"
+    call = f'table = explain_step(run.run, run.result("predictions"), {step})'
+    python = in_python(run, call, f"from {BEHAVIOUR} import explain_step")
     body = _body(run, table, step, "What it depends on", "--importance right --step {step}", python)
     body["provenance"]["interval"] = "95 % bootstrap over held-out programs, five folds"
     return body
@@ -94,30 +82,13 @@ def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 
 def predictions_of(run: LabRun) -> xr.Dataset:
     """The kept predictions, or new ones where making them takes seconds."""
-    library = run.library
-    found = library.find("predictions")
-    if found is None:
-        work = estimate_work(run)
-        if work > MOST_WORK:
-            raise Missing(
-                f"{run.name}: its predictions are not measured yet, and that takes a while; "
-                f"run 'bindscope behaviour {run.name} --step all' once."
-            )
-        found = library.fill("predictions")
-    if found.dataset is None:
-        raise Missing(f"{run.name}: {found.reason}")
-    return found.dataset
+    return kept_result(run, "predictions", f"bindscope behaviour {run.name} --step all")
 
 
-def estimate_work(run: LabRun) -> float:
-    """Multiplications that measuring the missing checkpoints takes, roughly."""
-    from bindscope.studies.binding.results.behaviour import CHECKPOINT, N_PROGRAMS
-
-    opened, before = run.run, run.library.find_before("predictions")
-    known = set() if before is None else {str(sha256) for sha256 in before[CHECKPOINT].values}
-    missing = sum(entry.sha256 not in known for entry in opened.manifest.checkpoints.values())
-    model = opened.config.model
-    return float(missing) * N_PROGRAMS * model.n_positions * model.n_parameters
+def _in_python(run: LabRun, step: int, importing: str) -> str:
+    """A table of what was predicted at a step, made by the function that is imported."""
+    call = f'table = {importing.split()[-1]}(predictions_at(run.result("predictions"), {step}))'
+    return in_python(run, call, importing, f"from {BEHAVIOUR} import predictions_at")
 
 
 def _confusion(run: LabRun, step: int) -> xr.Dataset:
@@ -141,13 +112,13 @@ def _body(run: LabRun, dataset: xr.Dataset, step: int | None, title: str, option
         Provenance(run=run.name, step=step, n=n, seed=seed, interval="" if step is None else WILSON),
         title=title,
         command=f"bindscope behaviour {run.name} {options} --n {n} --seed {seed}",
-        python=python.format(run=run.name, step=step).rstrip(),
+        python=python,
     )
 
 
 def _measurable(lab: Lab, run: LabRun) -> Iterator[Parameters]:
     """An export shows what is kept or can be made in a moment."""
-    if run.run.steps and (run.library.find("predictions") is not None or estimate_work(run) <= MOST_WORK):
+    if run.run.steps and is_quick(run, "predictions"):
         yield {}
 
 

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
+from bindscope.web.again import in_python
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun, Missing
 from bindscope.web.page import SVG, Page, Parameters, Resource
+from bindscope.web.programs import FAMILIES
 
 if TYPE_CHECKING:
     from bindscope.studies.claims import Claim, Quantity, Study
     from bindscope.studies.verify import Judged
 
 NOT_MEASURED = "not measured yet"
-FAMILIES = ("binding",)
 _DRAWING = threading.Lock()  # the settings of figures are the process's own
 
 
@@ -36,12 +37,7 @@ def read_claims(lab: Lab, run: LabRun) -> dict[str, Any]:
         Provenance(run=run.name, step=run.run.steps[-1] if run.run.steps else None, seed=0, interval="95 % intervals"),
         title=f"Claims: {study.title}",
         command=f"bindscope verify {run.name}",
-        python=(
-            "from bindscope.cli.verify import open_library\n"
-            "from bindscope.studies.verify import verify\n\n"
-            f'library, study = open_library("{run.name}")\n'
-            "verification = verify(library, study.claims)"
-        ),
+        python=in_python(run, "run.verify()"),
     )
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from bindscope.web.again import in_python
 from bindscope.web.body import Provenance, to_body
-from bindscope.web.lab import Lab, LabRun, Missing
-from bindscope.web.page import Operation, Page, Question, Resource, Step
-from bindscope.web.pages.program import ProgramText, one_line, open_run, program_literal, read_program
+from bindscope.web.kept import kept_result
+from bindscope.web.lab import Lab, LabRun
+from bindscope.web.page import Operation, Page, Resource
+from bindscope.web.programs import FAMILIES, OneStepQuestion, ProgramText, asked_step, read_program
 
 
-class LensQuestion(Question):
+class LensQuestion(OneStepQuestion):
     """What would each layer answer at each position?"""
 
-    step: Step
     program: ProgramText
 
 
@@ -22,53 +23,35 @@ def lens(lab: Lab, run: LabRun, question: LensQuestion) -> dict[str, Any]:
     from bindscope.measures.lens_map import map_lens
 
     program, step = read_program(run, question.program), run.find_step(question.step)
-    python = (
-        open_run(run) + "from bindscope.measures.lens_map import map_lens\n\n"
-        f'program = run.config.task.parse("{program_literal(program)}")\n'
-        f"map_lens(run.checkpoint({step}), program)"
-    )
     return to_body(
         map_lens(run.model(step), program),
         Provenance(run=run.name, step=step, n=1),
         title="What each layer would answer",
-        command=f"bindscope lens {run.name} --steps {step} --program '{one_line(program)}'",
-        python=python,
+        command=f"bindscope lens {run.name} --steps {step} --program '{program.one_line}'",
+        python=in_python(run, f'run.lens("{program.one_line}", step={step})'),
     )
 
 
 def kept_lens(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Answer, line 1's constant and the other constants over (step, layer), with intervals."""
-    filled = run.library.fill("lens")
-    if filled.dataset is None:
-        raise Missing(f"{run.name}: {filled.reason}")
-    attrs, steps = filled.dataset.attrs, tuple(filled.dataset.step.values.tolist())
+    dataset = kept_result(run, "lens")
+    attrs = dataset.attrs
     n, seed = int(attrs.get("asked_n", 0)), int(attrs.get("asked_seed", 0))
     provenance = Provenance(
         run=run.name, n=int(attrs["n"]), seed=seed, interval=f"95 % {attrs['interval']}",
         note=f"{attrs['n_excluded']} programs left out: {attrs['excluded']}",
     )  # fmt: skip
-    python = (
-        open_run(run) + "import numpy as np\nfrom bindscope.measures.lens import logit_lens\n\n"
-        f'programs = run.config.task.sample_evaluation(np.random.default_rng({seed}), {n})["test"]\n'
-        f"steps = {'run.steps' if steps == run.run.steps else list(steps)}\n"
-        "models = [(step, run.checkpoint(step)) for step in steps]\n"
-        f"logit_lens(models, programs, rng=np.random.default_rng({seed}))"
-    )
     return to_body(
-        filled.dataset,
+        dataset,
         provenance,
         title="Answer against line 1, layer by layer over training",
         command=f"bindscope lens {run.name} --n {n} --seed {seed}",
-        python=python,
+        python=in_python(run, 'run.result("lens")'),
     )
-
-
-def asked_step(question: LensQuestion, run: LabRun) -> list[int]:
-    return [question.step]
 
 
 PAGE = Page(
     "logits",
-    resources=(Resource("runs/{run}/lens.json", kept_lens, "The logit lens over checkpoints", families=("binding",)),),
+    resources=(Resource("runs/{run}/lens.json", kept_lens, "The logit lens over checkpoints", families=FAMILIES),),
     operations=(Operation("lens", LensQuestion, lens, "What each layer would answer to a program", asked_step),),
 )

@@ -13,10 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from bindscope.errors import BindscopeError
+from bindscope.web.again import in_python
 from bindscope.web.body import Provenance, to_body
+from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun, Missing
-from bindscope.web.page import Operation, Page, Parameters, Question, Resource
-from bindscope.web.pages.program import ProgramText, one_line, read_program
+from bindscope.web.page import Operation, Page, Parameters, Resource
+from bindscope.web.programs import (
+    FAMILIES,
+    OneStepQuestion,
+    ProgramText,
+    asked_step,
+    binding_task,
+    read_pair,
+    read_program,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,22 +38,19 @@ if TYPE_CHECKING:
 N_KEPT = 256  # subspaces remembered over all runs: a few kilobytes each
 HIDDEN = ("basis", "direction", "centre", "random_direction", "random_centre")
 QualityName = Literal["values", "names"]
-OneStep = Annotated[int, Field(ge=0, le=10**12)]
 
 
-class ProjectQuestion(Question):
+class ProjectQuestion(OneStepQuestion):
     """Where do this program's tokens lie?"""
 
-    step: OneStep
     program: ProgramText
     quality: QualityName = "values"
     axes: Literal["frozen", "refitted", "random"] = "frozen"
 
 
-class SwapQuestion(Question):
+class SwapQuestion(OneStepQuestion):
     """What becomes of the answer when the part of the stream inside a subspace is the counterfactual's?"""
 
-    step: OneStep
     program: ProgramText
     counterfactual: ProgramText
     quality: QualityName = "values"
@@ -69,7 +76,7 @@ def read_projections(lab: Lab, run: LabRun, quality: str) -> dict[str, Any]:
         _provenance(run, dataset),
         title=f"Where {quality} lie",
         command=f"bindscope subspace {run.name} --of {quality} --over-training --keep",
-        python=f'import bindscope\n\nbindscope.open_run("{run.name}").result("projections").sel(quality="{quality}")',
+        python=in_python(run, f'run.result("projections").sel(quality="{quality}")'),
     )
 
 
@@ -81,7 +88,7 @@ def read_subspaces(lab: Lab, run: LabRun) -> dict[str, Any]:
         _provenance(run, dataset),
         title="Swaps inside the subspaces and their controls",
         command=f"bindscope verify {run.name} --claim VB6",
-        python=f'import bindscope\n\nbindscope.open_run("{run.name}").result("subspaces")',
+        python=in_python(run, 'run.result("subspaces")'),
     )
 
 
@@ -90,7 +97,8 @@ def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
     from bindscope.studies.binding.subspace_pair import kept_axes, project_program
     from bindscope.subspaces import default_search
 
-    program, step = _read(run, question.program), run.find_step(question.step)
+    program, step = read_program(run, question.program), run.find_step(question.step)
+    _refuse_long(run, program)
     model = run.model(step)
     axes = kept_axes(_kept(run, "projections"), question.quality, question.axes, step)
     dataset = project_program(model, program, default_search(model, question.quality), axes)
@@ -100,27 +108,22 @@ def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
         Provenance(run=run.name, step=step, n=1),
         title="Where this program lies",
         command=f"bindscope subspace {run.name} --of {question.quality} --over-training",
-        python=_python(run, f'project("{one_line(program)}", of="{question.quality}", step={step}{kind})'),
+        python=in_python(run, f'run.project("{program.one_line}", of="{question.quality}", step={step}{kind})'),
     )
 
 
 def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
     """Distributions of base, counterfactual and swapped run over (condition, output), and every metric."""
     from bindscope.studies.binding.subspace_pair import swap_pair
-    from bindscope.tasks.binding import pair_programs
 
-    program, counterfactual = (_read(run, text) for text in (question.program, question.counterfactual))
-    pairs = pair_programs(program, counterfactual)
-    if program.answer == counterfactual.answer:
-        raise BindscopeError(
-            f"both programs have the answer {program.answer}; change the counterfactual so that its answer differs."
-        )
+    (program, counterfactual), pairs = read_pair(run, question)
+    _refuse_long(run, program)
     step = run.find_step(question.step)
     model = run.model(step)
     kept = FOUND.find(run, step, model, question.quality)
     dataset = swap_pair(model, pairs, kept.search, kept.change(question.control, question.seed))
     dataset.attrs["control"] = question.control
-    given = f'"{one_line(program)}", "{one_line(counterfactual)}", of="{question.quality}", step={step}'
+    given = f'"{program.one_line}", "{counterfactual.one_line}", of="{question.quality}", step={step}'
     control = "" if question.control == "found" else f', control="{question.control}"'
     seed = f", seed={question.seed}" if question.control == "random" else ""
     return to_body(
@@ -128,7 +131,7 @@ def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
         Provenance(run=run.name, step=step, n=1, seed=question.seed if question.control == "random" else None),
         title="What the answer becomes",
         command=f"bindscope subspace {run.name} --of {question.quality} --step {step}",
-        python=_python(run, f"swap({given}{control}{seed})"),
+        python=in_python(run, f"run.swap({given}{control}{seed})"),
     )
 
 
@@ -158,14 +161,9 @@ FOUND = Subspaces()
 
 
 def _kept(run: LabRun, name: str) -> xr.Dataset:
-    """A result that is there, or the command that makes it."""
-    filled = run.library.find(name)
-    if filled is None:
-        command = "subspace {} --over-training --keep" if name == "projections" else "verify {} --claim VB6"
-        raise Missing(f"{run.name}: not measured yet; this takes minutes: bindscope {command.format(run.name)}.")
-    if filled.dataset is None:
-        raise Missing(f"{run.name}: {filled.reason}.")
-    return filled.dataset
+    """A result that is there, or the command that makes it, which takes minutes."""
+    command = "subspace {} --over-training --keep" if name == "projections" else "verify {} --claim VB6"
+    return kept_result(run, name, f"bindscope {command.format(run.name)}", waits=False)
 
 
 def _provenance(run: LabRun, dataset: xr.Dataset) -> Provenance:
@@ -180,16 +178,10 @@ def _provenance(run: LabRun, dataset: xr.Dataset) -> Provenance:
     )
 
 
-def _read(run: LabRun, text: str) -> Program:
-    program = read_program(run, text)
-    most = run.run.config.task.lines  # type: ignore[union-attr]
+def _refuse_long(run: LabRun, program: Program) -> None:
+    most = binding_task(run).lines
     if program.n_lines > most:
         raise BindscopeError(f"the program has {program.n_lines} lines and this model knows positions for {most} only.")
-    return program
-
-
-def _python(run: LabRun, call: str) -> str:
-    return f'import bindscope\n\nrun = bindscope.open_run("{run.name}")\nrun.{call}'
 
 
 def each_quality(lab: Lab, run: LabRun) -> tuple[Parameters, ...]:
@@ -200,18 +192,14 @@ def each_quality(lab: Lab, run: LabRun) -> tuple[Parameters, ...]:
         return ()
 
 
-def asked_step(question: ProjectQuestion | SwapQuestion, run: LabRun) -> list[int]:
-    return [question.step]
-
-
 PAGE = Page(
     "subspace",
     resources=(
         Resource(
             "runs/{run}/projections/{quality}.json", read_projections, "Points of the stream along a subspace's axes",
-            families=("binding",), each=each_quality,
+            families=FAMILIES, each=each_quality,
         ),
-        Resource("runs/{run}/subspaces.json", read_subspaces, "Swaps inside subspaces", families=("binding",)),
+        Resource("runs/{run}/subspaces.json", read_subspaces, "Swaps inside subspaces", families=FAMILIES),
     ),
     operations=(
         Operation("project", ProjectQuestion, project, "Where a program lies along a subspace's axes", asked_step),

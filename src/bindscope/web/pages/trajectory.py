@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
+from bindscope.web.again import in_python
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun, Missing
 from bindscope.web.page import Page, Parameters, Resource
@@ -29,12 +30,10 @@ def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
         Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=WILSON),
         title="Training trajectory",
         command=f"bindscope trajectory {run.name}",
-        python=(
-            "from bindscope.cli.locate import find_run\n"
-            "from bindscope.runs.directory import Run\n"
-            "from bindscope.studies.trajectory import trajectory_dataset, with_intervals\n\n"
-            f'run = Run.open(find_run("{run.name}"))\n'
-            "dataset = with_intervals(trajectory_dataset(run.metrics))"
+        python=in_python(
+            run,
+            "with_intervals(trajectory_dataset(run.run.metrics))",
+            "from bindscope.studies.trajectory import trajectory_dataset, with_intervals",
         ),
     )
 
@@ -59,11 +58,8 @@ def read_seeds(lab: Lab, run: LabRun) -> dict[str, Any]:
         Provenance(run=run.name, interval="least to most over seeds", note=note),
         title="The same settings with other seeds",
         command=command,
-        python=(
-            "from bindscope.cli.locate import find_run\n"
-            "from bindscope.runs.directory import Run\n"
-            "from bindscope.studies.seeds import find_seed_curves\n\n"
-            f'dataset = find_seed_curves(Run.open(find_run("{run.name}")).config)'
+        python=in_python(
+            run, "find_seed_curves(run.run.config)", "from bindscope.studies.seeds import find_seed_curves"
         ),
     )
 

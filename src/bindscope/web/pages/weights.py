@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from bindscope.web.lab import Lab, LabRun, Missing
 from bindscope.web.page import BYTES, Page, Parameters, Resource
+from bindscope.web.programs import FAMILIES
 
 MOST_PARAMETERS = 2_000_000  # of a model that is offered: 8 MB a checkpoint in full precision
 
@@ -36,7 +37,7 @@ PAGE = Page(
     resources=(
         Resource(
             "runs/{run}/weights/{step}.safetensors", read_weights, "The weights of a checkpoint", BaseModel, BYTES,
-            ("binding",), each_step,
+            FAMILIES, each_step,
         ),
     ),
 )  # fmt: skip

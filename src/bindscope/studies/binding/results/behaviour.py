@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.results import Context, NotTestable, Result
+from bindscope.studies.results import CHECKPOINT, Context, NotTestable, Result
 
 if TYPE_CHECKING:
     from bindscope.measures.importance import Target
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 N_PROGRAMS = 300
 LEVEL = 0.004  # probabilities are kept in steps of this, one byte each
-CHECKPOINT = "checkpoint"  # the coordinate that holds the hash of each step's weights
 ATTRIBUTE, RULE = "attribute_", "rule_"  # what the names of such coordinates start with
 TARGETS: tuple[Target, ...] = ("right", "line_1")
 PACKED: dict[str, Any] = {"zlib": True, "complevel": 9}

@@ -89,4 +89,4 @@ def round_bits(values: np.ndarray, n_bits: int = N_BITS) -> np.ndarray:
     return np.ldexp(np.round(mantissa * 2**n_bits) / 2**n_bits, exponent).astype(np.float32)
 
 
-RESULTS = (Result("grids", "patch grids through training", compute_grids, n=64, steps=track_steps),)
+RESULTS = (Result("grids", "patch grids through training", compute_grids, n=64, steps=track_steps, passes=100),)

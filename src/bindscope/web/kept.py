@@ -1,0 +1,38 @@
+"""Results that are kept with a run: read, or made while a reader waits where that takes seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bindscope.web.lab import LabRun, Missing
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST_WORK = 1e11  # multiplications that are done while a reader waits: ten seconds or so
+
+
+def kept_result(run: LabRun, name: str, command: str = "", *, waits: bool = True) -> xr.Dataset:
+    """A result of the run's study; one that takes long, or that no reader ``waits`` for, is refused with what makes it.
+
+    >>> kept_result(lab.find("binding-laptop"), "lens")
+    """
+    library = run.library
+    found = library.find(name)
+    if found is None:
+        if not waits or library.estimate_work(name) > MOST_WORK:
+            how = (
+                f"run '{command}' once."
+                if command
+                else f"once, in Python: bindscope.open_run('{run.name}').result('{name}')"
+            )
+            raise Missing(f"{run.name}: this is not measured yet, and that takes a while; {how}")
+        found = library.fill(name)
+    if found.dataset is None:
+        raise Missing(f"{run.name}: {found.reason}")
+    return found.dataset
+
+
+def is_quick(run: LabRun, name: str) -> bool:
+    """Whether a result is kept already or made in seconds, so that an export has it."""
+    return run.library.find(name) is not None or run.library.estimate_work(name) <= MOST_WORK
