@@ -1,6 +1,6 @@
 """Takes the picture of the Patch page in docs/web.md, with Chromium.
 
-    python docs/figures/web.py
+python docs/figures/web.py
 """
 
 from __future__ import annotations
