@@ -28,10 +28,10 @@ from statistics import median
 
 import numpy as np
 
-from bindscope.cli.locate import find_run
 from bindscope.model.config import ModelConfig
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run
+from bindscope.runs.locate import find_run
 from bindscope.runs.manifest import Manifest, describe_origin
 from bindscope.tasks.binding import BindingTask, sample_root_pairs
 from bindscope.tasks.binding.program import Program

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bindscope.cli.locate import SHIPPED_DIRECTORY, shipped_runs
 from bindscope.measures.evaluation import build_evaluator
 from bindscope.runs.directory import Run
+from bindscope.runs.locate import SHIPPED_DIRECTORY, shipped_runs
 from bindscope.studies.presets import PRESETS
 from bindscope.studies.results import Library
 from bindscope.studies.trajectory import phases_of, trajectory_dataset

@@ -90,7 +90,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The shipped runs on a server in this process."""
     import uvicorn
 
-    from bindscope.cli.locate import shipped_runs
+    from bindscope.runs.locate import shipped_runs
     from bindscope.web.app import create_app, static_directory
     from bindscope.web.lab import Lab
 
@@ -113,7 +113,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A static copy of the same, in a folder below the root of a plain file server."""
-    from bindscope.cli.locate import shipped_runs
+    from bindscope.runs.locate import shipped_runs
     from bindscope.web.export import export_site
     from bindscope.web.lab import Lab
 

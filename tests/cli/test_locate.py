@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bindscope.cli.locate import find_run, is_shipped, runs_in
 from bindscope.errors import BindscopeError
 from bindscope.runs import locate
+from bindscope.runs.locate import find_run, is_shipped, runs_in
 
 
 def make_run(directory: Path) -> Path:

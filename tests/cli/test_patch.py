@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.cli.locate import SHIPPED_DIRECTORY
 from bindscope.cli.outcome import binding_task
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.interchange import patch_sites
 from bindscope.runs.directory import Run
+from bindscope.runs.locate import SHIPPED_DIRECTORY
 from bindscope.tasks.binding import sample_root_pairs, structural_places
 from cli.answers import answer, refusal
 

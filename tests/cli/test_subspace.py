@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from bindscope.cli.locate import SHIPPED_DIRECTORY
 from bindscope.runs.config import config_to_mapping
 from bindscope.runs.directory import Run
+from bindscope.runs.locate import SHIPPED_DIRECTORY
 from bindscope.runs.manifest import Manifest
 from bindscope.studies.presets import find_preset
 from cli.test_commands import answer, refusal

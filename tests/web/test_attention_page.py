@@ -10,9 +10,9 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
-from bindscope.cli.locate import find_run
 from bindscope.interventions.ablation import ablate_together
 from bindscope.model.run import run as run_model
+from bindscope.runs.locate import find_run
 from bindscope.studies.one_program import N_REFERENCE, _other_programs
 from bindscope.tasks.binding import ask_programs, parse_program
 from bindscope.web.app import create_app

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from fastapi.testclient import TestClient
 
-from bindscope.cli.locate import shipped_runs
 from bindscope.runs.directory import Run
+from bindscope.runs.locate import shipped_runs
 from bindscope.studies.results import Library
 from bindscope.studies.verify import find_study, verify
 from bindscope.web.app import create_app

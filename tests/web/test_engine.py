@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from bindscope.cli.locate import shipped_runs
+from bindscope.runs.locate import shipped_runs
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
 

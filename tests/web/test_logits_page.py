@@ -10,8 +10,8 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
-from bindscope.cli.locate import shipped_runs
 from bindscope.model.run import run as run_model
+from bindscope.runs.locate import shipped_runs
 from bindscope.tasks.binding import parse_program
 from bindscope.tasks.binding.program import VOCABULARY
 from bindscope.tasks.vocabulary import show_symbol

@@ -10,11 +10,11 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
-from bindscope.cli.locate import find_run
 from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
 from bindscope.interventions.outcome import METRICS, measure_outcomes
 from bindscope.model.run import run as run_model
+from bindscope.runs.locate import find_run
 from bindscope.studies.binding.results.grids import N_BITS, round_bits
 from bindscope.studies.binding.results.mechanism import sample_pairs
 from bindscope.studies.one_pair import empty_grid, stream_grid

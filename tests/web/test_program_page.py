@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from bindscope.cli.locate import shipped_runs
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
+from bindscope.runs.locate import shipped_runs
 from bindscope.tasks.binding import BindingTask, ask_programs, parse_program
 from bindscope.tasks.binding.examples import draw_examples, draw_pair
 from bindscope.web.app import create_app

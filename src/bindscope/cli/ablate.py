@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bindscope.cli.experiment import format_cells
-from bindscope.cli.locate import RUNS_DIRECTORY
+from bindscope.runs.locate import RUNS_DIRECTORY
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -14,9 +14,9 @@ from bindscope.cli.behaviour_tables import (
     format_steps,
 )
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
-from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import find_run
 
 if TYPE_CHECKING:
     import xarray as xr

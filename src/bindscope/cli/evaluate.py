@@ -6,9 +6,9 @@ import json as json_format
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_table
+from bindscope.runs.locate import find_run
 
 
 def evaluate(

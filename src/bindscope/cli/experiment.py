@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import RUNS_DIRECTORY
 from bindscope.cli.options import Flag
 from bindscope.cli.table import format_duration, format_table
+from bindscope.runs.locate import RUNS_DIRECTORY
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import RUNS_DIRECTORY, find_run, is_shipped, shipped_runs
 from bindscope.cli.options import Flag
 from bindscope.cli.outcome import show_progress
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, shipped_runs
 
 N_NAMED = 12  # how many of the bodies that are left out are named one by one
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bindscope.cli.locate import find_run
+from bindscope.runs.locate import find_run
 
 
 def export_hf(run: str, directory: Path, /, *, step: str = "last", context: int | None = None) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bindscope.cli.locate import is_shipped
 from bindscope.cli.options import Flag, Seed
+from bindscope.runs.locate import is_shipped
 
 
 def figure(

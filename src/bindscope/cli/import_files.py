@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from bindscope.cli.display import accuracy_of
-from bindscope.cli.locate import RUNS_DIRECTORY
 from bindscope.cli.options import Setting
 from bindscope.cli.settings import parse_settings
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import RUNS_DIRECTORY
 
 
 def import_files(

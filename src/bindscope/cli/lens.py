@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
-from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import find_run
 
 if TYPE_CHECKING:
     import xarray as xr

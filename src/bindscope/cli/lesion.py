@@ -6,12 +6,12 @@ import json as json_format
 from pathlib import Path
 from typing import Any, Literal
 
-from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.outcome import binding_task, check_out, show_progress, write_out
 from bindscope.cli.pairs import Words, draw_pairs, figure_or_none
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import find_run
 
 
 def lesion(

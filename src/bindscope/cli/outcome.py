@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.locate import SHIPPED_DIRECTORY, find_run
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import SHIPPED_DIRECTORY, find_run
 
 if TYPE_CHECKING:
     import xarray as xr

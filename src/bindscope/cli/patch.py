@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
-from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.pairs import (
@@ -20,6 +19,7 @@ from bindscope.cli.pairs import (
     find_steps,
 )
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import find_run
 
 Grid = Literal["chain", "residual", "heads", "mlps"]
 Metric = Literal["success", "logit_difference", "new_logit", "kl"]

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
-from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.outcome import check_out, write_out
 from bindscope.cli.pairs import Words, figure_or_none, find_pairs
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import find_run
 
 
 def patch_paths(

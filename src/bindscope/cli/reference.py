@@ -43,8 +43,8 @@ def generate_pages() -> dict[str, str]:
 
 def describe_verdicts() -> str:
     """docs/verdicts.md: what the shipped results of the shipped binding runs say about each claim of study 1."""
-    from bindscope.cli.locate import SHIPPED_DIRECTORY
     from bindscope.runs.directory import Run
+    from bindscope.runs.locate import SHIPPED_DIRECTORY
     from bindscope.studies.results import Library
     from bindscope.studies.verdicts import render_verdicts
     from bindscope.studies.verify import find_study, verify

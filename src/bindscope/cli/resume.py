@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bindscope.cli.display import watch_training
-from bindscope.cli.locate import find_run, is_shipped
 from bindscope.cli.options import Device
 from bindscope.cli.train import describe_run, report_end, resumable
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import find_run, is_shipped
 
 
 def resume(run: str, /, *, device: Device | None = None, threads: int | None = None) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import find_run
 from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import find_run
 
 if TYPE_CHECKING:
     from bindscope.tasks.task import Batch, Task

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.display import accuracy_of
-from bindscope.cli.locate import RUNS_DIRECTORY
 from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 from bindscope.runs import locate
+from bindscope.runs.locate import RUNS_DIRECTORY
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import find_run
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import find_run
 
 
 def thin(

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.display import accuracy_of, watch_training
 from bindscope.cli.failure import Interrupted
-from bindscope.cli.locate import RUNS_DIRECTORY
 from bindscope.cli.options import Device, Setting
 from bindscope.cli.settings import parse_settings
 from bindscope.cli.table import format_count
 from bindscope.errors import BindscopeError
+from bindscope.runs.locate import RUNS_DIRECTORY
 
 if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig

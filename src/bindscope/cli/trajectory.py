@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bindscope.cli.locate import find_run, is_shipped
 from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
+from bindscope.runs.locate import find_run, is_shipped
 
 if TYPE_CHECKING:
     from bindscope.measures.phases import Phase

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.locate import RUNS_DIRECTORY, find_run, is_shipped
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_duration, format_table
+from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run

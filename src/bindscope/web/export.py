@@ -25,6 +25,7 @@ import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.runs.files import TEMPORARY, explain_failure, new_directory
 from bindscope.web.app import static_directory
+from bindscope.web.body import Body
 from bindscope.web.lab import Lab
 from bindscope.web.page import BYTES, Page, Parameters, Resource
 from bindscope.web.pages import PAGES
@@ -88,14 +89,15 @@ def export_site(
 
 
 def list_files(lab: Lab, pages: tuple[Page, ...] = PAGES, weights: bool = True) -> list[tuple[Resource, Parameters]]:
-    """Every body that a server of this lab offers."""
-    return [
+    """Every body that a server of this lab offers; last those that describe runs, whose results are all there by then."""
+    found = [
         (resource, parameters)
         for page in pages
         for resource in page.resources
         if weights or resource.media != BYTES
         for parameters in resource.instances(lab)
     ]
+    return sorted(found, key=lambda each: each[0].model is not Body)
 
 
 def add_policy(index: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bindscope.web.lab import LabRun, Missing
+from bindscope.web.lab import LabRun, NotMeasured
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,13 +26,8 @@ def kept_result(run: LabRun, name: str, command: str = "", *, waits: bool = True
                 if command
                 else f"once, in Python: bindscope.open_run('{run.name}').result('{name}')"
             )
-            raise Missing(f"{run.name}: this is not measured yet, and that takes a while; {how}")
+            raise NotMeasured(f"{run.name}: this is not measured yet, and that takes a while; {how}")
         found = library.fill(name)
     if found.dataset is None:
-        raise Missing(f"{run.name}: {found.reason}")
+        raise NotMeasured(f"{run.name}: {found.reason}")
     return found.dataset
-
-
-def is_quick(run: LabRun, name: str) -> bool:
-    """Whether a result is kept already or made in seconds, so that an export has it."""
-    return run.library.find(name) is not None or run.library.estimate_work(name) <= MOST_WORK

@@ -40,6 +40,10 @@ class Missing(BindscopeError):
     """Something that was asked for is not there."""
 
 
+class NotMeasured(Missing):
+    """A run could have this and has it not: to a reader no error, but a sentence that says how to get it."""
+
+
 class Lab:
     """Runs by name. ``kept_in`` is where results of runs that may not be written to are kept.
 
