@@ -1,13 +1,10 @@
 /** What taking parts out did, in a sentence. */
-import { labelsOf, numbers, type Body } from '../../api/body';
+import type { Body } from '../../api/body';
+import { topOf } from '../../reading/digits';
 
 export function tellAblation(body: Body, nParts: number, format: (share: number) => string): string {
   const answer = String(body.attrs?.answer ?? '');
-  const [before, after] = (['before', 'after'] as const).map((condition) => {
-    const shares = numbers(body, 'probability', { condition }).map((share) => share ?? 0);
-    const best = shares.indexOf(Math.max(...shares));
-    return { output: String(labelsOf(body, 'output')[best] ?? ''), share: shares[best] ?? 0 };
-  }) as [{ output: string; share: number }, { output: string; share: number }];
+  const [before, after] = [topOf(body, { condition: 'before' }), topOf(body, { condition: 'after' })];
   const right = (output: string): string => (output === answer ? 'which is right' : `right would be ${answer}`);
   if (!nParts) return `The whole model says ${before.output} (${format(before.share)}), ${right(before.output)}. Choose parts to take out.`;
   if (before.output === after.output) return `It still says ${after.output} (${format(before.share)} before, ${format(after.share)} after), ${right(after.output)}.`;

@@ -1,5 +1,5 @@
 /** Attributes of programs in words; the names themselves are those of the command line and of the tables. */
-import { wordsOf } from '../trajectory/curves';
+import { wordsOf } from '../../reading/curves';
 
 const WORDS: Record<string, string> = {
   root_line: "the answer's line",

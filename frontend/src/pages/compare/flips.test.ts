@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { numbers } from '../../api/body';
-import { madePredictions } from '../checkpoint/made';
-import { readPredictions } from '../checkpoint/predictions';
+import { madePredictions } from '../../reading/made';
+import { readPredictions } from '../../reading/predictions';
 import { characterOf, comparisonBody, countFlips, KINDS, mcnemar, pairUp, samePrograms, turns, wilson } from './flips';
 
 // answers 4, 7, 3, 5; constants of line 1: 4, 4, 1, 5

@@ -1,6 +1,6 @@
 /** Two checkpoints on the same programs: who changed its mind, and whether that can be chance. */
 import type { Body, Labelled } from '../../api/body';
-import type { Predictions, Program, Said } from '../checkpoint/predictions';
+import type { Predictions, Program, Said } from '../../reading/predictions';
 
 export type Kind = 'both right' | 'wrong → right' | 'right → wrong' | 'both wrong';
 export const KINDS: Kind[] = ['both right', 'wrong → right', 'right → wrong', 'both wrong'];

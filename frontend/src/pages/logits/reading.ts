@@ -1,7 +1,7 @@
 /** What a cell of the lens can show, on which scale, and in words. */
 import { labelsOf, number, numbers, pick, type Body } from '../../api/body';
 import type { Limits, ScaleName } from '../../charts/colour';
-import { percent } from '../program/bars';
+import { percent } from '../../reading/digits';
 
 export const READINGS = {
   answer: 'probability of the answer',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
-import { conditionBars, tellPatch, tellValue } from './metrics';
+import { tellPatch, tellValue } from './metrics';
 
 const OUTPUTS = [...'0123456789', 'a'];
 
@@ -30,12 +30,6 @@ describe('what a patch did', () => {
     expect(tellPatch(patched({ base: '5', source: '8', patched: '5' }), 3700, 'noising')).toContain('own 5 stays');
     expect(tellPatch(patched({ base: '8', source: '8', patched: '8' }), 3700, 'noising')).toContain('before the patch');
     expect(tellPatch(patched({ base: '5', source: '8', patched: '3' }), 3700, 'noising')).toContain('neither the program’s 5 nor the counterfactual’s 8');
-  });
-  it('gives bars that add up to everything', () => {
-    const bars = conditionBars(patched({ base: '5', source: '8', patched: '8' }), { step: 3700, condition: 'patched' }, { '8': 'source' });
-    expect(bars).toHaveLength(11);
-    expect(bars.reduce((sum, bar) => sum + (bar.value ?? 0), 0)).toBeCloseTo(1, 10);
-    expect(bars[8]?.label).toBe('8 (source)');
   });
   it('says when there is no value', () => {
     expect(tellValue('success', null)).toBe('no value');

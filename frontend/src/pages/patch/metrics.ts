@@ -1,9 +1,8 @@
 /** What a patch did to the answer: how each measure is named, drawn and told. */
-import { labelsOf, number, numbers, type Body } from '../../api/body';
+import { number, type Body } from '../../api/body';
 import { formatInterval, formatNumber, formatPercent } from '../../charts/format';
 import type { Limits, ScaleName } from '../../charts/colour';
-import type { Bar } from '../../charts/types';
-import { DIGITS } from '../../program/program';
+import { topOf } from '../../reading/digits';
 
 export type Metric = 'success' | 'kept' | 'logit_difference' | 'new_logit' | 'kl';
 export type Direction = 'noising' | 'denoising';
@@ -58,18 +57,11 @@ export function whose(direction: Direction): { base: string; source: string } {
     : { base: 'the counterfactual', source: 'the program' };
 }
 
-/** The output on top in one condition, with its share. */
-export function topOf(body: Body, step: number, condition: string): { output: string; share: number } {
-  const shares = numbers(body, 'probability', { step, condition }).map((share) => share ?? 0);
-  const best = shares.indexOf(Math.max(...shares));
-  return { output: String(labelsOf(body, 'output')[best] ?? ''), share: shares[best] ?? 0 };
-}
-
 /** What the patch did, in a sentence. */
 export function tellPatch(body: Body, step: number, direction: Direction): string {
   const { base, source } = whose(direction);
   const [old, target] = [String(body.attrs?.base_answer ?? ''), String(body.attrs?.source_answer ?? '')];
-  const [before, now] = [topOf(body, step, 'base'), topOf(body, step, 'patched')];
+  const [before, now] = [topOf(body, { step, condition: 'base' }), topOf(body, { step, condition: 'patched' })];
   const share = formatPercent(now.share);
   if (now.output === target) {
     return before.output === target
@@ -87,19 +79,6 @@ export function tellPatch(body: Body, step: number, direction: Direction): strin
 
 function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
-}
-
-/** A bar for each digit in one condition, and one for all that is no digit. */
-export function conditionBars(body: Body, at: Record<string, string | number>, roles: Record<string, string>): Bar[] {
-  const outputs = labelsOf(body, 'output').map(String);
-  const shares = numbers(body, 'probability', at).map((share) => share ?? 0);
-  const colours = ['var(--systematic)', 'var(--heuristic)'];
-  const bars = [...DIGITS].map((digit): Bar => {
-    const role = Object.keys(roles).indexOf(digit);
-    return { label: role < 0 ? digit : `${digit} (${roles[digit]})`, value: shares[outputs.indexOf(digit)] ?? 0, colour: colours[role] ?? 'var(--random)' };
-  });
-  const rest = shares.reduce((sum, share, index) => (DIGITS.includes(outputs[index] ?? '') ? sum : sum + share), 0);
-  return [...bars, { label: 'no digit', value: Math.max(0, rest), colour: 'var(--random)' }];
 }
 
 /** Every measure of a patched pair at a step, told. */

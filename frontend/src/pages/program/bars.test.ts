@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
-import { answerCurves, digitBars, tellAnswer } from './bars';
+import { answerCurves, answerBars, tellAnswer } from './bars';
 
 /** Two steps, outputs 0–9 and a letter; the second is sure of 5. */
 function body(answer: string, line1: string): Body {
@@ -22,12 +22,12 @@ function body(answer: string, line1: string): Body {
 
 describe('a prediction', () => {
   it('is bars that add up to one and name the answer and line 1', () => {
-    const bars = digitBars(body('5', '7'), 0);
+    const bars = answerBars(body('5', '7'), 0);
     expect(bars.map((bar) => bar.value ?? 0).reduce((sum, share) => sum + share)).toBeCloseTo(1);
     expect(bars[5]?.label).toBe('5 (answer)');
     expect(bars[7]).toMatchObject({ label: '7 (line 1)', value: 0.5 });
     expect(bars.at(-1)).toMatchObject({ label: 'no digit', value: 0.05 });
-    expect(digitBars(body('5', '5'), 0)[5]?.label).toBe('5 (answer, line 1)');
+    expect(answerBars(body('5', '5'), 0)[5]?.label).toBe('5 (answer, line 1)');
   });
 
   it('is told with what it means', () => {

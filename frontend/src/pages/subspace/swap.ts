@@ -1,9 +1,9 @@
 /** What a swap did, as rows of digits and as a sentence. */
 import { labelsOf, numbers, type Body } from '../../api/body';
 import { withQuery } from '../../program/edits';
-import { readProgram, type Program } from '../../program/program';
+import { DIGITS, readProgram, type Program } from '../../program/program';
+import { percent, topOf } from '../../reading/digits';
 
-const DIGITS = [...'0123456789'];
 export const ROWS: Record<string, string> = { base: 'before', counterfactual: 'counterfactual', swapped: 'after' };
 
 /** Probability of each digit, a row for each condition. */
@@ -11,9 +11,9 @@ export function digitRows(body: Body): { rows: string[]; columns: string[]; valu
   const outputs = labelsOf(body, 'output').map(String);
   const values = Object.keys(ROWS).flatMap((condition) => {
     const shares = numbers(body, 'probability', { condition });
-    return DIGITS.map((digit) => shares[outputs.indexOf(digit)] ?? null);
+    return [...DIGITS].map((digit) => shares[outputs.indexOf(digit)] ?? null);
   });
-  return { rows: Object.values(ROWS), columns: DIGITS, values };
+  return { rows: Object.values(ROWS), columns: [...DIGITS], values };
 }
 
 /** Where the two answers stand among the digits. */
@@ -23,9 +23,7 @@ export function answerColumns(body: Body): Set<number> {
 
 /** The likeliest output after the swap, and what it means. */
 export function tellSwap(body: Body): string {
-  const shares = numbers(body, 'probability', { condition: 'swapped' }).map((share) => share ?? 0);
-  const best = shares.indexOf(Math.max(...shares));
-  const output = String(labelsOf(body, 'output')[best]);
+  const { output, share } = topOf(body, { condition: 'swapped' });
   const { base_answer: base, source_answer: source } = body.attrs ?? {};
   const meaning =
     output === String(source)
@@ -33,7 +31,7 @@ export function tellSwap(body: Body): string {
       : output === String(base)
         ? 'still the program’s own answer'
         : `neither ${base} nor the counterfactual’s ${source}`;
-  return `After the swap the model says ${output} (${Math.round(100 * (shares[best] ?? 0))} %), ${meaning}.`;
+  return `After the swap the model says ${output} (${percent(share)}), ${meaning}.`;
 }
 
 /** The pair that is swapped. Names are told apart by a pair that asks for two: unless the counterfactual already asks for another variable, the program itself does, one of another value whose chain begins on line 3 or later where there is one. */

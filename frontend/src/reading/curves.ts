@@ -1,8 +1,8 @@
 /** Curves over training from the body of a trajectory. */
-import { labelsOf, numbers, type At, type Body } from '../../api/body';
-import type { RunSummary } from '../../api/client';
-import { seriesColour } from '../../charts/colour';
-import type { Band, Series } from '../../charts/types';
+import { labelsOf, numbers, type At, type Body } from '../api/body';
+import type { RunSummary } from '../api/client';
+import { seriesColour } from '../charts/colour';
+import type { Band, Series } from '../charts/types';
 
 /** The steps along a body's first axis. */
 export function stepsOf(body: Body): number[] {

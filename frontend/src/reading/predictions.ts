@@ -1,5 +1,5 @@
 /** Predictions of a run at every kept checkpoint, as rows that can be ordered, counted and compared without asking anyone. */
-import { labelsOf, numbers, type Body } from '../../api/body';
+import { labelsOf, numbers, type Body } from '../api/body';
 
 export interface Program {
   index: number; // in the body

@@ -1,5 +1,5 @@
 /** A small body of predictions made by hand, for tests: four programs, three steps. */
-import type { Body } from '../../api/body';
+import type { Body } from '../api/body';
 
 const over = (dims: string[], values: unknown[]) => ({ dims, values: values as number[], units: '' });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Body } from '../../api/body';
+import type { Body } from '../api/body';
 import { columnOf, curves, rowsOver, ruleCurves, seedCurves, sourceShares } from './curves';
 
 const provenance = { run: 'made', step: null, n: 4, seed: 0, interval: '', note: '' };
