@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
 from bindscope.cli.main import run
+from bindscope.runs.locate import shipped_runs
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
 from cli.small_run import small_options
@@ -29,3 +32,17 @@ def lab(small_run: Path, tmp_path: Path) -> Lab:
 def app(small_run: Path, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     """An application that shows the small run, for tests that change nothing."""
     return create_app(Lab.open([small_run], kept_in=tmp_path_factory.mktemp("kept"), read_only=[small_run]))
+
+
+@pytest.fixture(scope="session")
+def shipped_lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """The shipped runs; what is made of them is kept elsewhere."""
+    paths = shipped_runs()
+    return Lab.open(paths, tmp_path_factory.mktemp("kept"), read_only=paths)
+
+
+@pytest.fixture(scope="session")
+def shipped_client(shipped_lab: Lab) -> Iterator[TestClient]:
+    """A browser at a server of the shipped runs."""
+    with TestClient(create_app(shipped_lab), base_url="http://127.0.0.1:8420") as opened:
+        yield opened

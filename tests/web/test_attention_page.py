@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,10 +11,8 @@ from fastapi.testclient import TestClient
 
 from bindscope.interventions.ablation import ablate_together
 from bindscope.model.run import run as run_model
-from bindscope.runs.locate import find_run
 from bindscope.studies.one_program import N_REFERENCE, _other_programs
 from bindscope.tasks.binding import ask_programs, parse_program
-from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
 
 RUN, STEP = "binding-laptop", 3700
@@ -23,16 +20,14 @@ PROGRAM = "c=7;d=3;a=5;b=a;e=b;#e:"
 LONGEST = "n=0;j=0;r=3;w=r;z=1;f=w;a=f;v=f;c=0;d=f;h=f;k=f;g=6;b=f;e=z;x=0;#v:"
 
 
-@pytest.fixture(scope="module")
-def lab() -> Lab:
-    path = find_run(RUN)
-    return Lab.open([path], read_only=[path])
+@pytest.fixture
+def lab(shipped_lab: Lab) -> Lab:
+    return shipped_lab
 
 
-@pytest.fixture(scope="module")
-def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab), base_url="http://127.0.0.1:8420") as opened:
-        yield opened
+@pytest.fixture
+def client(shipped_client: TestClient) -> TestClient:
+    return shipped_client
 
 
 def ask(client: TestClient, operation: str, **question: object) -> tuple[dict, np.ndarray]:

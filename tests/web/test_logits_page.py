@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,28 +10,23 @@ import torch
 from fastapi.testclient import TestClient
 
 from bindscope.model.run import run as run_model
-from bindscope.runs.locate import shipped_runs
 from bindscope.tasks.binding import parse_program
 from bindscope.tasks.binding.program import VOCABULARY
 from bindscope.tasks.vocabulary import show_symbol
 from bindscope.web import kept
-from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, Missing
-from bindscope.web.security import LOOPBACK
 
 PROGRAM = "c=7;a=5;b=a;d=3;#b:"
 
 
-@pytest.fixture(scope="module")
-def lab() -> Lab:
-    paths = shipped_runs()
-    return Lab.open(paths, read_only=paths)
+@pytest.fixture
+def lab(shipped_lab: Lab) -> Lab:
+    return shipped_lab
 
 
-@pytest.fixture(scope="module")
-def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab), base_url=f"http://{LOOPBACK[0]}:8420") as opened:
-        yield opened
+@pytest.fixture
+def client(shipped_client: TestClient) -> TestClient:
+    return shipped_client
 
 
 def ask(client: TestClient, operation: str, **question: object) -> dict:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,12 +13,10 @@ from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
 from bindscope.interventions.outcome import METRICS, measure_outcomes
 from bindscope.model.run import run as run_model
-from bindscope.runs.locate import find_run
 from bindscope.studies.binding.results.grids import N_BITS, round_bits
 from bindscope.studies.binding.results.mechanism import sample_pairs
 from bindscope.studies.one_pair import empty_grid, stream_grid
 from bindscope.tasks.binding import pair_programs, parse_program, structural_places
-from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
 from bindscope.web.live import Worker
 from bindscope.web.pages.patch import PAGE, GridQuestion
@@ -29,16 +26,14 @@ PROGRAM, COUNTERFACTUAL = "c=7;d=3;a=5;b=a;e=b;#e:", "c=7;d=3;a=8;b=a;e=b;#e:"
 GRIDS = {"residual": residual_grid, "heads": head_grid, "mlps": mlp_grid}
 
 
-@pytest.fixture(scope="module")
-def lab() -> Lab:
-    path = find_run(RUN)
-    return Lab.open([path], read_only=[path])
+@pytest.fixture
+def lab(shipped_lab: Lab) -> Lab:
+    return shipped_lab
 
 
-@pytest.fixture(scope="module")
-def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab), base_url="http://127.0.0.1:8420") as opened:
-        yield opened
+@pytest.fixture
+def client(shipped_client: TestClient) -> TestClient:
+    return shipped_client
 
 
 def contrast(direction: str = "noising") -> Contrast:

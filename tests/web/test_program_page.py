@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
-from bindscope.runs.locate import shipped_runs
 from bindscope.tasks.binding import BindingTask, ask_programs, parse_program
 from bindscope.tasks.binding.examples import draw_examples, draw_pair
-from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
-from bindscope.web.security import LOOPBACK
 
 RUN = "binding-laptop"
 PROGRAM = "c=7;a=5;b=a;d=3;#b:"
 
 
-@pytest.fixture(scope="module")
-def lab() -> Lab:
-    paths = shipped_runs()
-    return Lab.open(paths, read_only=paths)
+@pytest.fixture
+def lab(shipped_lab: Lab) -> Lab:
+    return shipped_lab
 
 
-@pytest.fixture(scope="module")
-def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab), base_url=f"http://{LOOPBACK[0]}:8420") as opened:
-        yield opened
+@pytest.fixture
+def client(shipped_client: TestClient) -> TestClient:
+    return shipped_client
 
 
 def ask(client: TestClient, operation: str, **question: object) -> dict:

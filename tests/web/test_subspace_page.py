@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from fastapi.testclient import TestClient
 from bindscope.cli.main import run as run_command
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.interchange import patch_logits
-from bindscope.runs.locate import shipped_runs
 from bindscope.studies.binding.results.projections import N_POINTS
 from bindscope.studies.binding.results.representation import N_PAIRS, sample_halves
 from bindscope.studies.binding.subspace_pair import Kept, find_kept_subspace, kept_axes, project_program, swap_pair
@@ -29,25 +27,21 @@ from bindscope.subspaces import (
 )
 from bindscope.subspaces.axes import Axes, align_axes
 from bindscope.tasks.binding import pair_programs, parse_program
-from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages.subspace import Subspaces
-from bindscope.web.security import LOOPBACK
 
 RUN = "binding-plain"
 PROGRAM, OTHER = "c=1;d=2;a=5;b=a;#b:", "c=1;d=2;a=8;b=a;#b:"
 
 
 @pytest.fixture(scope="module")
-def lab() -> Lab:
-    paths = shipped_runs()
-    return Lab.open(paths, read_only=paths)
+def lab(shipped_lab: Lab) -> Lab:
+    return shipped_lab
 
 
 @pytest.fixture(scope="module")
-def client(lab: Lab) -> Iterator[TestClient]:
-    with TestClient(create_app(lab), base_url=f"http://{LOOPBACK[0]}") as opened:
-        yield opened
+def client(shipped_client: TestClient) -> TestClient:
+    return shipped_client
 
 
 @pytest.fixture(scope="module")

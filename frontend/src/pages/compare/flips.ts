@@ -153,9 +153,9 @@ export function comparisonBody(pairs: Pair[], a: Side, b: Side, from: Body): Bod
 }
 
 function pythonFor(a: Side, b: Side): string {
-  const at = (side: Side): string => `predictions_at(open_library("${side.run}")[0].fill("predictions").dataset, ${side.step})`;
+  const at = (side: Side): string => `predictions_at(bindscope.open_run("${side.run}").result("predictions"), ${side.step})`;
   return [
-    'from bindscope.cli.verify import open_library',
+    'import bindscope',
     'from bindscope.studies.binding.results.behaviour import predictions_at',
     '',
     `before = ${at(a)}`,
