@@ -14,8 +14,9 @@ from fastapi import FastAPI
 
 from bindscope.errors import BindscopeError
 from bindscope.web.app import create_app
+from bindscope.web.cancel import Superseded
 from bindscope.web.lab import Lab, LabRun
-from bindscope.web.live import N_WAITING, Answers, Busy, Superseded, Worker
+from bindscope.web.live import N_WAITING, Answers, Busy, Worker
 from bindscope.web.page import Operation, Page, Question
 from web.requests import HOST, Reply, ask, request
 

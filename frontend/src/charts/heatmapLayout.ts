@@ -30,7 +30,7 @@ export interface HeatmapLayout {
   columnSize: number;
 }
 
-export const CHARACTER = 6.7; // width of a monospaced character at 11 pixels
+const CHARACTER = 6.7; // width of a monospaced character at 11 pixels
 const LINE = 13; // height of a label at 11 pixels
 const LEAST_LINE = 9; // and of the smallest letters
 const LETTERS = 11;

@@ -34,7 +34,7 @@ export function svgText(drawing: SVGSVGElement | undefined, under = '', legend: 
   ].join('\n');
 }
 
-export function escapeXml(text: string): string {
+function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 

@@ -23,7 +23,7 @@ export interface Tap {
   see(layer: number | null, name: SiteName, value: Numbers): void;
 }
 
-export const SILENT: Tap = { wants: () => false, see: () => undefined };
+const SILENT: Tap = { wants: () => false, see: () => undefined };
 
 /** What the queries of a layer look at: everything up to the last position, [position, …]. */
 export interface Seen {

@@ -160,7 +160,7 @@ function sizesOf(kind: Grid, shape: Shape, nPositions: number): Record<string, n
   return { layer: layers.length };
 }
 
-export function layersWithMlp(shape: Shape): number[] {
+function layersWithMlp(shape: Shape): number[] {
   return Array.from({ length: shape.n_layers }, (_, layer) => layer).filter((layer) => hasMlp(shape, layer));
 }
 

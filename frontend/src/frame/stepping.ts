@@ -42,7 +42,7 @@ export function stepForAddress(steps: readonly number[], step: number): number |
 }
 
 /** The phase a step lies in; between two phases there is none. */
-export function phaseAt(phases: readonly Phase[], step: number): Phase | null {
+function phaseAt(phases: readonly Phase[], step: number): Phase | null {
   return phases.find((phase) => phase.first_step <= step && step <= phase.last_step) ?? null;
 }
 

@@ -3,7 +3,7 @@ import { labelsOf, type Body, type Labelled, type Value } from '../api/body';
 import { valueAt } from './csv';
 
 export const MAX_ROWS = 500;
-export const MAX_COLUMNS = 60;
+const MAX_COLUMNS = 60;
 
 export interface Table {
   name: string; // of what is shown

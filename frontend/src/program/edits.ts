@@ -38,7 +38,7 @@ export function freeNames(program: Program): string[] {
   return [...LETTERS].filter((letter) => !program.assignments.some((line) => line.variable === letter));
 }
 
-export function constantLines(program: Program): number[] {
+function constantLines(program: Program): number[] {
   return program.assignments.flatMap((line, index) => (isConstant(line) ? [index + 1] : []));
 }
 

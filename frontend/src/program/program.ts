@@ -7,7 +7,7 @@ export const DIGITS = '0123456789';
 export const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 /** Every token; its id is its place here. */
 export const VOCABULARY: readonly string[] = [...DIGITS, ...LETTERS, '=', '\n', '#', ':'];
-export const LINE_WIDTH = 4; // tokens of an assignment, with its line break
+const LINE_WIDTH = 4; // tokens of an assignment, with its line break
 const LINE_PARTS = ['lhs', 'equals', 'rhs', 'newline'] as const;
 const QUERY_PARTS = ['hash', 'query', 'colon'] as const;
 

@@ -22,8 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.web.body import encode
+from bindscope.web.cancel import Superseded
 from bindscope.web.lab import Lab, Missing, NotMeasured
-from bindscope.web.live import Busy, Superseded, Worker
+from bindscope.web.live import Busy, Worker
 from bindscope.web.page import JSON, Page
 from bindscope.web.pages import PAGES
 from bindscope.web.routes import add_opening, add_operation, add_resource

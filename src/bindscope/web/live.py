@@ -18,11 +18,9 @@ from contextlib import contextmanager, suppress
 
 from bindscope.errors import BindscopeError
 from bindscope.web.body import encode
-from bindscope.web.cancel import Superseded, cancellable, check_cancelled
+from bindscope.web.cancel import cancellable, check_cancelled
 from bindscope.web.lab import Lab
 from bindscope.web.page import Operation, Question
-
-__all__ = ["Answers", "Busy", "Superseded", "Worker"]
 
 MEMORY = 64_000_000  # bytes of answers that are kept
 N_WAITING = 100  # questions that may wait or be at work at once

@@ -18,8 +18,9 @@ from starlette.types import Receive
 
 from bindscope.errors import BindscopeError
 from bindscope.web.body import Body, Problem, encode
+from bindscope.web.cancel import Superseded
 from bindscope.web.lab import Lab
-from bindscope.web.live import Superseded, Worker
+from bindscope.web.live import Worker
 from bindscope.web.opening import OpenedRun, OpenQuestion, open_directory, refuse_opening
 from bindscope.web.page import BYTES, JSON, LONGEST, PARAMETER, SVG, Operation, Resource
 from bindscope.web.stored import Stored

@@ -1,7 +1,7 @@
 /** The claims of a paper and what a run says about them, from the body of `claims.json`. */
 import { labelsOf, pick, type Body } from '../../api/body';
 
-export const VERDICTS = ['replicates', 'differs', 'not testable', 'not measured yet'] as const;
+const VERDICTS = ['replicates', 'differs', 'not testable', 'not measured yet'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 export const SIGNS: Record<Verdict, string> = { replicates: '✓', differs: '≠', 'not testable': '–', 'not measured yet': '…' };
 

@@ -4,7 +4,7 @@ import { withQuery } from '../../program/edits';
 import { DIGITS, readProgram, type Program } from '../../program/program';
 import { percent, topOf } from '../../reading/digits';
 
-export const ROWS: Record<string, string> = { base: 'before', counterfactual: 'counterfactual', swapped: 'after' };
+const ROWS: Record<string, string> = { base: 'before', counterfactual: 'counterfactual', swapped: 'after' };
 
 /** Probability of each digit, a row for each condition. */
 export function digitRows(body: Body): { rows: string[]; columns: string[]; values: (number | null)[] } {
