@@ -98,7 +98,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         pytest.skip("the page was not built")
     shipped = shipped_runs()
     lab = Lab.open(shipped, kept_in=tmp_path_factory.mktemp("runs"), read_only=shipped)
-    server = uvicorn.Server(uvicorn.Config(create_app(lab), port=free_port(), log_level="warning"))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(lab, opens_directories=True), port=free_port(), log_level="warning")
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

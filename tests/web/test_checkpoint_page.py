@@ -17,7 +17,7 @@ from bindscope.measures.confusion import confusion
 from bindscope.runs.directory import Run
 from bindscope.studies.binding.results.behaviour import predictions_at
 from bindscope.web.app import create_app
-from bindscope.web.lab import Lab, LabRun
+from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.page import Page
 from bindscope.web.pages import checkpoint
 from bindscope.web.security import LOOPBACK
@@ -138,9 +138,16 @@ def test_what_would_take_minutes_is_refused_with_the_command(tmp_path: Path, mon
     page = Page("checkpoint", checkpoint.PAGE.resources)
     with TestClient(create_app(lab, (page,)), base_url=f"http://{LOOPBACK[0]}:8435") as client:
         answer = client.get("/api/runs/made/predictions.json")
-    assert answer.status_code == 404
-    assert "bindscope behaviour made --step all" in answer.json()["error"]
-    assert list(checkpoint._measurable(lab, lab.find("made"))) == []
+    assert "bindscope behaviour made --step all" in answer.json()["absent"]
+    assert not answer.json()["variables"]
+
+
+def test_a_static_copy_explains_the_last_step_of_a_run_without_a_kept_explanation(tmp_path: Path) -> None:
+    run = LabRun(make_run(tmp_path / "made"), tmp_path)
+    lab = Lab([run], tmp_path, live=False)
+    assert "attribute" in checkpoint.read_importance(lab, run, run.steps[-1])["sizes"]
+    with pytest.raises(NotMeasured, match="alone"):
+        checkpoint.read_importance(lab, run, run.steps[0])
 
 
 @pytest.mark.parametrize("path", ["made/predictions.json", f"{NAMES[0]}/steps/601/confusion.json"])

@@ -12,7 +12,8 @@ from fastapi import FastAPI
 
 from bindscope.runs.directory import Run
 from bindscope.web.app import create_app, static_directory
-from bindscope.web.lab import Lab, LabRun
+from bindscope.web.body import Body
+from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.page import Page, Resource
 from bindscope.web.pages import runs
 from bindscope.web.stored import Stored, Turns
@@ -69,6 +70,23 @@ def test_a_body_is_made_again_when_its_run_has_changed(small_run: Path, tmp_path
     write_evaluation(run, 16)
     ask(app, "GET", "/api/runs/small/steps/12.json", GET)
     assert made == ["small 12"] * 2
+
+
+def test_what_a_run_has_not_yet_is_a_body_with_the_reason_until_it_has_it(lab: Lab, small_run: Path) -> None:
+    measured: list[int] = []
+
+    def make(lab: Lab, run: LabRun) -> dict[str, int]:
+        if not measured:
+            raise NotMeasured(f"{run.path}: not measured yet; bindscope verify {run.name}.")
+        return {"n": len(measured)}
+
+    app = create_app(lab, (Page("late", resources=(Resource("runs/{run}/late.json", make, "Late"),)),))
+    reply = ask(app, "GET", "/api/runs/small/late.json", GET)
+    body = Body.model_validate_json(reply.body)
+    assert (reply.status, body.variables) == (200, {})
+    assert body.absent == "small: not measured yet; bindscope verify small."
+    measured.append(1)
+    assert ask(app, "GET", "/api/runs/small/late.json", GET).body == b'{"n":1}'
 
 
 def test_names_nobody_holds_are_forgotten() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 
 from bindscope.cli.locate import shipped_runs
@@ -15,8 +16,9 @@ from bindscope.studies.experiments import find_experiment_dataset, load_experime
 from bindscope.studies.seeds import find_seed_curves, matching_variants
 from bindscope.studies.trajectory import trajectory_dataset, with_intervals
 from bindscope.web.body import Body, encode
-from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages import trajectory
+from bindscope.web.stored import Stored
 from studies.made_runs import make_run
 
 NAMES = [path.name for path in shipped_runs()]
@@ -68,13 +70,14 @@ def test_a_share_nobody_counted_has_no_interval() -> None:
     assert not [name for name in dataset if str(name).startswith(("accuracy_by", "follows"))]
 
 
-def test_a_run_without_evaluations_says_so_and_is_not_exported(tmp_path: Path) -> None:
+def test_a_run_without_evaluations_says_so(tmp_path: Path) -> None:
     made = make_run(tmp_path / "made")
     (made.path / "metrics.jsonl").unlink()
     run = LabRun(Run.open(made.path), tmp_path)
-    with pytest.raises(Missing, match="no evaluation yet"):
-        trajectory.read_trajectory(Lab([run], tmp_path), run)
-    assert not list(trajectory._evaluated(Lab([run], tmp_path), run))
+    resource = next(each for each in trajectory.PAGE.resources if each.path.endswith("trajectory.json"))
+    body = orjson.loads(Stored(Lab([run], tmp_path)).read(resource, {"run": "made"}))
+    assert "no evaluation yet" in body["absent"]
+    assert body["variables"] == {}
 
 
 @pytest.mark.parametrize("name", NAMES)

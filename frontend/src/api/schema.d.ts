@@ -529,6 +529,8 @@ export interface components {
          * @description A labelled dataset with its provenance and the ways to make it again.
          */
         Body: {
+            /** Absent */
+            absent?: string | null;
             /**
              * Attrs
              * @default {}

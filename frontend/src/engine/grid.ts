@@ -40,9 +40,10 @@ function* changeStream(base: KeptRun, source: KeptRun, first: number): Changed {
   const { n_layers: nLayers, d_model: dModel } = base.model.shape;
   for (let position = 0; position < base.nPositions; position += 1) {
     const logits = base.layers.map((kept, layer) => {
-      if (position < first) return base.logits; // the two runs do not differ yet
       const stream = kept.stream.slice(position * dModel);
-      stream.set(source.layers[layer]!.stream.subarray(position * dModel, (position + 1) * dModel));
+      const taken = source.layers[layer]!.stream.subarray(position * dModel, (position + 1) * dModel);
+      if (position < first || taken.every((number, index) => number === stream[index])) return base.logits; // no change
+      stream.set(taken);
       return resumeRun(base, layer, position, stream, true);
     });
     yield { at: position * nLayers, logits };

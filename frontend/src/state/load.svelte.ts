@@ -21,6 +21,7 @@ export interface Asked {
 
 let answerer = $state.raw<Answerer>(server);
 let slots = 0;
+const ABSENT = 501; // the status of what nobody here has: a sentence says how to get it
 const cache = new Cache<unknown>(80);
 
 /** Let someone else answer live questions: the browser itself, in a static copy. */
@@ -67,6 +68,8 @@ export function ask(question: () => Asked | null): Loaded {
 async function readOnce<T>(path: string, signal: AbortSignal): Promise<T> {
   const key = `${versionOf(path)} ${path}`;
   const body = await read<T>(path, signal);
+  const reason = (body as { absent?: string }).absent;
+  if (reason) throw new Failure(reason, ABSENT);
   cache.set(key, body);
   return body;
 }
@@ -155,7 +158,7 @@ class Followed<Q, T> implements Loaded<T> {
   #fail(problem: unknown): void {
     const status = problem instanceof Failure ? problem.status : null;
     if (status === 409) return; // a newer question took its place
-    this.refused = status === 501;
+    this.refused = status === ABSENT;
     this.#unreached = status === 0 || status === 500 || status === 503; // a server that ends breaks off what it is doing
     this.error = problem instanceof Error ? problem.message : String(problem);
     this.status = 'error';

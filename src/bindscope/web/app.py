@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.web.body import encode
-from bindscope.web.lab import Lab, Missing
+from bindscope.web.lab import Lab, Missing, NotMeasured
 from bindscope.web.live import Busy, Superseded, Worker
 from bindscope.web.page import JSON, Page
 from bindscope.web.pages import PAGES
@@ -31,7 +31,7 @@ from bindscope.web.security import LOOPBACK, Guard
 from bindscope.web.stored import Stored
 from bindscope.web.warm import warm_up
 
-STATUS: dict[type[Exception], int] = {Missing: 404, Superseded: 409, Busy: 429}
+STATUS: dict[type[Exception], int] = {Missing: 404, NotMeasured: 404, Superseded: 409, Busy: 429}
 
 
 def create_app(

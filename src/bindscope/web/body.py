@@ -55,12 +55,18 @@ class Body(Strict):
     provenance: Provenance
     command: str = ""  # on a command line
     python: str = ""  # in Python
+    absent: str | None = None  # why there is nothing in it, and what to do
 
 
 class Problem(Strict):
     """What went wrong, where, and what to do: one sentence."""
 
     error: str
+
+
+def absent_body(run: str, reason: str) -> Body:
+    """A body with nothing in it but the reason."""
+    return Body(title="", sizes={}, coords={}, variables={}, provenance=Provenance(run=run), absent=reason)
 
 
 def to_body(

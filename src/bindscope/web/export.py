@@ -25,6 +25,7 @@ import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.runs.files import TEMPORARY, explain_failure, new_directory
 from bindscope.web.app import static_directory
+from bindscope.web.body import Body
 from bindscope.web.lab import Lab
 from bindscope.web.page import BYTES, Page, Parameters, Resource
 from bindscope.web.pages import PAGES
@@ -33,6 +34,7 @@ from bindscope.web.stored import Stored
 
 MARKER = "bindscope-export.json"
 ONLY_HEADERS = ("frame-ancestors",)  # what a page cannot say of itself
+MOST_ROUNDS = 2  # making a missing result for one body changes what others say: then all are written once more
 Progress = Callable[[int, int], None]
 
 
@@ -73,7 +75,11 @@ def export_site(
             shutil.copytree(built, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
             index = (unfinished / "index.html").read_text()
             (unfinished / "index.html").write_text(add_policy(index))
-        skipped = _write_bodies(still, wanted, unfinished, directory, on_progress)
+        for _ in range(MOST_ROUNDS):
+            version = still.version
+            skipped = _write_bodies(still, wanted, unfinished, directory, on_progress)
+            if still.version == version:
+                break
         marker = {"bindscope": bindscope.__version__, "runs": list(still.runs)}
         (unfinished / MARKER).write_text(json.dumps(marker) + "\n")
     if place != directory:
@@ -83,14 +89,15 @@ def export_site(
 
 
 def list_files(lab: Lab, pages: tuple[Page, ...] = PAGES, weights: bool = True) -> list[tuple[Resource, Parameters]]:
-    """Every body that a server of this lab offers."""
-    return [
+    """Every body that a server of this lab offers; last those that describe runs, whose results are all there by then."""
+    found = [
         (resource, parameters)
         for page in pages
         for resource in page.resources
         if weights or resource.media != BYTES
         for parameters in resource.instances(lab)
     ]
+    return sorted(found, key=lambda each: each[0].model is not Body)
 
 
 def add_policy(index: str) -> str:
@@ -126,6 +133,9 @@ def _write_bodies(
     on_progress: Progress | None,
 ) -> tuple[tuple[str, str], ...]:
     stored, skipped = Stored(lab), []
+    wanted = wanted[
+        ::-1
+    ]  # the list of runs last: it says the version of each, and making a missing result changes that
     for done, (resource, parameters) in enumerate(wanted, start=1):
         path = resource.path.format(**parameters)
         try:

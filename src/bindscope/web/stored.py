@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from bindscope.web.body import encode
-from bindscope.web.lab import Lab, Missing
+from bindscope.web.body import absent_body, encode
+from bindscope.web.lab import Lab, Missing, NotMeasured
 from bindscope.web.live import Answers
 from bindscope.web.page import Resource
 
@@ -42,7 +42,10 @@ class Stored:
         with self._turns.take(path):
             key = f"{version}/{path}"
             if (found := self.kept.find(key)) is None:
-                found = self._make(resource, arguments)
+                try:
+                    found = self._make(resource, arguments)
+                except NotMeasured as absence:  # not kept: it may be measured the next moment
+                    return encode(absent_body(parameters["run"], self.lab.without_paths(str(absence))))
                 self.kept.keep(key, found)
             return found
 

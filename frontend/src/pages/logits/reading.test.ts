@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
-import { layerNames, readLens, tellCell } from './reading';
+import { lastOnTop, layerNames, readLens, tellCell } from './reading';
 
 const over = (dims: string[], values: (string | number)[]) => ({ dims, values, units: '' });
 const both = ['layer', 'position'];
@@ -35,6 +35,10 @@ describe('the lens of one program', () => {
     expect(readLens(body, 'answer')).toMatchObject({ values: [0.1, 0.2, 0.3, 0.9], limits: [0, 1] });
     expect(readLens(body, 'top').values).toEqual([0.5, 0.6, 0.7, 0.9]);
     expect(2 ** readLens(body, 'entropy').limits[1]).toBeCloseTo(40);
+  });
+
+  it('is drawn with the last layer on top', () => {
+    expect(lastOnTop(readLens(body, 'answer').values, 2)).toEqual([0.3, 0.9, 0.1, 0.2]);
   });
 
   it('names layers by what the stream has just left, and tells a cell in words', () => {

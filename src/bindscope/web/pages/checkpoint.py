@@ -6,12 +6,11 @@ the checkpoints that are new. Where that would take minutes it is refused with t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from bindscope.web.body import Provenance, to_body
-from bindscope.web.lab import Lab, LabRun, Missing
-from bindscope.web.page import Page, Parameters, Resource
+from bindscope.web.lab import Lab, LabRun, NotMeasured
+from bindscope.web.page import Page, Resource
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -76,13 +75,18 @@ def read_attributes(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 
 
 def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
-    """What being right, and giving line 1's constant, depends on; made for this step where it is not kept."""
+    """What being right, and giving line 1's constant, depends on; made for this step where it is not kept.
+
+    That takes a second a step: of runs without a kept one a static copy has the last step alone.
+    """
     from bindscope.measures.attributes import ATTRIBUTES
     from bindscope.studies.binding.results.behaviour import CHECKPOINT, at_step, explain_step
 
     kept = run.library.find("importance")
     if kept is not None and kept.dataset is not None:
         table = at_step(kept.dataset.drop_vars(CHECKPOINT), step)
+    elif not lab.live and step != run.steps[-1]:
+        raise NotMeasured(f"{run.name}: this copy of the site has it for step {run.steps[-1]:,} alone.")
     else:
         table = explain_step(run.run, predictions_of(run), step)
     table.attrs |= {f"meaning_{name}": ATTRIBUTES[name] for name in table.attribute.values.tolist()}
@@ -99,13 +103,13 @@ def predictions_of(run: LabRun) -> xr.Dataset:
     if found is None:
         work = estimate_work(run)
         if work > MOST_WORK:
-            raise Missing(
+            raise NotMeasured(
                 f"{run.name}: its predictions are not measured yet, and that takes a while; "
                 f"run 'bindscope behaviour {run.name} --step all' once."
             )
         found = library.fill("predictions")
     if found.dataset is None:
-        raise Missing(f"{run.name}: {found.reason}")
+        raise NotMeasured(f"{run.name}: {found.reason}")
     return found.dataset
 
 
@@ -145,33 +149,17 @@ def _body(run: LabRun, dataset: xr.Dataset, step: int | None, title: str, option
     )
 
 
-def _measurable(lab: Lab, run: LabRun) -> Iterator[Parameters]:
-    """An export shows what is kept or can be made in a moment."""
-    if run.run.steps and (run.library.find("predictions") is not None or estimate_work(run) <= MOST_WORK):
-        yield {}
-
-
-def _explained(lab: Lab, run: LabRun) -> Iterator[Parameters]:
-    """Importance takes a second a step: of runs without a kept one an export has the last step alone."""
-    if run.library.find("importance") is not None:
-        yield {}
-    else:
-        for parameters in _measurable(lab, run):
-            yield {**parameters, "step": str(run.steps[-1])}
-
-
-def _table(name: str, make: Any, summary: str, each: Any = _measurable) -> Resource:
-    return Resource(f"runs/{{run}}/steps/{{step}}/{name}.json", make, summary, families=FAMILIES, each=each)
+def _table(name: str, make: Any, summary: str) -> Resource:
+    return Resource(f"runs/{{run}}/steps/{{step}}/{name}.json", make, summary, families=FAMILIES)
 
 
 PAGE = Page(
     "checkpoint",
     resources=(
-        Resource("runs/{run}/predictions.json", read_predictions, "Predictions at every checkpoint", families=FAMILIES,
-                 each=_measurable),
+        Resource("runs/{run}/predictions.json", read_predictions, "Predictions at every checkpoint", families=FAMILIES),
         _table("confusion", read_confusion, "Which digit was given for which"),
         _table("sources", read_sources, "Where predictions come from"),
         _table("attributes", read_attributes, "Accuracy by attribute"),
-        _table("importance", read_importance, "What mistakes depend on", _explained),
+        _table("importance", read_importance, "What mistakes depend on"),
     ),
 )  # fmt: skip

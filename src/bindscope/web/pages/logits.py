@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bindscope.web.body import Provenance, to_body
-from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.page import Operation, Page, Question, Resource, Step
 from bindscope.web.pages.program import ProgramText, one_line, open_run, program_literal, read_program
 
@@ -40,7 +40,7 @@ def kept_lens(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Answer, line 1's constant and the other constants over (step, layer), with intervals."""
     filled = run.library.fill("lens")
     if filled.dataset is None:
-        raise Missing(f"{run.name}: {filled.reason}")
+        raise NotMeasured(f"{run.name}: {filled.reason}")
     attrs, steps = filled.dataset.attrs, tuple(filled.dataset.step.values.tolist())
     n, seed = int(attrs.get("asked_n", 0)), int(attrs.get("asked_seed", 0))
     provenance = Provenance(

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bindscope.errors import BindscopeError
 from bindscope.web.body import Provenance, to_body
-from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.page import Operation, Page, Question, Resource
 from bindscope.web.pages.program import ProgramText, Steps, one_line, open_run, read_program, show_outputs
 
@@ -131,7 +131,7 @@ def head_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
 def _mean_grid(run: LabRun, prefix: str, grid: str, title: str) -> dict[str, Any]:
     filled = run.library.fill("grids")
     if filled.dataset is None:
-        raise Missing(f"{run.name}: there are no mean grids of this run: {filled.reason}.")
+        raise NotMeasured(f"{run.name}: there are no mean grids of this run: {filled.reason}.")
     kept = filled.dataset
     names = [str(name) for name in kept.data_vars if str(name).startswith(f"{prefix}_")]
     wanted = [*names, "already", "accuracy", *(["n"] if grid == "chain" else [])]

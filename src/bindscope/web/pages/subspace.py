@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
 from bindscope.errors import BindscopeError
 from bindscope.web.body import Provenance, to_body
-from bindscope.web.lab import Lab, LabRun, Missing
+from bindscope.web.lab import Lab, LabRun, Missing, NotMeasured
 from bindscope.web.page import Operation, Page, Parameters, Question, Resource
 from bindscope.web.pages.program import ProgramText, one_line, read_program
 
@@ -55,10 +55,9 @@ def read_projections(lab: Lab, run: LabRun, quality: str) -> dict[str, Any]:
     """Coordinates over (kind, step, point, axis), scores and swap success over (kind, step), of one quality."""
     from bindscope.tasks.binding.program import LETTERS
 
-    dataset = _kept(run, "projections")
-    if quality not in dataset.quality.values:
-        raise Missing(f"'{quality}': there are projections of {' and '.join(map(str, dataset.quality.values))}.")
-    dataset = dataset.sel(quality=quality, drop=True).drop_vars(HIDDEN)
+    if quality not in get_args(QualityName):
+        raise Missing(f"'{quality}': there are projections of {' and '.join(get_args(QualityName))}.")
+    dataset = _kept(run, "projections").sel(quality=quality, drop=True).drop_vars(HIDDEN)
     dataset.attrs |= {name: dataset[f"search_{name}"].item() for name in ("rank", "layer", "place")}
     labels = {name: ("point", dataset[name].values) for name in ("value", "depth", "position", "pair")}
     names = [LETTERS[letter] for letter in dataset.name.values]
@@ -162,9 +161,9 @@ def _kept(run: LabRun, name: str) -> xr.Dataset:
     filled = run.library.find(name)
     if filled is None:
         command = "subspace {} --over-training --keep" if name == "projections" else "verify {} --claim VB6"
-        raise Missing(f"{run.name}: not measured yet; this takes minutes: bindscope {command.format(run.name)}.")
+        raise NotMeasured(f"{run.name}: not measured yet; this takes minutes: bindscope {command.format(run.name)}.")
     if filled.dataset is None:
-        raise Missing(f"{run.name}: {filled.reason}.")
+        raise NotMeasured(f"{run.name}: {filled.reason}.")
     return filled.dataset
 
 
@@ -193,11 +192,8 @@ def _python(run: LabRun, call: str) -> str:
 
 
 def each_quality(lab: Lab, run: LabRun) -> tuple[Parameters, ...]:
-    """Every quality that a run has projections of; none where they were not measured."""
-    try:
-        return tuple({"quality": str(quality)} for quality in _kept(run, "projections").quality.values)
-    except Missing:
-        return ()
+    """Every quality that a page asks for; where one was not measured its body says so."""
+    return tuple({"quality": quality} for quality in get_args(QualityName))
 
 
 def asked_step(question: ProjectQuestion | SwapQuestion, run: LabRun) -> list[int]:

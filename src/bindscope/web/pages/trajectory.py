@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.web.body import Provenance, to_body
-from bindscope.web.lab import Lab, LabRun, Missing
-from bindscope.web.page import Page, Parameters, Resource
+from bindscope.web.lab import Lab, LabRun, NotMeasured
+from bindscope.web.page import Page, Resource
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -74,19 +73,13 @@ def _dataset_of(run: LabRun) -> xr.Dataset:
     try:
         return with_intervals(trajectory_dataset(run.run.metrics))
     except BindscopeError as problem:
-        raise Missing(f"{run.name}: {problem}") from None
-
-
-def _evaluated(lab: Lab, run: LabRun) -> Iterator[Parameters]:
-    """An export has a trajectory of each run that was evaluated."""
-    if any("watched" in record for record in run.run.metrics):
-        yield {}
+        raise NotMeasured(f"{run.name}: {problem}") from None
 
 
 PAGE = Page(
     "trajectory",
     resources=(
-        Resource("runs/{run}/trajectory.json", read_trajectory, "Accuracy over training", each=_evaluated),
+        Resource("runs/{run}/trajectory.json", read_trajectory, "Accuracy over training"),
         Resource("runs/{run}/seeds.json", read_seeds, "The same settings with other seeds"),
     ),
 )
