@@ -154,12 +154,12 @@ def test_asking_whether_a_run_is_trained_never_keeps_it_from_being_trained(small
             assert is_locked(place)
 
 
-def test_models_are_kept_within_their_memory(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab_module, "MODEL_MEMORY", 1)
+def test_models_are_kept_within_their_memory(lab: Lab) -> None:
+    lab.models.limit = 1
     run = lab.find("small")
     first = run.model(0)
     assert run.model(0) is first
     for step in run.steps:
         run.model(step)
-    assert len(run._models) == 2
+    assert len(lab.models) == 2
     assert run.model(0) is not first

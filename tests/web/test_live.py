@@ -218,6 +218,21 @@ def test_too_many_questions_are_refused_and_a_panel_that_already_waits_is_not(sl
     asyncio.run(scene())
 
 
+def test_one_panel_alone_cannot_fill_the_memory_with_questions(slow: Slow, lab: Lab) -> None:
+    async def scene() -> None:
+        worker = Worker(lab)
+        asked = [worker.answer(slow.whole, Wish(run="small", parts=n), "panel") for n in range(1, 3 * N_WAITING)]
+        tasks = [asyncio.create_task(each) for each in asked]
+        await until(lambda: any(task.done() for task in tasks))
+        assert len(worker._asked) <= 2 * N_WAITING
+        slow.may_go_on.set()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert sum(isinstance(end, Busy) for end in ends) == len(tasks) - 2 * N_WAITING
+        worker.close()
+
+    asyncio.run(scene())
+
+
 def test_answers_forget_the_oldest_first_and_never_exceed_their_memory() -> None:
     answers = Answers(limit=10)
     for name in "abc":

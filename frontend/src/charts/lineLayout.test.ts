@@ -1,11 +1,28 @@
 import { describe, expect, test } from 'vitest';
 import { linearAxis } from './axis';
 import { formatInterval, formatNumber, formatPercent, formatStep, nameLabel, shorten, showToken } from './format';
-import { bandAt, bandColour, curveOf, endOf, limitsOf, marksOf, placesOf, ribbonOf } from './lineLayout';
+import { bandAt, bandColour, bandNames, curveOf, endOf, limitsOf, marksOf, placesOf, ribbonOf } from './lineLayout';
 
 const across = linearAxis([0, 4], [0, 400]);
 const up = linearAxis([0, 1], [100, 0]);
 const GAPPED = { name: 'gapped', x: [0, 1, 2, 3, 4], y: [0, 0.5, null, 1, null], low: [0, 0.4, null, 0.9, null], high: [0.1, 0.6, null, 1, null] };
+
+describe('names of bands', () => {
+  const place = (x: number): number => 100 * x;
+  test('stand over their bands, or move into the free room beside them', () => {
+    const names = bandNames([{ name: 'random', from: 0, to: 0.2 }, { name: 'heuristic', from: 1, to: 3 }, { name: 'systematic', from: 3.8, to: 4 }], place, [0, 400]); // prettier-ignore
+    expect(names.map(({ name }) => name)).toEqual(['random', 'heuristic', 'systematic']);
+    expect(names[1]?.middle).toBe(200);
+    expect(names[2]?.middle).toBeCloseTo(420 - 31);
+  });
+  test('never run into each other, whatever the bands', () => {
+    for (let last = 0.1; last < 4; last += 0.1) {
+      const bands = ['random', 'heuristic', 'systematic'].map((name, index) => ({ name, from: (index * last) / 3, to: ((index + 1) * last) / 3 }));
+      const edges = bandNames(bands, place, [0, 100 * last]).map(({ name, middle }) => [middle - 3.1 * name.length, middle + 3.1 * name.length]);
+      edges.slice(1).forEach(([start], index) => expect(start).toBeGreaterThan(edges[index]?.[1] ?? 0));
+    }
+  });
+});
 
 describe('a curve', () => {
   test('has a gap where a value is missing', () => {

@@ -2,6 +2,7 @@
 import { area, line } from 'd3-shape';
 import type { Axis } from './axis';
 import type { Limits } from './colour';
+import { shorten } from './format';
 import type { Band, Series } from './types';
 
 /** Every x at which some series has a value, in order. */
@@ -66,6 +67,26 @@ export function endOf({ x, y }: Series): { x: number; y: number } | null {
 /** The band that x lies in: bands hold their start, not their end, except the last. */
 export function bandAt(bands: readonly Band[], x: number): Band | null {
   return bands.find((band) => x >= band.from && x < band.to) ?? bands.find((band) => x === band.to) ?? null;
+}
+
+const LETTER = 6.2; // pixels of a letter of a band's name
+
+/** The names of bands with the middle of each, over its band or as near as its neighbours allow; a name without room is shortened or left out. */
+export function bandNames(bands: readonly Band[], place: (x: number) => number, [first, last]: Limits): { name: string; middle: number }[] {
+  const names: { name: string; middle: number }[] = [];
+  let before = first - 20;
+  bands.forEach(({ name, from, to }, index) => {
+    const next = bands[index + 1];
+    const after = Math.max(place(to), next ? place(next.from) - 4 : last + 20);
+    const wanted = name.length * LETTER;
+    const fitting = after - before >= wanted ? name : shorten(name, Math.floor((after - before) / LETTER));
+    if (fitting.length < 4) return;
+    const half = (fitting.length * LETTER) / 2;
+    const middle = Math.max(before + half, Math.min(after - half, (place(from) + place(to)) / 2));
+    names.push({ name: fitting, middle });
+    before = middle + half + 8;
+  });
+  return names;
 }
 
 const PHASES = ['random', 'heuristic', 'systematic'];

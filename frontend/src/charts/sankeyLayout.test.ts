@@ -58,6 +58,11 @@ describe('ribbons', () => {
 });
 
 describe('nodes', () => {
+  test('stand in the given order, whichever flow comes first', () => {
+    const flows = [{ from: 'line 1', to: 'none', amount: 1 }, { from: 'line 2', to: 'line 1', amount: 2 }]; // prettier-ignore
+    const { nodes } = layOutSankey(flows, 100, 4, ['line 1', 'line 2', 'none']);
+    expect(nodes.filter((node) => node.side === 'to').map((node) => node.name)).toEqual(['line 1', 'none']);
+  });
   test('keep the order in which they first appear', () => {
     expect(side('from').map((node) => node.name)).toEqual(['line 1', 'root', 'other']);
     expect(side('to').map((node) => node.name)).toEqual(['right', 'wrong']);

@@ -25,13 +25,15 @@ export interface SankeyLayout {
   total: number;
 }
 
-/** Both columns fill `height` with `gap` pixels between nodes; nodes keep the order in which they first appear. Flows between the same two
-nodes are joined, and those that carry nothing are left out: `layOutSankey([{from: 'a', to: 'x', amount: 2}], 100, 8)`. */
-export function layOutSankey(flows: readonly Flow[], height: number, gap: number): SankeyLayout {
+/** Both columns fill `height` with `gap` pixels between nodes; nodes keep the given order, others follow as they first appear. Flows between
+the same two nodes are joined, and those that carry nothing are left out: `layOutSankey([{from: 'a', to: 'x', amount: 2}], 100, 8)`. */
+export function layOutSankey(flows: readonly Flow[], height: number, gap: number, order: readonly string[] = []): SankeyLayout {
   const joined = joinFlows(flows);
   const total = joined.reduce((sum, flow) => sum + flow.amount, 0);
   if (!total) return { nodes: [], ribbons: [], total: 0 };
-  const [froms, tos] = [[...new Set(joined.map((flow) => flow.from))], [...new Set(joined.map((flow) => flow.to))]];
+  const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  const inOrder = (names: string[]): string[] => [...new Set(names)].sort((one, other) => place(one) - place(other));
+  const [froms, tos] = [inOrder(joined.map((flow) => flow.from)), inOrder(joined.map((flow) => flow.to))];
   const gaps = (Math.max(froms.length, tos.length) - 1) * gap;
   const scale = Math.max(height * 0.2, height - gaps) / total;
   const nodes = [

@@ -11,6 +11,7 @@ export interface HeatmapProps {
   columnTitle?: string;
   scale?: ScaleName;
   limits: Limits; // shown beside the legend, never taken from the data
+  colourTitle?: string; // what the colours stand for
   format?: (value: number | null, row: number, column: number) => string; // for the readout
   marked?: ReadonlySet<string>; // cells 'row,column' drawn with a frame
   rowMarks?: ReadonlySet<number>; // rows or columns pointed out on their axis
@@ -108,6 +109,7 @@ export interface SankeyProps {
   flows: Flow[];
   fromTitle: string;
   toTitle: string;
+  order?: readonly string[]; // of the nodes in both columns; as they first appear when left out
   unit?: string;
   height?: number;
 }

@@ -84,6 +84,8 @@ def append_line(path: Path, line: str) -> None:
 
 def read_bytes(path: Path, what: str) -> bytes:
     """The content of a file that must be there; ``what`` names it to a person."""
+    if path.exists() and not path.is_file():  # a pipe or a device would never end
+        raise BindscopeError(f"{path}: {what} cannot be read: it is not a plain file.")
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -96,7 +98,7 @@ def read_json(path: Path, what: str) -> Any:
     content = read_bytes(path, what)
     try:
         return json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BindscopeError(f"{path}: {what} is damaged: it is not valid JSON.") from None
 
 

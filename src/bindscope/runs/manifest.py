@@ -67,13 +67,17 @@ def read_manifest(path: Path) -> Manifest:
             f"{path}: written in format {content['format']}, this Bindscope reads {FORMAT}; update it."
         )
     entries = values.pop("checkpoints", {})
-    if not isinstance(entries, dict) or not all(step.isascii() and step.isdigit() for step in entries):
+    if not isinstance(entries, dict) or not all(map(_is_step, entries)):
         raise BindscopeError(f"{path}: the manifest is damaged: its 'checkpoints' are not an index by step.")
     checkpoints = {int(step): from_mapping(KeptCheckpoint, entry, f"{path}: {step}") for step, entry in entries.items()}
     for entry in checkpoints.values():
         if Path(entry.file).name != entry.file:
             raise BindscopeError(f"{path}: the manifest is damaged: '{entry.file}' is no name of a checkpoint.")
     return dataclasses.replace(from_mapping(Manifest, values, str(path)), checkpoints=checkpoints)
+
+
+def _is_step(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 def describe_origin(device: str, n_threads: int, n_processes: int) -> dict[str, Any]:

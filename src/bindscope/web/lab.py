@@ -9,10 +9,10 @@ A name in a request is only ever looked up among the opened runs; it never becom
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -25,13 +25,11 @@ from bindscope.studies.command import describe_origin, find_command
 from bindscope.studies.results import Library
 from bindscope.studies.verify import find_study
 from bindscope.web.cancel import check_cancelled
+from bindscope.web.models import Models
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
 
-MODEL_MEMORY = (
-    256_000_000  # bytes of models that are kept for each run: all of a small one, two of a large one at least
-)
 N_RUNS = 500  # runs that are shown at most
 LOOK_EVERY = 0.5  # seconds between two looks for new runs
 
@@ -60,6 +58,7 @@ class Lab:
         self.live = live  # whether questions to a model are answered: not in a static copy
         self.opens_directories = False  # whether the page may name further directories
         self.watched = tuple(watched)
+        self.models = Models()  # of all runs
         self._lock = threading.RLock()
         self._looked = float("-inf")
         for run in runs:
@@ -94,12 +93,12 @@ class Lab:
                     return name
             if len(self.runs) >= N_RUNS:
                 raise BindscopeError(f"{N_RUNS} runs are open already; start the server with the ones you want to see.")
-            plain = re.sub(r"[^A-Za-z0-9_.+-]+", "-", run.name).lstrip("-_.+")[:80] or "run"
-            name, number = plain, 1
+            plain, number = plain_name(run.name), 1
+            name = plain
             while name in self.runs:
                 number += 1
                 name = f"{plain}-{number}"
-            run.name = name
+            run.name, run.models = name, self.models
             self.runs = {**self.runs, name: run}
             return name
 
@@ -132,7 +131,10 @@ class Lab:
     def without_paths(self, sentence: str) -> str:
         """A sentence with the names of runs in place of where they lie on this machine."""
         for run in self.runs.values():
-            sentence = sentence.replace(str(run.path), run.name)
+            place = str(run.path)
+            if os.sep in place:  # a single word tells nothing
+                whole = rf"(?<![^\s'\"(]){re.escape(place)}(?=[/:;,'\")\s]|$)"
+                sentence = re.sub(whole, run.name, sentence)
         return sentence
 
 
@@ -146,8 +148,8 @@ class LabRun:
         self._seen = self._stamp()
         self._kept_in = kept_in
         self._read_only = read_only
-        self._lock, self._model_lock = threading.RLock(), threading.Lock()
-        self._models: OrderedDict[str, Transformer] = OrderedDict()  # by hash: a run that went on anew has others
+        self._lock = threading.RLock()
+        self.models = Models()
         self._shown: frozenset[int] | None = None
         self._library: tuple[str, Library] | None = None
         self._remembered: dict[str, tuple[str, Any]] = {}
@@ -208,15 +210,9 @@ class LabRun:
     def model(self, step: int) -> Transformer:
         """The model at a step, read once. Work that nobody waits for any more ends here."""
         check_cancelled()
-        with self._model_lock:  # its own: reading weights, and torch at first, keeps nobody from reading the run
-            key = self.checkpoint_hash(self.find_step(step))
-            if key not in self._models:
-                self._models[key] = self.run.checkpoint(step)
-                n_kept = max(2, MODEL_MEMORY // (4 * self.run.config.model.n_parameters))
-                while len(self._models) > n_kept:
-                    self._models.popitem(last=False)
-            self._models.move_to_end(key)
-            return self._models[key]
+        step = self.find_step(step)
+        key = f"{self.path} {self.checkpoint_hash(step)}"  # a run that went on anew has other weights
+        return self.models.find(key, lambda: self.run.checkpoint(step))
 
     def remember(self, name: str, make: Callable[[], T]) -> T:
         """Something made of this run, made again only when the run has changed."""
@@ -247,7 +243,17 @@ class LabRun:
     def _results(self) -> tuple[Path, ...]:
         """Where results are: new ones are kept in the first folder, which another process may add to at any time."""
         inside = self.path / "results"
-        return (self._kept_in / f"verify-{self._run.name}" / "results", inside) if self._read_only else (inside,)
+        outside = self._kept_in / f"verify-{plain_name(self._run.name)}" / "results"
+        return (outside, inside) if self._read_only else (inside,)
+
+
+def plain_name(text: str) -> str:
+    """A name as it can stand in an address and as a file: what a run calls itself may be anything.
+
+    >>> plain_name("../my run")
+    'my-run'
+    """
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", text).lstrip("-_.+")[:80] or "run"
 
 
 def _stamp_of(path: Path) -> tuple[int, int]:

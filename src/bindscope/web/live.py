@@ -124,9 +124,10 @@ class Worker:
     @contextmanager
     def _turn(self, slot: str) -> Iterator[threading.Event]:
         """A place among the questions; whoever asks again in the same slot takes it over."""
-        if slot in self._slots:
+        taken = slot in self._slots
+        if taken:
             self._slots[slot].set()
-        elif len(self._asked) >= N_WAITING:
+        if len(self._asked) >= (2 if taken else 1) * N_WAITING:  # what was superseded still waits to be told so
             raise Busy("too many questions wait for an answer; ask again in a moment.")
         cancelled = threading.Event()
         self._asked.add(cancelled)

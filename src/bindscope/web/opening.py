@@ -24,7 +24,7 @@ from bindscope.errors import BindscopeError
 from bindscope.runs.directory import Run
 from bindscope.web.body import Strict
 from bindscope.web.lab import Lab, LabRun
-from bindscope.web.pages.runs import summarise_run
+from bindscope.web.pages.runs import DAMAGED, summarise_run
 from bindscope.web.security import is_own_page
 
 NO_RUN = "there is no run at this path; give the directory that holds a run's manifest.json."
@@ -55,6 +55,6 @@ def open_directory(lab: Lab, text: str) -> OpenedRun:
     try:
         run = LabRun(Run.open(Path(text).expanduser()), lab.kept_in, read_only=True)
         run.remember("summary", partial(summarise_run, run))  # every file of it can be read
-    except (BindscopeError, OSError, ValueError, LookupError, TypeError, RuntimeError):
+    except (BindscopeError, *DAMAGED):
         raise BindscopeError(NO_RUN) from None
     return OpenedRun(name=lab.add(run))

@@ -7,6 +7,7 @@ An *operation* is live work on a model, asked with POST, which only a server can
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from bindscope.web.lab import Lab, LabRun
 JSON, SVG, BYTES = "application/json", "image/svg+xml", "application/octet-stream"
 Content = Mapping[str, Any] | BaseModel | str | bytes  # what a maker gives: a body, or text or bytes of its media type
 Parameters = dict[str, str]
+PARAMETER, LONGEST = r"[A-Za-z0-9][A-Za-z0-9_.+-]*", 100  # what may stand in an address, and so in the path of a file
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,10 @@ class Resource:
         return tuple(part.split("}")[0] for part in self.path.split("{")[1:])
 
     def instances(self, lab: Lab) -> Iterator[Parameters]:
-        """Every choice of parameters that an export writes."""
+        """Every choice of parameters that an export writes: those that a server would take."""
+        return filter(are_plain, self._choices(lab))
+
+    def _choices(self, lab: Lab) -> Iterator[Parameters]:
         if "run" not in self.names:
             yield {}
             return
@@ -54,6 +59,11 @@ class Resource:
                     yield from ({"run": name, "step": str(step), **further} for step in run.steps)
                 else:
                     yield {"run": name, **further}
+
+
+def are_plain(parameters: Parameters) -> bool:
+    """Whether parameters can stand in an address: some are read from the files of a run, which may say anything."""
+    return all(len(text) <= LONGEST and re.fullmatch(PARAMETER, text) for text in parameters.values())
 
 
 Step = Annotated[int, Field(ge=0, le=10**12)]  # of a checkpoint, in a question

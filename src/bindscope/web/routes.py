@@ -21,7 +21,7 @@ from bindscope.web.body import Body, Problem, encode
 from bindscope.web.lab import Lab
 from bindscope.web.live import Superseded, Worker
 from bindscope.web.opening import OpenedRun, OpenQuestion, open_directory, refuse_opening
-from bindscope.web.page import BYTES, JSON, SVG, Operation, Resource
+from bindscope.web.page import BYTES, JSON, LONGEST, PARAMETER, SVG, Operation, Resource
 from bindscope.web.stored import Stored
 
 LINES = "application/x-ndjson"
@@ -39,7 +39,7 @@ WHEN_ASKING = WHEN_READING | {
     415: "The question is not JSON",
     429: "Too many questions wait",
 }
-PARAMETER = PathParameter(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
+InAddress = Annotated[str, PathParameter(max_length=LONGEST, pattern=f"^{PARAMETER}$")]
 Slot = Annotated[str, Header(alias="X-Slot", max_length=100)]
 STREAMED: Problems = {
     200: {
@@ -62,7 +62,7 @@ def add_resource(app: FastAPI, resource: Resource, stored: Stored) -> None:
             return Response(status_code=304, headers=headers)
         return Response(content, media_type=resource.media, headers=headers)
 
-    own = [_parameter(name, Annotated[str, PARAMETER]) for name in resource.names]
+    own = [_parameter(name, InAddress) for name in resource.names]
     _set_signature(read, [_parameter("request", Request), *own])
     described: dict[str, Any] = (
         {"response_model": resource.model} if resource.media == JSON else {"response_class": RESPONSES[resource.media]}

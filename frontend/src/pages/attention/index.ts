@@ -5,5 +5,6 @@ export const page: PageEntry = {
   title: 'Attention',
   order: 70,
   families: ['binding'],
+  letter: 'a',
   load: () => import('./Page.svelte'),
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { madePredictions } from './made';
-import { cellsOf, orderPrograms, readPredictions, settledAt, tell, usualProgram } from './predictions';
+import { cellsOf, orderPrograms, readPredictions, settledAt, mostUndecided, tell, tellingProgram, usualProgram } from './predictions';
 
 //                                      step 0         step 100     step 200
 const body = madePredictions([4, 4, 1, -1, /**/ 4, 7, 1, 5, /**/ 4, 7, 1, 5]);
@@ -13,7 +13,7 @@ describe('predictions', () => {
     expect(predictions.said(0, 1)).toEqual({ digit: 4, source: 1, probability: 1 / 12, line1: 0.25, right: false });
     expect(predictions.said(1, 1).right).toBe(true);
     expect(tell(predictions.said(0, 3))).toBe('says no digit');
-    expect(tell(predictions.said(2, 0))).toBe('says 4 (line 1), right');
+    expect(tell(predictions.said(2, 0))).toBe('says 4 (from line 1): right');
   });
   it('finds the step from which a program stays right', () => {
     expect([0, 1, 2, 3].map((program) => settledAt(predictions, program))).toEqual([0, 1, 3, 1]);
@@ -25,6 +25,16 @@ describe('predictions', () => {
     expect(usualProgram(predictions)?.index).toBe(1);
     expect(usualProgram({ ...predictions, programs: predictions.programs.slice(0, 1) })?.index).toBe(0);
     expect(usualProgram({ ...predictions, programs: [] })).toBe(null);
+  });
+  it('finds the program that was fooled by line 1 and no more', () => {
+    expect(tellingProgram(predictions, 0)?.index).toBe(1); // says 4, then 7
+    expect(tellingProgram(predictions, 100)).toBe(null); // program 2 says line 1 to the end
+    expect(tellingProgram(predictions, 50)).toBe(null);
+  });
+  it('finds the step that leaves most to explain', () => {
+    expect(mostUndecided(predictions, 'right')).toBe(0); // one of four right, then three of four: the first of equals
+    expect(mostUndecided(predictions, 'line_1')).toBe(0); // three of four
+    expect(mostUndecided(readPredictions(madePredictions([4, 4, 1, 5, 4, 7, 1, 9])), 'line_1')).toBe(100); // four, then two of four
   });
   it('orders programs and keeps every one of them', () => {
     const indices = (order: Parameters<typeof orderPrograms>[1], depth: number | null = null): number[] =>

@@ -66,6 +66,25 @@ export function usualProgram({ programs }: Predictions): Program | null {
   return programs.find(({ attributes, answer, line1 }) => (attributes['depth'] ?? 0) > 1 && answer !== line1) ?? programs[0] ?? null;
 }
 
+/** The program that tells the short cut from the chain best: at `early` the model is surest of line 1's constant, which is wrong, and in the
+end it is right. Longer chains come first; null where there is no such program. */
+export function tellingProgram({ steps, programs, said }: Predictions, early: number): Program | null {
+  const [from, last] = [steps.indexOf(early), steps.length - 1];
+  const fooled = programs.filter(
+    ({ index, answer, line1 }) => from >= 0 && answer !== line1 && said(from, index).digit === line1 && said(last, index).right,
+  );
+  const surest = fooled.sort((one, other) => said(from, other.index).line1 - said(from, one.index).line1);
+  return surest.find(({ attributes }) => (attributes['depth'] ?? 0) > 1) ?? surest[0] ?? null;
+}
+
+/** The step at which an outcome is nearest to being true for half of the programs: there is most to explain there. */
+export function mostUndecided({ steps, programs, said }: Predictions, outcome: 'right' | 'line_1'): number | null {
+  const share = (step: number): number =>
+    programs.filter(({ index, line1 }) => (outcome === 'right' ? said(step, index).right : said(step, index).digit === line1)).length / programs.length;
+  const distances = steps.map((_, step) => Math.abs(share(step) - 0.5));
+  return steps[distances.indexOf(Math.min(...distances))] ?? null;
+}
+
 export type Order = 'depth' | 'root_line' | 'settled' | 'drawn';
 export const ORDERS: [Order, string][] = [
   ['depth', 'depth'],
@@ -110,5 +129,5 @@ export function cellsOf(predictions: Predictions, programs: Program[], quantity:
 export function tell(said: Said): string {
   if (said.digit < 0) return 'says no digit';
   const origin = said.source ? `line ${said.source}` : 'no line';
-  return `says ${said.digit} (${origin}), ${said.right ? 'right' : 'wrong'}`;
+  return `says ${said.digit} (from ${origin}): ${said.right ? 'right' : 'wrong'}`;
 }

@@ -85,6 +85,9 @@ function logFactorials(n: number): number[] {
   return logs;
 }
 
+/** From best to worst. */
+export const CHARACTERS = ['right', 'line 1', 'other line', 'no line', 'no digit'];
+
 /** What a prediction is, in a word: it tells the right answer from the short cut and from the rest. */
 export function characterOf(said: Said, program: Program): string {
   if (said.right) return 'right';

@@ -36,12 +36,12 @@ export function tellAnswer(body: Body, step: number): string {
   const meaning =
     output === answer
       ? output === line1
-        ? 'which is right, and also the constant of line 1'
-        : 'which is right'
+        ? ', which is right, and is also the constant of line 1'
+        : ', which is right'
       : output === line1
-        ? `the constant of line 1; right would be ${answer}`
-        : `right would be ${answer}`;
-  return `The model says ${output} (${percent(shares[best] ?? 0)}): ${meaning}.`;
+        ? `, the constant of line 1. The right answer is ${answer}`
+        : `. The right answer is ${answer}`;
+  return `The model says ${output} (${percent(shares[best] ?? 0)})${meaning}.`;
 }
 
 /** Probability over steps of the answer, of line 1's constant and of everything else. */

@@ -22,6 +22,7 @@ describe('the tour', () => {
       for (const step of [view.step, view.a, view.b]) if (step !== null) expect(RUN.steps).toContain(step);
     }
     expect(hashToView(tourOf(RUN, ['compare'])[0]?.href ?? '')).toMatchObject({ a: 700, b: 3700 });
+    expect(hashToView(tourOf(RUN, ['checkpoint'])[0]?.href ?? '').options['checkpoint.quantity']).toBe('followed_where_wrong');
     expect(hashToView(tourOf(RUN, ['patch'], 'a=5\n#a:')[0]?.href ?? '').program).toBe('a=5\n#a:');
   });
   it('leads only to pages that exist', () => {

@@ -27,10 +27,10 @@ export function tourOf(run: RunSummary, pages: readonly string[], program = '', 
     href: viewToHash({ ...START, page, run: run.name, ...change, options: { ...change.options } }),
   });
   const stops = [
-    stop('trajectory', 'Watch it learn', 'Accuracy rises in stages. While it rests in the middle, the model agrees with a rule that looks at the first lines alone.'),
+    stop('trajectory', 'Watch it learn', 'Accuracy rises in stages. While it rests in the middle, the model agrees with a rule that looks at the first lines alone.', { options: { 'trajectory.sources': 'difference' } }),
     stop('program', 'Ask it half-way', 'In the heuristic phase the answer is often the constant of line 1, whatever is asked. Change that line and see the answer follow it.', { step: early, ...pair }),
-    stop('checkpoint', 'Where answers come from', 'At the same checkpoint: from which lines the predicted digits come, and for which programs that is right.', { step: early }),
-    stop('compare', 'What changed in between', 'Pin A stands in the heuristic phase, pin B at the end: which programs became right, and did any become wrong?', { a: early, b: run.steps.at(-1) ?? null }),
+    stop('checkpoint', 'Where answers come from', 'At the same checkpoint: from which lines the predicted digits come, and how often line 1 is said where that is wrong.', { step: early, options: { 'checkpoint.by': 'depth', 'checkpoint.quantity': 'followed_where_wrong' } }),
+    stop('compare', 'What changed in between', 'Pin A stands in the heuristic phase, pin B at the end: which programs became right, and did any become wrong?', { ...pair, a: early, b: run.steps.at(-1) ?? null }),
     stop('logits', 'Layer by layer', 'At the end of training the answer appears only in late layers. Is the constant of line 1 still there before it?', pair),
     stop('patch', 'Follow the value', 'Replace one activation at a time by that of the counterfactual. The places where the answer follows are the way the value takes.', pair),
     stop('attention', 'Who moves it', 'Heads that look from a variable to where it was assigned carry out one hop each.', pair),

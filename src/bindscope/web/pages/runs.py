@@ -11,9 +11,11 @@ from bindscope.errors import BindscopeError
 from bindscope.runs.directory import Run
 from bindscope.schema import to_mapping
 from bindscope.studies.trajectory import phases_of, trajectory_dataset
-from bindscope.web.body import Strict
+from bindscope.web.body import Strict, encode
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Page, Resource
+
+DAMAGED = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)  # … by its files
 
 
 class PhaseSpan(Strict):
@@ -84,17 +86,33 @@ def list_runs(lab: Lab) -> RunList:
 
 
 def describe_run(lab: Lab, run: LabRun) -> RunDetail:
+    return _detail(run, run.remember("summary", partial(summarise_run, run)))
+
+
+def summarise_run(run: LabRun) -> RunSummary:
+    """What the picker needs, of a run that can be shown from beginning to end; another is refused with a sentence."""
+    try:
+        summary = _summary(run)
+        encode(_detail(run, summary))  # files hold numbers and half characters that no answer can
+    except DAMAGED:
+        raise BindscopeError(
+            f"{run.path}: this run cannot be shown: what its files hold is no run of Bindscope."
+        ) from None
+    return summary
+
+
+def _detail(run: LabRun, summary: RunSummary) -> RunDetail:
     manifest = run.run.manifest
     made_with = {name: value for name, value in to_mapping(manifest).items() if name not in ("config", "checkpoints")}
     return RunDetail(
-        summary=run.remember("summary", partial(summarise_run, run)),
+        summary=summary,
         config=dict(manifest.config),
         made_with=made_with,
         command=run.command,
     )
 
 
-def summarise_run(run: LabRun) -> RunSummary:
+def _summary(run: LabRun) -> RunSummary:
     version, opened = run.version, run.run
     measured, phases = _read_metrics(opened)
     config = opened.config
