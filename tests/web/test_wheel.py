@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STATIC = "bindscope/web/static/"
+NAMED = r"[\"'(`](\.{0,2}/?(?:assets/)?[\w.-]+-[\w-]{8}\.(?:js|css|svg|png|woff2?))"  # a file with a hash in its name
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +42,11 @@ def test_every_asset_that_the_page_names_is_in_the_wheel(wheel: zipfile.ZipFile)
         if name.endswith((".html", ".js", ".css")):
             text = wheel.read(STATIC + name).decode()
             folder = name.rpartition("/")[0]
-            for found in re.findall(r"[\"'(`](\.{0,2}/?(?:assets/)?[\w.-]+-[\w-]{8}\.(?:js|css|svg|png|woff2?))", text):
-                path = Path(folder, found) if found.startswith(".") else Path(found)
-                if found.startswith("assets/"):
-                    path = Path(found)
-                waiting.append(path.as_posix().replace("assets/../", ""))
+            for found in re.findall(NAMED, text):
+                beside, below = (
+                    posixpath.normpath(f"{start}{found}") for start in (f"{folder}/" if folder else "", "")
+                )
+                waiting.append(beside if STATIC + beside in names else below)
     assert {name for name in seen if name.endswith(".js")} >= {
         name.removeprefix(STATIC) for name in names if name.startswith(STATIC) and name.endswith(".js")
     }, "a script that nothing names"
