@@ -32,10 +32,17 @@ describe('what a patch did', () => {
     expect(tellPatch(patched({ base: '5', source: '8', patched: '3' }), 3700, 'noising')).toContain('neither the program’s 5 nor the counterfactual’s 8');
   });
   it('gives bars that add up to everything', () => {
-    const bars = conditionBars(patched({ base: '5', source: '8', patched: '8' }), { step: 3700, condition: 'patched' }, { '8': 'source' });
+    const bars = conditionBars(patched({ base: '5', source: '8', patched: '8' }), { step: 3700, condition: 'patched' }, { '8': 'source', '5': 'base' });
     expect(bars).toHaveLength(11);
     expect(bars.reduce((sum, bar) => sum + (bar.value ?? 0), 0)).toBeCloseTo(1, 10);
     expect(bars[8]?.label).toBe('8 (source)');
+  });
+  it('gives each role its own colour, whichever digit is larger', () => {
+    const coloured = (roles: Record<string, string>): (string | undefined)[] =>
+      conditionBars(patched({ base: '5', source: '8', patched: '8' }), { step: 3700, condition: 'patched' }, roles).map((bar) => bar.colour);
+    const [one, other] = [coloured({ '5': 'base', '8': 'source' }), coloured({ '8': 'base', '5': 'source' })];
+    expect([one[5], one[8]]).toEqual([other[8], other[5]]);
+    expect(one[5]).not.toBe(one[8]);
   });
   it('says when there is no value', () => {
     expect(tellValue('success', null)).toBe('no value');

@@ -89,14 +89,16 @@ function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
+const ROLE_COLOURS: Record<string, string> = { source: 'var(--systematic)', answer: 'var(--systematic)', base: 'var(--heuristic)' };
+
 /** A bar for each digit in one condition, and one for all that is no digit. */
 export function conditionBars(body: Body, at: Record<string, string | number>, roles: Record<string, string>): Bar[] {
   const outputs = labelsOf(body, 'output').map(String);
   const shares = numbers(body, 'probability', at).map((share) => share ?? 0);
-  const colours = ['var(--systematic)', 'var(--heuristic)'];
   const bars = [...DIGITS].map((digit): Bar => {
-    const role = Object.keys(roles).indexOf(digit);
-    return { label: role < 0 ? digit : `${digit} (${roles[digit]})`, value: shares[outputs.indexOf(digit)] ?? 0, colour: colours[role] ?? 'var(--random)' };
+    const role = roles[digit] ?? '';
+    const colour = ROLE_COLOURS[role] ?? 'var(--random)';
+    return { label: role ? `${digit} (${role})` : digit, value: shares[outputs.indexOf(digit)] ?? 0, colour };
   });
   const rest = shares.reduce((sum, share, index) => (DIGITS.includes(outputs[index] ?? '') ? sum : sum + share), 0);
   return [...bars, { label: 'no digit', value: Math.max(0, rest), colour: 'var(--random)' }];

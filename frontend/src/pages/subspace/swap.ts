@@ -4,16 +4,18 @@ import { withQuery } from '../../program/edits';
 import { readProgram, type Program } from '../../program/program';
 
 const DIGITS = [...'0123456789'];
+const NO_DIGIT = 'none';
 export const ROWS: Record<string, string> = { base: 'before', counterfactual: 'counterfactual', swapped: 'after' };
 
-/** Probability of each digit, a row for each condition. */
+/** Probability of each digit and of all that is no digit, a row for each condition. */
 export function digitRows(body: Body): { rows: string[]; columns: string[]; values: (number | null)[] } {
   const outputs = labelsOf(body, 'output').map(String);
   const values = Object.keys(ROWS).flatMap((condition) => {
     const shares = numbers(body, 'probability', { condition });
-    return DIGITS.map((digit) => shares[outputs.indexOf(digit)] ?? null);
+    const rest = shares.reduce<number>((sum, share, index) => (DIGITS.includes(outputs[index] ?? '') ? sum : sum + (share ?? 0)), 0);
+    return [...DIGITS.map((digit) => shares[outputs.indexOf(digit)] ?? null), rest];
   });
-  return { rows: Object.values(ROWS), columns: DIGITS, values };
+  return { rows: Object.values(ROWS), columns: [...DIGITS, NO_DIGIT], values };
 }
 
 /** Where the two answers stand among the digits. */

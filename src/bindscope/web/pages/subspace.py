@@ -105,6 +105,7 @@ def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
 
 def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
     """Distributions of base, counterfactual and swapped run over (condition, output), and every metric."""
+    from bindscope.studies.binding.results.representation import N_PAIRS
     from bindscope.studies.binding.subspace_pair import swap_pair
     from bindscope.tasks.binding import pair_programs
 
@@ -124,9 +125,15 @@ def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
     seed = f", seed={question.seed}" if question.control == "random" else ""
     return to_body(
         dataset,
-        Provenance(run=run.name, step=step, n=1, seed=question.seed if question.control == "random" else None),
+        Provenance(
+            run=run.name,
+            step=step,
+            n=1,
+            seed=question.seed if question.control == "random" else None,
+            note=f"subspace fitted on {N_PAIRS // 2} pairs",
+        ),
         title="What the answer becomes",
-        command=f"bindscope subspace {run.name} --of {question.quality} --step {step}",
+        command=f"bindscope subspace {run.name} --of {question.quality} --step {step} --n {N_PAIRS // 4}",
         python=_python(run, f"swap({given}{control}{seed})"),
     )
 
