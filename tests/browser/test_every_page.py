@@ -34,6 +34,7 @@ def test_a_page_fits_every_screen_and_axe_finds_nothing(served: Any, chromium: A
     for size, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         settle(page)
+        page.wait_for_timeout(300)  # for the drawings to follow
         if page.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             problems.append(f"{size}: wider than the screen")
         if size == "wall":

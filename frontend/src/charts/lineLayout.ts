@@ -74,7 +74,7 @@ const LETTER = 6.2; // pixels of a letter of a band's name
 /** The names of bands with the middle of each, over its band or as near as its neighbours allow; a name without room is shortened or left out. */
 export function bandNames(bands: readonly Band[], place: (x: number) => number, [first, last]: Limits): { name: string; middle: number }[] {
   const names: { name: string; middle: number }[] = [];
-  let before = first - 20;
+  let before = first - 2; // left of it are the labels of the other axis
   bands.forEach(({ name, from, to }, index) => {
     const next = bands[index + 1];
     const after = Math.max(place(to), next ? place(next.from) - 4 : last + 20);

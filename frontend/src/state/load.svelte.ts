@@ -9,6 +9,7 @@ export interface Loaded<T = Body> {
   readonly status: 'empty' | 'loading' | 'ready' | 'error';
   readonly body: T | null; // kept while the next one is on its way
   readonly error: string;
+  readonly final?: boolean; // the question itself was wrong: only another one helps
   readonly refused?: boolean; // nobody here can answer it, and asking again will not help
   retry(): void;
 }
@@ -103,6 +104,7 @@ class Followed<Q, T> implements Loaded<T> {
   body = $state.raw<T | null>(null);
   error = $state('');
   refused = $state(false);
+  final = $state(false);
   attempt = $state(0);
   #asked = ''; // the question as text: an equal one is not asked again
   #underWay = new AbortController();
@@ -159,6 +161,7 @@ class Followed<Q, T> implements Loaded<T> {
     const status = problem instanceof Failure ? problem.status : null;
     if (status === 409) return; // a newer question took its place
     this.refused = status === ABSENT;
+    this.final = status === 400 || status === 422;
     this.#unreached = status === 0 || status === 500 || status === 503; // a server that ends breaks off what it is doing
     this.error = problem instanceof Error ? problem.message : String(problem);
     this.status = 'error';

@@ -5,7 +5,7 @@ const WORDS: Record<string, string> = {
   root_line: "the answer's line",
   query_line: 'the line that is asked for',
   distance: 'lines between these two',
-  n_distractors: 'other chains',
+  n_distractors: 'constants off the chain',
   n_same_root: 'lines with the same root',
   n_distinct: 'different digits',
   n_equal: 'constants equal to the answer',

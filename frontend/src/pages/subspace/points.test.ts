@@ -65,8 +65,14 @@ describe('a swap', () => {
   it('is a row of digits for each condition', () => {
     const { values, rows } = digitRows(swapped(4));
     expect(rows).toEqual(['before', 'counterfactual', 'after']);
-    expect([values.indexOf(1), values.indexOf(1, 10), values.indexOf(1, 20)]).toEqual([9, 14, 24]);
+    expect([values.indexOf(1), values.indexOf(1, 11), values.indexOf(1, 22)]).toEqual([9, 15, 26]);
     expect(answerColumns(swapped(4))).toEqual(new Set([9, 4]));
+  });
+  it('shows what is left for other tokens than digits', () => {
+    const body = swapped(4);
+    const elsewhere = { ...body, variables: { probability: labelled(['condition', 'output'], [1, ...row(9).slice(1).map(() => 0), ...row(4), ...row(4)]) } };
+    const { columns, values } = digitRows(elsewhere);
+    expect(values.slice(0, columns.length)).toEqual([...Array<number>(10).fill(0), 1]);
   });
   it('is told by what the likeliest output means', () => {
     expect(tellSwap(swapped(4))).toContain('the swap worked');

@@ -1,19 +1,16 @@
 /** What a swap did, as rows of digits and as a sentence. */
-import { labelsOf, numbers, type Body } from '../../api/body';
+import type { Body } from '../../api/body';
 import { withQuery } from '../../program/edits';
 import { DIGITS, readProgram, type Program } from '../../program/program';
-import { percent, topOf } from '../../reading/digits';
+import { digitBars, percent, topOf } from '../../reading/digits';
 
+const NO_DIGIT = 'none';
 const ROWS: Record<string, string> = { base: 'before', counterfactual: 'counterfactual', swapped: 'after' };
 
-/** Probability of each digit, a row for each condition. */
+/** Probability of each digit and of all that is no digit, a row for each condition. */
 export function digitRows(body: Body): { rows: string[]; columns: string[]; values: (number | null)[] } {
-  const outputs = labelsOf(body, 'output').map(String);
-  const values = Object.keys(ROWS).flatMap((condition) => {
-    const shares = numbers(body, 'probability', { condition });
-    return [...DIGITS].map((digit) => shares[outputs.indexOf(digit)] ?? null);
-  });
-  return { rows: Object.values(ROWS), columns: [...DIGITS], values };
+  const values = Object.keys(ROWS).flatMap((condition) => digitBars(body, { condition }, []).map((bar) => bar.value));
+  return { rows: Object.values(ROWS), columns: [...DIGITS, NO_DIGIT], values };
 }
 
 /** Where the two answers stand among the digits. */

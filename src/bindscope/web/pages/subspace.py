@@ -113,6 +113,7 @@ def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
 
 def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
     """Distributions of base, counterfactual and swapped run over (condition, output), and every metric."""
+    from bindscope.studies.binding.results.representation import N_PAIRS
     from bindscope.studies.binding.subspace_pair import swap_pair
 
     (program, counterfactual), pairs = read_pair(run, question)
@@ -127,9 +128,15 @@ def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
     seed = f", seed={question.seed}" if question.control == "random" else ""
     return to_body(
         dataset,
-        Provenance(run=run.name, step=step, n=1, seed=question.seed if question.control == "random" else None),
+        Provenance(
+            run=run.name,
+            step=step,
+            n=1,
+            seed=question.seed if question.control == "random" else None,
+            note=f"subspace fitted on {N_PAIRS // 2} pairs",
+        ),
         title="What the answer becomes",
-        command=f"bindscope subspace {run.name} --of {question.quality} --step {step}",
+        command=f"bindscope subspace {run.name} --of {question.quality} --step {step} --n {N_PAIRS // 4}",
         python=in_python(run, f"run.swap({given}{control}{seed})"),
     )
 
