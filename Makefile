@@ -59,6 +59,7 @@ $(VENV)/.browser: | $(BIN)/python
 	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \
 	  echo "installing chromium for the browser tests"; \
 	  if [ "$$(id -u)" = 0 ]; then become=; else become="sudo -n"; fi; \
-	  { $$become apt-get update -qq && $$become apt-get install -y -qq --no-install-recommends chromium; } >/dev/null || \
+	  { $$become apt-get update -qq && \
+	    $$become env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null || \
 	  echo "no chromium could be installed: the browser tests will be skipped" >&2; }
 	@touch $@
