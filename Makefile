@@ -56,7 +56,7 @@ $(VENV)/.installed-test: pyproject.toml $(PAGE_SOURCES) | $(BIN)/python
 
 # Browser tests drive Chromium: the one that is there, or Debian's package where it may be installed.
 $(VENV)/.browser: | $(BIN)/python
-	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 	  echo "installing chromium for the browser tests"; \
 	  if [ "$$(id -u)" = 0 ]; then become=; else become="sudo -n"; fi; \
 	  { $$become apt-get update -qq && \
