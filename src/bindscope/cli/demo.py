@@ -69,7 +69,9 @@ def show_live(out: Path, steps: int | None, browser: bool, train: bool) -> None:
         open_page(address, browser)
         try:
             if train:
-                with training(find_free(out / PRESET), steps) as process:
+                directory = find_free(out / PRESET)
+                print(f"Watch {directory.name} learn: {address}#/1/runs?run={directory.name}", flush=True)
+                with training(directory, steps) as process:
                     process.wait()
                 print(f"The page stays at {address} until Ctrl-C.", flush=True)
             wait_for_interrupt()
