@@ -37,6 +37,15 @@ def test_the_demo_trains_under_a_name_that_is_free(tmp_path: Path) -> None:
     assert find_free(tmp_path / "tiny").name == "tiny-3"
 
 
+@pytest.mark.parametrize("once", [["--once"], []])
+def test_the_demo_refuses_a_bad_number_of_steps_before_it_writes_or_serves(
+    once: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", *once, "--no-open", "--steps", "-3", "--out", str(tmp_path)]) == 2
+    assert "training.steps: must be at least 1, got -3." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_demo_works_without_a_browser(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--once", "--no-open", "--no-train", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out

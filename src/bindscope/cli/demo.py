@@ -52,6 +52,10 @@ def show_demo(
     out
         The directory that holds runs.
     """
+    if steps is not None:
+        from bindscope.cli.train import configure
+
+        configure(PRESET, shorthands={"training.steps": steps})  # refused before anything is served or written
     if once:
         show_shipped_report(out, open_)
         if train:

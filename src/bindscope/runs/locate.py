@@ -22,7 +22,7 @@ def find_run(name: str) -> Path:
             return place
     if Path(name).exists():
         raise BindscopeError(f"{name} is not a run: it has no {MANIFEST}.")
-    known = [run.name for run in (*runs_in(RUNS_DIRECTORY), *shipped_runs())]
+    known = sorted({run.name for run in (*runs_in(RUNS_DIRECTORY), *shipped_runs())})
     hint = suggest_nearest(name, known) if known else " Train one with 'bindscope train binding-tiny'."
     raise BindscopeError(f"there is no run '{name}', neither as a path nor under {RUNS_DIRECTORY}/.{hint}")
 
