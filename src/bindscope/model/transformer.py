@@ -25,6 +25,7 @@ from torch.nn.utils import skip_init
 from bindscope.model.config import ModelConfig
 from bindscope.model.identity_attention import attend_with_identity
 from bindscope.model.initialise import initialise
+from bindscope.model.lean import is_lean, lean_residual
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.tasks.task import Layout
 
@@ -91,6 +92,8 @@ class Transformer(nn.Module):
     ) -> Tensor:
         position_ids = self._position_ids(tokens, layout)  # [position]
         view = self._view(position_ids, layout)
+        if tap is SILENT and at is not None and is_lean(self.config, len(tokens), len(at)):
+            return self.to_logits(lean_residual(self, tokens, position_ids, at, view))
         x = tap("embed", None, self.embed(tokens))  # [batch, position, d_model]
         if self.config.positions in ("learned", "normal"):
             x = x + tap("pos_embed", None, self.pos_embed[position_ids].expand_as(x))
