@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-STUDIES: Mapping[str, str] = {"binding": "bindscope.studies.binding.claims"}  # family → module that holds its STUDY
+STUDIES: Mapping[str, str] = {  # family → module that holds its STUDY
+    "binding": "bindscope.studies.binding.claims",
+    "assign_add": "bindscope.studies.assign_add.claims",
+}
 OnResult = Callable[
     [Result, int, int], OnProgress | None
 ]  # told which result is next, its place and how many there are

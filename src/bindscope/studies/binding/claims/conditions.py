@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.measures.phases import PHASES, PhaseCurves, detect_phases, lowest_accuracy
-from bindscope.studies.binding.claims.quantities import share_of
 from bindscope.studies.binding.figures.conditions import draw_seeds, draw_weighting
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.quantities import share_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bindscope.studies.binding.claims.quantities import cell_of, share_of
 from bindscope.studies.binding.figures.generalisation import draw_held_out, draw_lengths
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.quantities import cell_of, share_of
 
 if TYPE_CHECKING:
     import xarray as xr

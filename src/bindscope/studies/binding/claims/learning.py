@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.measures.phases import PHASES, Phase
-from bindscope.studies.binding.claims.quantities import share_of
 from bindscope.studies.binding.figures.learning import draw_phases, draw_sources
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.quantities import share_of
 from bindscope.studies.trajectory import phases_of, transitions_of
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.measures.phases import find_transition
-from bindscope.studies.binding.claims.quantities import cell_of, share_of
 from bindscope.studies.binding.figures.mechanism import draw_chain, draw_emergence, draw_heads
 from bindscope.studies.binding.results.mechanism import CARRIES, ENOUGH, chain_places
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.quantities import cell_of, share_of
 from bindscope.studies.trajectory import phases_of
 
 if TYPE_CHECKING:

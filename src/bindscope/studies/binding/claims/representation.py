@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bindscope.studies.binding.claims.quantities import cell_of
 from bindscope.studies.binding.figures.representation import draw_probes, draw_retention, draw_subspaces
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.quantities import cell_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -1,4 +1,4 @@
-"""Study 2, compositional arithmetic by assigning and adding (arXiv 2605.31497): its preset, exactly as published."""
+"""The preset of study 2, exactly as published."""
 
 from __future__ import annotations
 

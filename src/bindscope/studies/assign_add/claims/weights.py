@@ -1,0 +1,7 @@
+"""Claims: weights."""
+
+from __future__ import annotations
+
+from bindscope.studies.claims import Claim
+
+CLAIMS: tuple[Claim, ...] = ()

@@ -1,0 +1,1 @@
+"""The figure behind each claim about sums."""
