@@ -43,6 +43,7 @@ from bindscope.theory.one_step_model import FOCI, LITERAL_POSITION, Disentangled
 
 Focus = Literal["literal", "operator"]
 TERMS = ("associative", "spurious", "slot")
+MOST_BETA = 30.0  # beyond, nothing but the focus is attended to in double precision
 SMALL_SCALE = 1e-3  # a λ at which the softmax over answers is flat to three digits
 
 
@@ -57,8 +58,8 @@ class Setting:
     focus: Focus = "literal"  # "operator" is a control: attention starts on a token without a number
 
     def __post_init__(self) -> None:
-        if not np.isfinite(self.beta):
-            raise BindscopeError(f"beta: must be a finite number, got {self.beta}.")
+        if not -MOST_BETA <= self.beta <= MOST_BETA:
+            raise BindscopeError(f"beta: must lie between {-MOST_BETA:g} and {MOST_BETA:g}, got {self.beta}.")
         if not 0 < self.scale < np.inf:
             raise BindscopeError(f"scale: must be a positive number, got {self.scale}.")
         if self.focus not in FOCI:
@@ -207,7 +208,9 @@ def pulls(setting: Setting) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """g₁, g₂ and ḡ for every pair, each [n1, n2]."""
     first, second = np.indices((setting.modulus, setting.modulus))
     on_value, on_literal = setting.epsilon, float(setting.attention[LITERAL_POSITION])
-    raised = np.stack([2 * second, first + second, 2 * first]) % setting.modulus  # the answers with a logit, [3, n1, n2]
+    raised = (
+        np.stack([2 * second, first + second, 2 * first]) % setting.modulus
+    )  # the answers with a logit, [3, n1, n2]
     amounts = np.array([on_literal**2, 2 * on_literal * on_value, on_value**2])
     same = raised[:, None] == raised[None]  # [3, 3, n1, n2]: some of the three may be one answer
     logits = setting.scale * np.einsum("j,ijab->iab", amounts, same)

@@ -18,7 +18,12 @@ from bindscope.tasks.assign_add.task import AssignAddTask
 from bindscope.theory.one_step import Setting
 from bindscope.theory.one_step_model import LITERAL_POSITION
 
-POOLS = {"1 seen": "1tr", "1 unseen": "1add", "2 seen": "2tr", "2 unseen": "2add"}  # variables and pairs: the task's pool
+POOLS = {
+    "1 seen": "1tr",
+    "1 unseen": "1add",
+    "2 seen": "2tr",
+    "2 unseen": "2add",
+}  # variables and pairs: the task's pool
 TIE = 1e-9  # outputs this near to the highest share it
 
 
@@ -31,9 +36,7 @@ def sample_sums(task: AssignAddTask, rng: np.random.Generator, n: int) -> dict[s
     return {name: _sample_pool(task, rng, n, pool) for name, pool in POOLS.items()}
 
 
-def accuracy_over_sizes(
-    setting: Setting, direction: np.ndarray, tokens: np.ndarray, sizes: np.ndarray
-) -> np.ndarray:
+def accuracy_over_sizes(setting: Setting, direction: np.ndarray, tokens: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The share of rows answered rightly after a step of each size along ``direction``: [size, row]."""
     model = setting.model
     embedded = model.embed(tokens)

@@ -46,7 +46,14 @@ def judge_one_step(results: Mapping[str, xr.Dataset]) -> Finding:
             Quantity("memory, shuffled binding", float(dataset.shuffled_margin), unit="1"),
             Quantity("memory, attention starts on '+'", float(dataset.operator_coefficient), unit="1"),
             *(
-                cell_of(f"2 variables, {direction}", answers, "after", answers.attrs["n"], direction=direction, pool="2 unseen")
+                cell_of(
+                    f"2 variables, {direction}",
+                    answers,
+                    "after",
+                    answers.attrs["n"],
+                    direction=direction,
+                    pool="2 unseen",
+                )
                 for direction in (WITHOUT, SHUFFLED)
             ),
         ),

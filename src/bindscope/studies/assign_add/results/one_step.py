@@ -63,15 +63,17 @@ def step_dataset(
 
     if task.operator != "+":
         raise BindscopeError(f"task.operator: the theorem is about sums, and '{task.operator}' is not one.")
-    setting = Setting(task.modulus, task.n_variables, beta, scale or SMALL_SCALE)
+    if n < 1:
+        raise BindscopeError(f"n: at least 1 sum must be drawn in each pool, got {n}.")
+    setting = Setting(task.modulus, task.n_variables, beta, SMALL_SCALE if scale is None else scale)
     parts = (_terms, _sweeps, _whole_gradient, _answers, _large_scales)
-    found = {}
+    found: dict[str, Any] = {}
     rng = np.random.default_rng(seed)
     for done, part in enumerate(parts, start=1):
         found |= part(setting, task, rng, n)
         if on_progress:
             on_progress(done, len(parts))
-    dataset = xr.merge([xr.Dataset(found)])
+    dataset = xr.Dataset(found)
     dataset.attrs = {
         "title": "one gradient step",
         "modulus": task.modulus,
@@ -105,10 +107,15 @@ def fit_gap(dataset: xr.Dataset) -> tuple[float, float]:
     """a and b of the relative gap of the associative term, 1 − measured/predicted ≈ a·ε + b/p, over β ≥ 3."""
     terms = dataset.sel(term="associative", beta=dataset.beta >= BETA)
     gap = (1 - terms.measured / terms.predicted).transpose("modulus", "beta").values
-    epsilon = 1 / (np.exp(terms.beta.values) + 15)  # fifteen tokens besides the literal
+    epsilon = spread_attention(terms.beta.values)
     causes = np.stack(np.broadcast_arrays(epsilon[None], 1 / terms.modulus.values[:, None]), -1)
     (a, b), *_ = np.linalg.lstsq(causes.reshape(-1, 2), gap.reshape(-1), rcond=None)
     return float(a), float(b)
+
+
+def spread_attention(beta: np.ndarray) -> np.ndarray:
+    """ε for each β: what each of the fifteen tokens besides the literal gets."""
+    return 1 / (np.exp(beta) + 15)
 
 
 def scale_limit(dataset: xr.Dataset, term: str, share: float = LIMIT) -> float:
@@ -144,13 +151,14 @@ def _terms(setting: Setting, task: AssignAddTask, rng: np.random.Generator, n: i
 
 
 def _sweeps(setting: Setting, task: AssignAddTask, rng: np.random.Generator, n: int) -> dict[str, Any]:
-    from bindscope.theory.one_step import TERMS, measure_step
+    from bindscope.theory.one_step import SMALL_SCALE, TERMS, measure_step
 
+    small = replace(setting, scale=SMALL_SCALE)  # p, β and K vary where the prediction is meant
     moduli = sorted({*MODULI, setting.modulus})
     betas = sorted({*BETAS, setting.beta})
     variables = sorted({*VARIABLES, setting.n_variables})
-    grid = [[measure_step(replace(setting, modulus=p, beta=beta)) for beta in betas] for p in moduli]
-    by_variables = [measure_step(replace(setting, n_variables=k)) for k in variables]
+    grid = [[measure_step(replace(small, modulus=p, beta=beta)) for beta in betas] for p in moduli]
+    by_variables = [measure_step(replace(small, n_variables=k)) for k in variables]
     by_scale = [measure_step(replace(setting, scale=scale)) for scale in SCALES]
 
     def over(dim: str, values: Sequence[float], steps: list[Step], predicted: bool = False) -> xr.DataArray:
@@ -183,13 +191,16 @@ def _whole_gradient(setting: Setting, task: AssignAddTask, rng: np.random.Genera
     shown = ("Φ variable", "position", "variable", "+", "=", "PAD")
     keys = np.concatenate([groups[group] for group in shown])
     key_labels = [label for group in shown for label in labels.get(group, [group])]
+    kinds = [group for group in shown for _ in groups[group]]
     queries = [*groups["="], groups["position"][-1], *groups["Φ variable"]]
     query_labels = ["=", labels["position"][-1], *labels["Φ variable"]]
     asked = ("=", "position", "Φ variable", "Φ number")
     norms = [[np.sqrt((gradient[np.ix_(groups[k], groups[q])] ** 2).sum()) for q in asked] for k in groups]
     return {
         "gradient": xr.DataArray(
-            gradient[np.ix_(keys, queries)], {"key": key_labels, "query": query_labels}, ("key", "query")
+            gradient[np.ix_(keys, queries)],
+            {"key": key_labels, "query": query_labels, "kind": ("key", kinds)},
+            ("key", "query"),
         ),
         "block_norm": xr.DataArray(norms, {"key_kind": list(groups), "query_kind": list(asked)}),
     }
