@@ -40,7 +40,8 @@ def test_the_dataset_holds_the_theorys_numbers() -> None:
 
 def test_the_gap_is_four_times_epsilon_and_one_over_p() -> None:
     a, b = fit_gap(measured())
-    assert a == pytest.approx(4, abs=0.3) and b == pytest.approx(1, abs=0.1)
+    assert a == pytest.approx(4, abs=0.3)
+    assert b == pytest.approx(1, abs=0.1)
 
 
 def test_the_slot_leaves_its_prediction_at_a_smaller_scale_than_the_memory() -> None:
@@ -82,7 +83,8 @@ def changed(**values: float) -> dict[str, xr.Dataset]:
 def test_a_step_that_composes_as_predicted_replicates() -> None:
     finding = judge_one_step(changed(after=0.8, without=0.3))
     assert finding.verdict == "replicates", finding.reason
-    assert len(finding.quantities) >= 6 and len(finding.control) == 4
+    assert len(finding.quantities) >= 6
+    assert len(finding.control) == 4
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,9 @@ def test_the_command_prints_and_writes_what_the_library_measures(
     assert {row["term"]: row["measured"] for row in found["terms"]} == pytest.approx(step.per_scale)
     assert xr.load_dataset(tmp_path / "step.nc", engine="h5netcdf").attrs["modulus"] == 11
     printed = answer(capsys, *options, "--beta", "4", "--out", str(tmp_path / "step.png"))
-    assert "associative" in printed and "2 unseen" in printed and (tmp_path / "step.png").is_file()
+    assert "associative" in printed
+    assert "2 unseen" in printed
+    assert (tmp_path / "step.png").is_file()
 
 
 @pytest.mark.parametrize(
