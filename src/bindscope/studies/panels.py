@@ -167,7 +167,8 @@ def _sums_panels(dataset: xr.Dataset) -> list[Panel]:
         "solid: other order trained on · dashed: held out in both orders",
         lambda axes: _draw_halves(axes, dataset),
     )
-    return [*panels, halves, _loss_panel(dataset)]
+    known = bool(np.isfinite(dataset.half_accuracy).any())
+    return [*panels, *([halves] if known else []), _loss_panel(dataset)]
 
 
 def _templates_panels(dataset: xr.Dataset) -> list[Panel]:
