@@ -20,7 +20,8 @@ GROUPS = [("symmetric", 6), ("symmetric", 24), ("symmetric", 120), ("dihedral", 
 def test_a_group_is_closed_associative_with_inverses_zero_its_identity_and_does_not_commute(operator, modulus):
     table = multiplication_table(operator, modulus)
     numbers = np.arange(modulus)
-    assert (table[0] == numbers).all() and (table[:, 0] == numbers).all()
+    assert (table[0] == numbers).all()
+    assert (table[:, 0] == numbers).all()
     for axis in (0, 1):  # each element once in every row and column, so each has one inverse
         assert (np.sort(table, axis) == np.expand_dims(numbers, 1 - axis)).all()
     left = table[table]  # [a, b, c]: (a@b)@c
@@ -144,7 +145,7 @@ def test_as_many_variables_as_asked_are_kept_from_either_place(n_variables, n_re
 
 @pytest.mark.parametrize("settings", [{"n_restricted": 0}, {"n_restricted": 1, "n_variables": 2}, {"n_restricted": 7}])
 def test_a_restriction_that_leaves_a_pool_empty_is_refused(settings):
-    with pytest.raises(BindscopeError, match="task.n_"):
+    with pytest.raises(BindscopeError, match=r"task\.n_"):
         AssignAddTask(**settings)
 
 
