@@ -59,12 +59,22 @@ class Experiment:
     measure: Callable[[Mapping[Cell, Run], Progress], xr.Dataset] | None = None  # what the records do not hold
     changes: Mapping[str, Any] = field(default_factory=dict)  # to the preset, in every variant
     minutes: float = 1.0  # what one run takes, roughly, with one thread on a quiet core
+    sweeps: str | None = None  # the dotted name of the number in which variants differ: a coordinate of the dataset
 
     def find_variant(self, name: str) -> Variant:
         known = {variant.name: variant for variant in self.variants}
         if name not in known:
             raise BindscopeError(f"experiment {self.name}: no variant '{name}'.{suggest_nearest(name, known)}")
         return known[name]
+
+
+def sweep_variants(setting: str, values: Sequence[float], word: str) -> tuple[Variant, ...]:
+    """One variant for each value of a numeric setting, named ``fraction-0.35``.
+
+    >>> [variant.name for variant in sweep_variants("task.pair_fraction", (0.3, 0.35), "fraction")]
+    ['fraction-0.3', 'fraction-0.35']
+    """
+    return tuple(Variant(f"{word}-{value:g}", f"{setting} = {value:g}", {setting: value}) for value in values)
 
 
 @dataclass(frozen=True)
@@ -163,6 +173,9 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
     if experiment.measure is not None:
         dataset = dataset.merge(experiment.measure(runs, on_progress), join="left")
     used = [variant for variant in experiment.variants if variant.name in dataset.variant.values]
+    if experiment.sweeps is not None:
+        numbers = [float(variant.changes[experiment.sweeps]) for variant in used]
+        dataset = dataset.assign_coords({experiment.sweeps.rpartition(".")[2]: ("variant", numbers)})
     dataset.attrs = {
         "title": f"experiment {experiment.name}",
         "source": f"bindscope experiment {experiment.name}",
@@ -173,6 +186,7 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
         "changes": json.dumps({variant.name: dict(variant.changes) for variant in used}),
         "meanings": json.dumps({variant.name: variant.meaning for variant in used}),
         "steps": max(cell.config.training.steps for cell in runs),
+        "sweeps": experiment.sweeps or "",
     }
     return dataset
 
@@ -199,9 +213,10 @@ def find_experiment(name: str) -> Experiment:
 
 def all_experiments() -> dict[str, Experiment]:
     """Every experiment by name."""
-    from bindscope.studies.binding.experiments import EXPERIMENTS
+    from bindscope.studies.assign_add import experiments as assign_add
+    from bindscope.studies.binding import experiments as binding
 
-    return {experiment.name: experiment for experiment in EXPERIMENTS}
+    return {experiment.name: experiment for experiment in (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS)}
 
 
 def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> Path | None:
