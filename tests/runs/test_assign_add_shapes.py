@@ -72,7 +72,7 @@ def test_runs_of_any_operator_are_recorded_with_halves_only_where_a_swap_is_the_
 
 
 def test_an_mlp_in_a_layer_that_is_not_there_is_refused():
-    with pytest.raises(BindscopeError, match="model.mlp_layers"):
+    with pytest.raises(BindscopeError, match=r"model\.mlp_layers"):
         tiny(model__n_layers=1)
 
 

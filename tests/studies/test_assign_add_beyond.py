@@ -21,7 +21,7 @@ def made_dataset(learned: dict[tuple[str, int], dict[str, int]]) -> xr.Dataset:
     last_step = np.full((len(names), len(seeds)), np.nan)
     for (name, seed), jumps in learned.items():
         for place, pool in enumerate(POOL_NAMES):
-            curve = np.where(STEPS >= jumps.get(pool, 10**9), 1.0, 0.2)
+            curve = np.where(jumps.get(pool, 10**9) <= STEPS, 1.0, 0.2)
             accuracy[names.index(name), seeds.index(seed), :, place] = curve
         last_step[names.index(name), seeds.index(seed)] = STEPS[-1]
     transitions = np.apply_along_axis(lambda curve: float(find_transition(STEPS, curve) or np.nan), 2, accuracy)
