@@ -130,8 +130,10 @@ def split_name(name: str) -> tuple[str, int]:
     return variant, int(seed)
 
 
-def train_cells(cells: Sequence[Cell], directory: Path, jobs: int = 1) -> Iterator[tuple[Cell, Run]]:
-    """Train what is missing and yield every cell with its run, as it ends.
+def train_cells(
+    cells: Sequence[Cell], directory: Path, jobs: int = 1, cluster: str | None = None
+) -> Iterator[tuple[Cell, Run]]:
+    """Train what is missing and yield every cell with its run, as it ends: here, or on a Ray ``cluster``.
 
     Cells that belong to another experiment are looked for, and trained, in the directory beside this one.
     """
@@ -144,7 +146,7 @@ def train_cells(cells: Sequence[Cell], directory: Path, jobs: int = 1) -> Iterat
     trained = [cell for cell in cells if not cell.shipped]
     for place in dict.fromkeys(cell.place(directory).parent for cell in trained):
         by_name = {cell.config.name: cell for cell in trained if cell.place(directory).parent == place}
-        for run in train_sweep([cell.config for cell in by_name.values()], place, jobs):
+        for run in train_sweep([cell.config for cell in by_name.values()], place, jobs, cluster):
             yield by_name[run.name], run
 
 

@@ -39,7 +39,9 @@ def conclude_sweep(dataset: xr.Dataset, sweep: Sweep) -> str:
 
 def _describe(dataset: xr.Dataset, sweep: Sweep, curve: Curve) -> str:
     values, means = dataset[sweep.coordinate].values, np.nanmean(curve.accuracies(dataset), axis=1)
-    ends = f"from {means[np.argmin(values)]:.1%} at {values.min():g} to {means[np.argmax(values)]:.1%} at {values.max():g}"
+    ends = (
+        f"from {means[np.argmin(values)]:.1%} at {values.min():g} to {means[np.argmax(values)]:.1%} at {values.max():g}"
+    )
     fitted = threshold_of(dataset, sweep, curve)
     sentence = f"Sums of {curve.label}: {ends} ({sweep.label})"
     if fitted is None:

@@ -21,14 +21,12 @@ FREQUENCIES = (
 SMALL_FRACTIONS = (0.06, 0.16, 0.26, 0.35, 0.45, 0.55, 0.65, 0.75, 0.84, 0.94)
 SMALL_FREQUENCIES = (0.01, 0.03, 0.06, 0.11, 0.22, 0.32, 0.47, 0.63, 0.78, 0.99)
 RECORDED: dict[str, Any] = {
-    "training.evaluate_every": 500, "training.checkpoints.every": 30_000, "training.checkpoints.per_octave": 0,
+    "training.evaluate_every": 500, "training.checkpoints.every": 30_000,
 }  # fmt: skip
-SMALL_RECORDED: dict[str, Any] = {"training.checkpoints.every": 30_000, "training.checkpoints.per_octave": 0}
+SMALL_RECORDED: dict[str, Any] = {"training.checkpoints.every": 30_000}
 FRACTION_QUESTION = "What share of all pairs must training show before sums of the others come out right?"
 FREQUENCY_QUESTION = "How often must training show sums of two variables before they come out right?"
-_CONCLUSIONS, _FIGURES = (
-    f"bindscope.studies.assign_add.{module}" for module in ("conclusions", "experiment_figures")
-)
+_CONCLUSIONS, _FIGURES = (f"bindscope.studies.assign_add.{module}" for module in ("conclusions", "experiment_figures"))
 SMALL_LIMITS = (
     "A smaller model, modulus and set of variables than the paper's, and fewer steps: its threshold is its own, and "
     "only that there is one speaks of the paper's claim. The same pairs are kept with every seed."
@@ -69,8 +67,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         variants=sweep_variants(FRACTION, SMALL_FRACTIONS, "fraction"),
         sweeps=FRACTION,
         seeds=3,
-        changes=SMALL_RECORDED,
-        minutes=1,
+        changes={**SMALL_RECORDED, "training.steps": 1_000},
+        minutes=0.3,
         limits=SMALL_LIMITS,
         conclude=defer(_CONCLUSIONS, "conclude_pair_fraction"),
         draw=defer(_FIGURES, "draw_pair_fraction"),
@@ -82,8 +80,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         variants=sweep_variants(FREQUENCY, SMALL_FREQUENCIES, "frequency"),
         sweeps=FREQUENCY,
         seeds=3,
-        changes=SMALL_RECORDED,
-        minutes=1,
+        changes={**SMALL_RECORDED, "training.steps": 1_500},
+        minutes=0.4,
         limits=SMALL_LIMITS,
         conclude=defer(_CONCLUSIONS, "conclude_two_variable_frequency"),
         draw=defer(_FIGURES, "draw_two_variable_frequency"),

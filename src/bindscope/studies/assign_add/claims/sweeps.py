@@ -110,7 +110,9 @@ def _control(
     even = fit_threshold(values, straight_line(values, accuracies), 1 / modulus_of(dataset), n_resamples=1).rise
     span = float(values.max() - values.min())
     conditions.append(
-        Condition(even > STEEP * span, f"a straight line would take {even:.2f}", "a straight line would pass as steep too")
+        Condition(
+            even > STEEP * span, f"a straight line would take {even:.2f}", "a straight line would pass as steep too"
+        )
     )
     quantities.append(Quantity("rise of a straight line", even, unit="1"))
     return tuple(conditions), tuple(quantities)

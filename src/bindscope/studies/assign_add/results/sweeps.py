@@ -31,7 +31,9 @@ def compute_sweep(name: str, context: Context) -> xr.Dataset:
             fits = find_preset(find_experiment(size).preset).config.model == own.model
             found.append((dataset.sizes["variant"] >= FEWEST_VALUES, fits, dataset))
     if not found:
-        raise NotTestable(f"one run cannot show this; train several with 'bindscope experiment {name}' and verify again")
+        raise NotTestable(
+            f"one run cannot show this; train several with 'bindscope experiment {name}' and verify again"
+        )
     return max(found, key=lambda each: each[:2])[2]
 
 
