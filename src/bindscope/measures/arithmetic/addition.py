@@ -75,7 +75,7 @@ class ProbeSums:
             np.concatenate([batch.targets[:, 0] for batch in batches]),
             tested[np.minimum(n1, n2), np.maximum(n1, n2)],
         )
-        if sums.tested.all() or not sums.tested.any():
+        if (~sums.tested).sum() < task.modulus or not sums.tested.any():
             raise BindscopeError(f"--n: {n} sequences are too few to fit probes on some pairs and test them on others.")
         return sums
 

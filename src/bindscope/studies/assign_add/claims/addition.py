@@ -75,11 +75,17 @@ def judge_addition(results: Mapping[str, xr.Dataset]) -> Finding:
     adds = f"the circuit alone adds {alone['all'].value:.1%} of all pairs"
     criterion = (
         Condition(alone["all"].value >= ADDS, adds, adds),
-        Condition(before.value <= UNREAD, "no probe reads the answer before the MLP", "the answer is read before the MLP"),
-        Condition(after.value >= READ, "a linear probe reads it after", "a linear probe does not read it after the MLP"),
+        Condition(
+            before.value <= UNREAD, "no probe reads the answer before the MLP", "the answer is read before the MLP"
+        ),
+        Condition(
+            after.value >= READ, "a linear probe reads it after", "a linear probe does not read it after the MLP"
+        ),
     )
     control = tuple(
-        Condition(other.value <= UNREAD, f"{other.label}: {other.value:.1%}", f"{other.label}: {other.value:.1%}, too many")
+        Condition(
+            other.value <= UNREAD, f"{other.label}: {other.value:.1%}", f"{other.label}: {other.value:.1%}, too many"
+        )
         for other in (direct, fresh, *others)
     )
     return conclude(criterion, control, (*alone.values(), before, after), (direct, fresh, *others))
@@ -103,7 +109,7 @@ def _gap(dataset: xr.Dataset, kind: str, prefix: str) -> float:
     """Matched less the nearest of the others, the smallest over numbers of variables."""
     cosine = _cells(dataset, kind, prefix)[f"{prefix}{kind}_cosine"]
     others = cosine.sel(pairing=[pairing for pairing in cosine.pairing.values if pairing != "matched"])
-    return float((cosine.sel(pairing="matched") - others.max("pairing")).min())
+    return round(float((cosine.sel(pairing="matched") - others.max("pairing")).min()), 4) + 0.0  # never −0
 
 
 AA5 = Claim(

@@ -77,6 +77,7 @@ def _draw_histogram(axes: Axes, counts: xr.DataArray, pairing: str) -> None:
         axes.axvline(mean, color=colour, linewidth=1.2, linestyle=DASHES[2])
     axes.set_xlabel("cosine")
     axes.set_xlim(-1, 1.02)
+    axes.set_xticks(np.linspace(-1, 1, 5))
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.legend(loc="lower left", bbox_to_anchor=(-0.03, 0.985), ncols=3, columnspacing=0.9, handlelength=1.0)
 

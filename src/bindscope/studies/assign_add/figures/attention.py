@@ -61,23 +61,34 @@ def draw_looks(results: Mapping[str, xr.Dataset]) -> Figure:
             axes.tick_params(labelsize=7)
         add_share_bar(maps, mesh)
         n, step = int(dataset.attrs["n"]), int(dataset.step[-1])
-        subtitle = f"{dataset.attrs.get('run', '')} · {n} sequences of each pool, 95 % intervals · maps at step {step:,}"
+        subtitle = (
+            f"{dataset.attrs.get('run', '')} · {n} sequences of each pool, 95 % intervals · maps at step {step:,}"
+        )
         title_figure(figure, "AA4 · Where the layers look", subtitle)
     return figure
 
 
 def _draw_curves(axes: Axes, dataset: xr.Dataset) -> None:
     steps = dataset.step.values
-    series = (("operands", ORANGE, "L1: = → operands"), ("numbers", GREY, "L1: number → variable"), ("values", BLUE, "L2: = → values"))
+    series = (
+        ("operands", ORANGE, "L1: = → operands"),
+        ("numbers", GREY, "L1: number → variable"),
+        ("values", BLUE, "L2: = → values"),
+    )
     for look, colour, label in series:
         cell = dataset.sel(look=look)
-        axes.fill_between(
-            steps, cell.overall_share_low, cell.overall_share_high, color=colour, alpha=0.2, linewidth=0
-        )
+        axes.fill_between(steps, cell.overall_share_low, cell.overall_share_high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(steps, cell.overall_share, color=colour, label=label)
         axes.plot(steps, cell.overall_mass, color=colour, linestyle=DASHES[2], linewidth=1.1)
     pools = [pool for pool in dataset.pool.values if not str(pool).startswith("0")]
-    axes.plot(steps, dataset.shuffled_share.sel(pool=pools).mean("pool"), color=INK, linewidth=1, linestyle=DASHES[1], label="L2: another's values")
+    axes.plot(
+        steps,
+        dataset.shuffled_share.sel(pool=pools).mean("pool"),
+        color=INK,
+        linewidth=1,
+        linestyle=DASHES[1],
+        label="L2: another's values",
+    )
     set_step_axis(axes, steps, "linear")
     set_share_axis(axes)
     axes.legend(loc="lower left", bbox_to_anchor=(-0.03, 0.99), ncols=2, columnspacing=1.0, fontsize=7.5)

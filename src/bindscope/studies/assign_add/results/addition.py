@@ -81,7 +81,9 @@ def compute_answer_probes(context: Context) -> xr.Dataset:
     hits = [[found[place].right.sum() for place in PLACES] for found in probed.values()]
     n_test = int(sums.tested.sum())
     dims = ("condition", "place")
-    dataset = xr.Dataset(share_variables("accuracy", dims, hits, n_test), {"condition": list(probed), "place": list(PLACES)})
+    dataset = xr.Dataset(
+        share_variables("accuracy", dims, hits, n_test), {"condition": list(probed), "place": list(PLACES)}
+    )
     dataset["fit_accuracy"] = (dims, [[found[place].fit_accuracy for place in PLACES] for found in probed.values()])
     tested = task.to_batch(sums.tokens[sums.tested])
     right = read_answers(model, tested).argmax(1) == sums.answers[sums.tested]
@@ -146,7 +148,9 @@ def add_alone(model: Transformer, task: AssignAddTask) -> xr.Dataset:
 
 def _mean_variables(name: str, dims: tuple[str, ...], cosines: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
     """Means over the last axis of ``cosines`` with bootstrap intervals."""
-    ends = np.array([bootstrap_interval(row, rng, n_resamples=N_RESAMPLES) for row in cosines.reshape(-1, cosines.shape[-1])])
+    ends = np.array(
+        [bootstrap_interval(row, rng, n_resamples=N_RESAMPLES) for row in cosines.reshape(-1, cosines.shape[-1])]
+    )
     ends = ends.reshape(*cosines.shape[:-1], 2)
     values = {"": cosines.mean(-1), "_low": ends[..., 0], "_high": ends[..., 1]}
     return {f"{name}_cosine{suffix}": (dims, small(value), {"units": "1"}) for suffix, value in values.items()}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 N_SEQUENCES = 150  # of each of the nine pools
 N_RESAMPLES = 400
-N_MAPPED = 300  # of each form, for the mean maps
+N_MAPPED = 2  # times as many of each form, for the mean maps
 LAYOUT = "_ a=0 _ b=1 _ _ _ c=2 _ | {}"  # where assignments stand in the mean maps; names and numbers are drawn
 FORMS = {"number + number": "3+4", "variable + number": "b+4", "number + variable": "3+c", "two variables": "b+c"}
 
@@ -41,7 +41,7 @@ def compute_attention(context: Context) -> xr.Dataset:
     dataset = measure_every_step(context, measure)
     for name, variable in measure(untrained_model(context)).data_vars.items():
         dataset[f"untrained_{name}"] = variable
-    dataset = dataset.merge(map_forms(context.run.checkpoint("last"), task, rng))
+    dataset = dataset.merge(map_forms(context.run.checkpoint("last"), task, rng, N_MAPPED * context.n))
     dataset.attrs = {"n": context.n, "seed": context.seed}
     return dataset
 
@@ -81,14 +81,14 @@ def _overall_mass(mass: np.ndarray) -> dict[str, Any]:
     return {f"overall_mass{suffix}": (("look",), small(value), {"units": "share"}) for suffix, value in values.items()}
 
 
-def map_forms(model: Transformer, task: AssignAddTask, rng: np.random.Generator) -> xr.Dataset:
+def map_forms(model: Transformer, task: AssignAddTask, rng: np.random.Generator, n: int) -> xr.Dataset:
     """Mean maps of sums whose assignments stand in the same columns, with names and numbers drawn anew each time."""
     from bindscope.measures.arithmetic.reading import read_sums
 
     sites = [f"L{layer}.H0.pattern" for layer in range(model.config.n_layers)]
     maps = []
     for sum_text in FORMS.values():
-        tokens = fill_layout(task, task.parse(LAYOUT.format(sum_text)), rng, N_MAPPED)
+        tokens = fill_layout(task, task.parse(LAYOUT.format(sum_text)), rng, n)
         patterns = read_sums(model, tokens, sites)  # layer → [batch, 1, query, key]
         maps.append([pattern.reshape(len(tokens), *pattern.shape[-2:]).mean(0) for pattern in patterns])
     coordinates: dict[str, Any] = {
