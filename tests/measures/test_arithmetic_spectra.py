@@ -43,7 +43,8 @@ def test_a_wave_put_into_the_embeddings_is_seen_through_the_weights():
     forms = SumForms.of(Transformer(CONFIG.model, torch.Generator().manual_seed(0)), CONFIG.task)
     forms.numbers[:] = np.cos(2 * np.pi * 7 * np.arange(59) / 59)[:, None] * forms.numbers[1]
     spectra = embedding_spectra(forms, CyclicNumbers.of(CONFIG.task))
-    assert spectra.norm.dims == ("matrix", "frequency") and tuple(spectra.matrix.values) == MATRICES
+    assert spectra.norm.dims == ("matrix", "frequency")
+    assert tuple(spectra.matrix.values) == MATRICES
     for matrix in ("numbers", "mapped", "neurons"):
         assert int(spectra.norm.sel(matrix=matrix).idxmax()) == 7
         assert float(spectra.gini.sel(matrix=matrix)) == pytest.approx(1 - 1 / 29)

@@ -47,7 +47,7 @@ def judge_neurons(results: Mapping[str, xr.Dataset]) -> Finding:
         ),
         Condition(
             fitted.value >= STILL,
-            f"with a wave in place of every pre-activation the model answers {fitted.value:.1%} of sums",
+            f"with a wave in place of every pre-activation the model answers {fitted.number} of sums",
             f"with a wave in place of every pre-activation the model answers only {fitted.value:.0%} of sums",
         ),
     )

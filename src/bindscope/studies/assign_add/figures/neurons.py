@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bindscope.measures.arithmetic.neurons import fitted_preactivations
+from bindscope.measures.arithmetic.neurons import NeuronFit, fitted_preactivations
 from bindscope.studies.assign_add.results.neurons import EXAMPLES, FITS
 from bindscope.studies.style import (
     BLUE,
@@ -36,13 +36,31 @@ def draw_neurons(results: Mapping[str, xr.Dataset]) -> Figure:
         figure = Figure(figsize=(10.4, 5.6), layout="constrained")
         above, below = figure.subfigures(2, 1, height_ratios=[1, 1.15])
         _draw_examples(above, dataset)
-        left, middle, right = below.subplots(1, 3, width_ratios=[1, 1.1, 1])
+        left, middle, right = below.subplots(1, 3, width_ratios=[1, 1, 1])
         _draw_explained(left, dataset)
         _draw_frequencies(middle, dataset)
         _draw_training(right, dataset)
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
         subtitle = f"{where} · {dataset.sizes['neuron']} neurons of the last MLP on {int(dataset.attrs['n_pairs']):,} literal sums"
         title_figure(figure, "AA7 · Neurons as waves of their operands", subtitle)
+    return figure
+
+
+def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = "") -> Figure:
+    """One neuron's pre-activation [n1, n2], the wave that fits it best, and what the wave leaves."""
+    with figure_style():
+        figure = Figure(figsize=(9.2, 3.4), layout="constrained")
+        panels = figure.subplots(1, 3)
+        parts = {"pre-activation": values, "wave": fit.values, "what the wave leaves": values - fit.values + fit.mean}
+        for axes, (label, shown) in zip(panels, parts.items()):
+            mesh = axes.pcolormesh(shown, cmap="viridis", vmin=values.min(), vmax=values.max(), rasterized=True)
+            axes.set_aspect("equal")
+            axes.grid(False)
+            axes.set_title(label, fontsize=8.5, loc="left", color=MUTED)
+            axes.set_xlabel("n2")
+        panels[0].set_ylabel("n1")
+        figure.colorbar(mesh, ax=list(panels), fraction=0.02, pad=0.01).outline.set_visible(False)  # type: ignore[operator]
+        title_figure(figure, title, subtitle)
     return figure
 
 
@@ -95,6 +113,7 @@ def _draw_frequencies(axes: Axes, dataset: xr.Dataset) -> None:
     for k, count in zip(dataset.wave.values, counts.values):
         if count >= 0.01 * dataset.sizes["neuron"]:
             axes.annotate(str(int(k)), (k, count), ha="center", va="bottom", fontsize=7, color=MUTED)
+    axes.margins(y=0.1)
     axes.set_xlabel("frequency k")
     axes.set_ylabel("neurons explained by half or more")
 
@@ -104,8 +123,8 @@ def _draw_training(axes: Axes, dataset: xr.Dataset) -> None:
     set_step_axis(axes, steps)
     for name, colour, dash, label in (
         ("share_fitting", BLUE, "-", "fit"),
-        ("weighted_explained_variance", GREY, (0, (5, 1.5)), "explained, by effect"),
-        ("fitted_accuracy", ORANGE, (0, (1.5, 1.2)), "waves' accuracy"),
+        ("weighted_explained_variance", GREY, (0, (5, 1.5)), "explained"),
+        ("fitted_accuracy", ORANGE, (0, (1.5, 1.2)), "waves right"),
     ):
         marker = "o" if len(steps) == 1 else None
         axes.plot(steps, model[name].values, color=colour, linestyle=dash, label=label, marker=marker)  # type: ignore[arg-type]

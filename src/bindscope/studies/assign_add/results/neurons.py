@@ -37,13 +37,23 @@ def compute_neurons(context: Context) -> xr.Dataset:
     ``untrained_explained_variance`` (neuron), a fresh model of the same shape.
     """
     run, task = context.run, sums_task(context.run)
-    dataset = over_checkpoints(context, lambda model: summarise_neurons(describe_neurons(model, task)))
-    last = run.checkpoint("last")
-    described = describe_neurons(last, task)
-    dataset = dataset.merge(described.drop_vars(["accuracy", "fitted_accuracy"]), combine_attrs="drop")
-    dataset = dataset.assign(_controls(run, last, task, context.rng)).assign(_examples(last, task, described))
-    dataset.attrs = {**described.attrs, "title": "neurons as waves", "step": run.steps[-1], "fits": FITS}
+    over_steps = over_checkpoints(context, lambda model: summarise_neurons(describe_neurons(model, task)))
+    last = neurons_at(run, run.steps[-1], context.rng)
+    table = last.drop_vars([name for name in last.data_vars if "step" in last[name].dims]).drop_dims("step")
+    dataset = over_steps.merge(table)
+    dataset.attrs = last.attrs
     return _pack(dataset)
+
+
+def neurons_at(run: Run, step: int, rng: np.random.Generator) -> xr.Dataset:
+    """The same dataset of one kept step alone."""
+    task, model = sums_task(run), run.checkpoint(step)
+    described = describe_neurons(model, task)
+    summary = summarise_neurons(described).expand_dims(step=[step])
+    dataset = summary.merge(described.drop_vars(["accuracy", "fitted_accuracy"]))
+    dataset = dataset.assign(_controls(run, model, task, rng)).assign(_examples(model, task, described))
+    dataset.attrs = {**described.attrs, "title": "neurons as waves", "run": run.name, "step": step, "fits": FITS}
+    return dataset
 
 
 def compute_spectra(context: Context) -> xr.Dataset:
@@ -217,16 +227,16 @@ def _parts_by_checkpoint(dataset: xr.Dataset) -> dict[str, xr.Dataset]:
     return {str(sha256): of_steps.isel(step=place, drop=True) for place, sha256 in enumerate(hashes)}
 
 
-def _controls(run: Run, last: Transformer, task: AssignAddTask, rng: np.random.Generator) -> dict[str, Any]:
+def _controls(run: Run, model: Transformer, task: AssignAddTask, rng: np.random.Generator) -> dict[str, Any]:
     import torch
 
     from bindscope.measures.arithmetic.cyclic import CyclicNumbers
     from bindscope.measures.arithmetic.neurons import fit_neurons
-    from bindscope.model.transformer import Transformer
+    from bindscope.model.transformer import Transformer as Network
 
-    numbers, pre = CyclicNumbers.of(task), _sums_of(last, task).pre
+    numbers, pre = CyclicNumbers.of(task), _sums_of(model, task).pre
     permuted = [fit_neurons(pre, numbers.permute(rng)).explained_variance.values for _ in range(N_PERMUTATIONS)]
-    fresh = Transformer(run.config.model, torch.Generator().manual_seed(int(rng.integers(2**31))))
+    fresh = Network(run.config.model, torch.Generator().manual_seed(int(rng.integers(2**31))))
     untrained = fit_neurons(_sums_of(fresh, task).pre, numbers).explained_variance.values
     return {
         "permuted_explained_variance": (("draw", "neuron"), np.array(permuted)),
@@ -234,14 +244,14 @@ def _controls(run: Run, last: Transformer, task: AssignAddTask, rng: np.random.G
     }
 
 
-def _examples(last: Transformer, task: AssignAddTask, described: xr.Dataset) -> dict[str, Any]:
+def _examples(model: Transformer, task: AssignAddTask, described: xr.Dataset) -> dict[str, Any]:
     """The whole model's pre-activations of three neurons: the best fitted, the median one, and one of the worst."""
     from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 
     explained = described.explained_variance.sel(source="model").fillna(0).values
     order = np.argsort(explained)
     neurons = [int(order[round(rank * (len(order) - 1))]) for rank in EXAMPLES.values()]
-    pre = CyclicNumbers.of(task).arrange(_sums_of(last, task).pre[:, :, neurons])
+    pre = CyclicNumbers.of(task).arrange(_sums_of(model, task).pre[:, :, neurons])
     return {
         "example_neuron": ("example", np.array(neurons)),
         "example_preactivation": (("example", "place_1", "place_2"), pre.transpose(2, 0, 1)),
