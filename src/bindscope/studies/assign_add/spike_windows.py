@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bindscope.studies.assign_add.learning import spikes_of
 from bindscope.studies.trajectory import trajectory_dataset
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.measures.arithmetic.spikes import Spike
     from bindscope.runs.directory import Run
 
@@ -44,15 +43,6 @@ def find_windows(run: Run) -> list[Window]:
         if after - before <= max(FURTHEST * (spike.after_step - spike.before_step), FEWEST):
             found.append(Window(spike, before, after, _earlier(run, before, after)))
     return found
-
-
-def spikes_of(trajectory: xr.Dataset) -> list[Spike]:
-    """The spikes in the evaluations of a run on sums."""
-    from bindscope.measures.arithmetic.spikes import find_spikes
-
-    pools = [str(pool) for pool in trajectory.pool.values]
-    accuracy = trajectory.pool_accuracy.transpose("step", "pool").values
-    return find_spikes(trajectory.step.values, accuracy, pools, int(trajectory.pool_n.values[0]))
 
 
 def window_steps(run: Run) -> tuple[int, ...]:
