@@ -225,7 +225,7 @@ def _frame(axes: Axes, mesh: object) -> None:
 def _title(axes: Axes, title: str, subtitle: str) -> None:
     axes.set_title(f"{title}\n", loc="left", fontsize=9.5, fontweight="bold", color=INK, pad=14)
     axes.annotate(
-        subtitle, (0, 1), xytext=(0, 18), xycoords="axes fraction", textcoords="offset points", fontsize=8, color=MUTED
+        subtitle, (0, 1), xytext=(0, 14), xycoords="axes fraction", textcoords="offset points", fontsize=8, color=MUTED
     )
 
 
