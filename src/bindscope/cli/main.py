@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
     "figure": ("figure:figure", "Draw the figure behind one claim about a run."),
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
+    "attention": ("attention:attention", "Give a model of sums a sum, see where each layer looks."),
     "patch": ("patch:patch", "Put activations of one program into another, see whether the answer follows."),
     "lesion": ("lesion:lesion", "Take heads, MLPs or attention edges away, see which answers fall."),
     "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
