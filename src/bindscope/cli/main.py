@@ -40,6 +40,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
     "patch": ("patch:patch", "Put activations of one program into another, see whether the answer follows."),
     "lesion": ("lesion:lesion", "Take heads, MLPs or attention edges away, see which answers fall."),
+    "transplant": (
+        "transplant:transplant",
+        "Put a part of one checkpoint of sums into another, see whether it answers like it.",
+    ),
     "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
     "circuit": ("circuit:circuit", "Find the heads that move a value along its chain, and try them on other programs."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
