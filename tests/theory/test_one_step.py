@@ -123,6 +123,9 @@ def test_the_parts_add_up_and_are_orthogonal() -> None:
     assert np.allclose(sum(step.parts.values()), step.gradient)
     assert sum(step.norm_shares.values()) == pytest.approx(1)
     assert np.allclose(np.diag(np.diag(step.memory)), step.memory)
+    flat = np.stack([part.ravel() for part in step.parts.values()])
+    products = flat @ flat.T
+    assert np.allclose(products, np.diag(np.diag(products)))
 
 
 def test_large_logits_break_the_prediction_for_the_slot_first() -> None:

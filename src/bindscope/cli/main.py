@@ -41,8 +41,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "attention": ("attention:attention", "Give a model of sums a sum, see where each layer looks."),
     "patch": ("patch:patch", "Put activations of one program into another, see whether the answer follows."),
     "lesion": ("lesion:lesion", "Take heads, MLPs or attention edges away, see which answers fall."),
+    "transplant": (
+        "transplant:transplant",
+        "Put a part of one checkpoint of sums into another, see whether it answers like it.",
+    ),
     "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
     "circuit": ("circuit:circuit", "Find the heads that move a value along its chain, and try them on other programs."),
+    "fourier": ("fourier:fourier", "Fit every neuron of a model of sums by waves; key frequencies, clock or pizza."),
     "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),

@@ -160,9 +160,14 @@ class Step:
 
     @cached_property
     def parts(self) -> dict[str, np.ndarray]:
-        """The gradient as a sum: the three terms, and the ``rest``."""
-        directions = term_directions(self.setting.model)
-        parts = {name: self.coefficients[name] * direction for name, direction in directions.items()}
+        """The gradient as a sum: the three terms, spurious and slot ``again`` (every query has p_T beside its e_=, and
+        so the same column once more), and the ``rest``.
+        """
+        model = self.setting.model
+        parts = {name: self.coefficients[name] * direction for name, direction in term_directions(model).items()}
+        again = np.zeros_like(self.gradient)
+        again[:, model.position(ANSWER_POSITION)] = (parts["spurious"] + parts["slot"])[:, model.equals]
+        parts["again"] = again
         return parts | {"rest": self.gradient - sum(parts.values())}
 
     @property

@@ -38,7 +38,7 @@ def judge_one_step(results: Mapping[str, xr.Dataset]) -> Finding:
             Quantity("slot over λ", float(dataset.coefficient.sel(term="slot")), unit="1"),
             Quantity("predicted", float(dataset.prediction.sel(term="slot")), unit="1"),
             *_accuracies(answers, WHOLE),
-            Quantity("squared norm outside the three terms", float(dataset.norm_share.sel(part="rest"))),
+            Quantity("squared norm outside the terms", float(dataset.norm_share.sel(part="rest"))),
             Quantity("memory 10 % off from λ", scale_limit(dataset, "associative"), unit="1"),
             Quantity("slot 10 % off from λ", scale_limit(dataset, "slot"), unit="1"),
         ),
