@@ -353,12 +353,13 @@ def test_in_the_released_run_the_second_spike_is_b_and_the_first_is_where_layer_
     found = re.search(r"b as second operand \.(\d+)–\.(\d+) until (\d+), \.(\d+) at (\d+)", NOTES.read_text())
     assert found is not None
     low, high, before, there, after = found.groups()
-    sums = ask_one_variable(task, rng, 300, variable=1, place="second")
+    sums = ask_one_variable(task, rng, 1000, variable=1, place="second")
     shares = {}
     for step in (before, after):
         hits, n = right_by_variable(load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth"), sums, task)
         shares[step] = hits[1, 1] / n[1, 1]
-    assert float(f".{low}") - 0.02 <= shares[before] <= float(f".{high}") + 0.02
+    error = 4 * (0.04 * 0.96 * (1 / 1000 + 1 / 300)) ** 0.5  # of both samples; the notes do not say how large theirs was
+    assert float(f".{low}") - error <= shares[before] <= float(f".{high}") + error
     assert shares[after] == pytest.approx(float(f".{there}"), abs=0.05)
     models = [load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth") for step in (5301, 5401)]
     dataset = measure_transplants(*models, ["pattern 2", "computing", "QK1"], ask_pools(task, rng, 150))
