@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
     "figure": ("figure:figure", "Draw the figure behind one claim about a run."),
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
+    "attention": ("attention:attention", "Give a model of sums a sum, see where each layer looks."),
     "patch": ("patch:patch", "Put activations of one program into another, see whether the answer follows."),
     "lesion": ("lesion:lesion", "Take heads, MLPs or attention edges away, see which answers fall."),
     "transplant": (
@@ -46,6 +47,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
     "circuit": ("circuit:circuit", "Find the heads that move a value along its chain, and try them on other programs."),
+    "fourier": ("fourier:fourier", "Fit every neuron of a model of sums by waves; key frequencies, clock or pizza."),
+    "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
     "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),
