@@ -5,6 +5,7 @@ import { ablate, attention, lens, predict, type AblateQuestion, type AttentionQu
 import type { LensQuestion, PredictQuestion } from './answers';
 import { grid, patch, type GridQuestion, type PatchQuestion } from './patches';
 import { commandFor } from './operations';
+import { answerSum, type SumQuestion } from './sums';
 import { Refusal } from './refusal';
 import { Runs, type ReadFile } from './runs';
 
@@ -19,6 +20,7 @@ export function createEngine(read: ReadFile): (operation: string, question: obje
     lens: (question) => lens(runs, question as LensQuestion),
     attention: (question) => attention(runs, question as AttentionQuestion),
     ablate: (question) => ablate(runs, question as AblateQuestion),
+    sum: (question) => answerSum(runs, question as SumQuestion),
     patch: (question) => patch(runs, question as PatchQuestion),
   };
   return async function* (operation, question) {

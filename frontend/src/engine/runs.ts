@@ -1,6 +1,7 @@
 /** The runs of a static copy: their settings, and their models, read when they are first asked for. */
 import type { RunDetail } from '../api/client';
 import { readProgram, tokensOf, type Program } from '../program/program';
+import { formatOfTask, isKnown, parseSum, type Sum, type SumFormat } from '../sums/sum';
 import { buildModel, type Model, type Shape } from './model';
 import { Refusal } from './refusal';
 import { readTensors } from './safetensors';
@@ -12,7 +13,8 @@ export interface OpenedRun {
   readonly name: string;
   readonly steps: readonly number[];
   readonly shape: Shape;
-  readonly reassignment: boolean;
+  readonly family: string;
+  readonly task: Readonly<Record<string, unknown>>;
 }
 
 const N_MODELS = 32; // models kept in memory: a megabyte or so each
@@ -31,10 +33,9 @@ export class Runs {
       const file = await this.#read(`runs/${encodeURIComponent(name)}/run.json`);
       if (!file) throw new Refusal(`there is no run '${name}' here.`, 404);
       const detail = JSON.parse(new TextDecoder().decode(file)) as RunDetail;
-      const config = detail.config as { model: Shape; task: { reassign?: number } };
+      const config = detail.config as { model: Shape; task: Record<string, unknown> };
       const { family, steps } = detail.summary;
-      if (family !== 'binding') throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding.`);
-      return { name, steps, shape: config.model, reassignment: (config.task.reassign ?? 0) > 0 };
+      return { name, steps, shape: config.model, family, task: config.task };
     });
   }
 
@@ -59,13 +60,30 @@ export class Runs {
 
 /** A reader's program as the run's task reads it and its model can take it. */
 export function readFitting(run: OpenedRun, text: string): Program {
-  const program = readProgram(text, run.reassignment);
+  const { name, family, task } = run;
+  if (family !== 'binding') throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding.`);
+  const program = readProgram(text, Number(task.reassign ?? 0) > 0);
   const [most, nTokens] = [run.shape.n_positions, program.text.length];
   if (nTokens > most) {
     const sizes = `${program.nLines} lines and ${nTokens} tokens`;
     throw new Refusal(`the program has ${sizes}; the model of ${run.name} reads ${most}: leave out lines.`);
   }
   return program;
+}
+
+/** A reader's sum as the run's task reads it. */
+export function readSum(run: OpenedRun, text: string): Sum {
+  return parseSum(text, formatOf(run));
+}
+
+/** What the sums of a run are like; a run on something else is refused, and an operator that is not known here. */
+export function formatOf({ name, family, task }: OpenedRun): SumFormat {
+  if (family !== 'assign_add') throw new Refusal(`${name}: its task is ${family}; sums are for runs on assign_add.`);
+  const format = formatOfTask(task);
+  if (!isKnown(format)) {
+    throw new Refusal(`the browser does not know the operator '${format.operator}'; on your own machine: bindscope serve ${name}`);
+  }
+  return format;
 }
 
 export function tokenIds(program: Program): number[] {
