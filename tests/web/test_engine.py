@@ -31,8 +31,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def lab() -> Lab:
-    paths = shipped_runs()
+def lab(sum_run: Path) -> Lab:
+    paths = [*shipped_runs(), sum_run]
     return Lab.open(paths, read_only=paths)
 
 
@@ -44,10 +44,13 @@ def client(lab: Lab) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="module")
 def questions(lab: Lab, client: TestClient) -> list[Asked]:
-    """Every operation, on both runs, at three checkpoints, on programs short, long, shallow and deep."""
+    """Every operation, on all runs, at three checkpoints, on programs short, long, shallow and deep, and on sums."""
     asked: list[Asked] = []
     for name, run in lab.runs.items():
         steps = [run.run.steps[0], run.run.steps[len(run.run.steps) // 2], run.run.steps[-1]]
+        if run.family == "assign_add":
+            asked += _ask_sums(client, name, steps)
+            continue
         examples = client.get(f"/api/runs/{name}/programs.json").json()["coords"]
         drawn = list(zip(examples["text"]["values"], examples["counterfactual"]["values"]))
         short, medium = ("a=5;b=a;c=1;#b:", "a=8;b=a;c=1;#b:"), ("e=2;a=5;b=a;d=3;c=b;#c:", "e=2;a=7;b=a;d=3;c=b;#c:")
@@ -62,6 +65,11 @@ def questions(lab: Lab, client: TestClient) -> list[Asked]:
         other = {**pair, "step": steps[-1], "source_step": steps[1]}
         asked += [("grid", {**other, "grid": grid}) for grid in ("residual", "heads", "mlps")]
     return asked
+
+
+def _ask_sums(client: TestClient, run: str, steps: list[int]) -> list[Asked]:
+    texts = client.get(f"/api/runs/{run}/sums.json").json()["coords"]["text"]["values"]
+    return [("sum", {"run": run, "steps": at, "sequence": text}) for text in texts[::3] for at in (steps, steps[1:2])]
 
 
 def _ask_program(run: str, step: int, program: str) -> list[Asked]:
@@ -144,6 +152,20 @@ def test_the_browser_refuses_in_the_words_of_the_server(client: TestClient, lab:
         ("grid", {**pair, "counterfactual": "a=5;b=a;#b:"}),
         ("grid", {**pair, "counterfactual": "a=5;b=a;c=1;#b:"}),
         ("grid", {**pair, "counterfactual": "a=5;b=5;#b:"}),
+    ]
+    for (operation, question), answer in zip(asked, ask_browser(asked)):
+        response = client.post(f"/api/live/{operation}", json=question)
+        assert response.status_code == 400
+        assert answer == {"error": response.json()["error"]}
+
+
+def test_sums_are_refused_in_the_words_of_the_server(client: TestClient, ask_browser: Any) -> None:
+    asked: list[Asked] = [
+        ("sum", {"run": "sums", "steps": [10], "sequence": "a=1 b=2"}),
+        ("sum", {"run": "sums", "steps": [10], "sequence": "a=1 a=2 | a+1"}),
+        ("sum", {"run": "sums", "steps": [10], "sequence": "a=1 | a+11"}),
+        ("sum", {"run": "binding-plain", "steps": [0], "sequence": "a=1 | a+1"}),
+        ("predict", {"run": "sums", "steps": [10], "program": "a=5;#a:"}),
     ]
     for (operation, question), answer in zip(asked, ask_browser(asked)):
         response = client.post(f"/api/live/{operation}", json=question)

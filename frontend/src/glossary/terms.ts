@@ -18,7 +18,7 @@ export const TERMS: Record<string, string> = {
   step: 'One update of the weights on one batch of programs.',
   run: 'One training of one model, with all its settings, its measurements and its kept checkpoints.',
   seed: 'The number that starts the random generator. The same seed gives the same programs, or the same training.',
-  phase: 'A stretch of training in which the model keeps to one way of answering: random, heuristic or systematic.',
+  phase: 'A stretch of training in which the model keeps to one way of answering: random, heuristic or systematic for programs; addition, assignment or refinement for sums.',
   random: 'The first phase: the model has learnt at most that the answer is a digit, and which digit it says has nothing to do with the program.',
   heuristic:
     'A short cut that is often right: say the constant of the first line or two, whatever is asked. In the second phase the model does mostly this.',
@@ -71,6 +71,9 @@ export const TERMS: Record<string, string> = {
     'A set of sums for evaluation, named by the number of variables in the sum (0, 1, 2) and by what training never showed: tr nothing, add the pair of numbers, var a variable on that side of the sum.',
   'held-out pair': 'Two numbers in this order that training never adds. 3+1 can be held out while 1+3 is trained.',
   'swap seen': 'Said of a held-out pair whose swapped pair was trained: who treats both sides alike needs nothing new for it. The harder half is held out in both orders.',
+  addition: 'The first phase of a run on sums: two numbers are added, variables are not yet looked up.',
+  assignment: 'The second phase of a run on sums: variables are looked up where training shows them.',
+  refinement: 'The third phase of a run on sums: variables are looked up also where training never shows them.',
   spike: 'A sudden jump of accuracy on several pools between two neighbouring evaluations.',
   'progress measure': 'A number that follows one part of the circuit through training, and can rise before accuracy does.',
   QK: 'The bilinear form of an attention layer that says how much one vector looks at another, before the softmax.',

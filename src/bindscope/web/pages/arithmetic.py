@@ -51,7 +51,8 @@ def list_sums(lab: Lab, run: LabRun) -> dict[str, Any]:
 
     task = sum_task(run)
     pools = task.sample_evaluation(np.random.default_rng(EXAMPLE_SEED), N_EXAMPLES)
-    rows = [(pool, row, answer) for pool, batch in pools.items() for row, answer in zip(batch.tokens, batch.targets)]
+    order = sorted(pools, key=lambda pool: pool.startswith("0"))  # first those with something to look up
+    rows = [(pool, *row) for pool in order for row in zip(pools[pool].tokens, pools[pool].targets)]
     columns: dict[str, list[Any]] = {
         "text": [task.render(row) for _, row, _ in rows],
         "pool": [pool for pool, _, _ in rows],
