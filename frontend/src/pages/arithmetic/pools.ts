@@ -47,7 +47,8 @@ export interface Spike {
   number: number;
   before: number;
   after: number;
-  pools: string; // those that jump, with by how much
+  size: number; // by how much the one that jumps most does
+  pools: string; // those that jump
 }
 
 export function spikesOf(body: Body): Spike[] {
@@ -56,6 +57,7 @@ export function spikesOf(body: Body): Spike[] {
     number: Number(spike),
     before: Number(pick(body, 'spike_before', { spike })[0]),
     after: Number(pick(body, 'spike_after', { spike })[0]),
+    size: Number(pick(body, 'spike_size', { spike })[0]),
     pools: String(pick(body, 'spike_pools', { spike })[0] ?? ''),
   }));
 }
