@@ -27,19 +27,16 @@ export function poolCurves(body: Body, count?: number): Series[] {
     .map(({ series, kind, title }) => ({ ...series, name: title, ...(count === undefined ? {} : { colour: KINDS[kind]?.colour }) }));
 }
 
-/** Held-out pairs in two: those whose swap was trained, and, dashed, those held out in both orders. */
-export function halfCurves(body: Body): Series[] {
-  const x = stepsOf(body);
-  const pools = labelsOf(body, 'pool').map(String).filter((pool) => pool.endsWith('add'));
-  return pools.flatMap((pool, index) =>
-    labelsOf(body, 'half').map((half) => ({
-      name: `${pool}, ${half === 'swap_seen' ? 'swap seen' : 'both held out'}`,
-      x,
-      y: numbers(body, 'half_accuracy', { pool, half }),
-      colour: ['#0072b2', '#d55e00', '#009e73'][index],
-      dashed: half !== 'swap_seen',
-    })),
-  );
+/** Held-out pairs of one pool in two: those whose swap was trained, and, dashed, those held out in both orders. */
+export function halfCurves(body: Body, count: number): Series[] {
+  const pool = `${count}add`;
+  return labelsOf(body, 'half').map((half) => ({
+    name: half === 'swap_seen' ? `${pool}: swap seen` : `${pool}: both held out`,
+    x: stepsOf(body),
+    y: numbers(body, 'half_accuracy', { pool, half }),
+    colour: half === 'swap_seen' ? '#0072b2' : '#d55e00',
+    dashed: half !== 'swap_seen',
+  }));
 }
 
 /** A jump of several pools between two evaluations. */
