@@ -98,16 +98,19 @@ def transplant(receiver: Transformer, donor: Transformer, parts: Iterable[str]) 
     return _change(receiver, found, lambda region, own: region.of(donor.state_dict()))
 
 
-def read_transplanted(receiver: Transformer, donor: Transformer, parts: Iterable[str], batch: Batch) -> np.ndarray:
+def read_transplanted(
+    receiver: Transformer, donor: Transformer, parts: Iterable[str], batch: Batch, shown: Batch | None = None
+) -> np.ndarray:
     """What the receiver with these parts of the donor answers, weights and patterns alike: [row, output] float32.
 
-    A pattern is the donor's own, unmixed with any weights of the receiver's.
+    A pattern is the donor's own, unmixed with any weights of the receiver's. ``shown`` are the rows that the donor looks
+    at, the same ones unless others are given: patterns of other rows are a control.
     """
     _check_same_shape(receiver, donor)
     found = find_parts(receiver, parts)
     model = transplant(receiver, donor, [part.name for part in found if not part.looks])
     sites = [look.site for part in found for look in part.looks]
-    return _read_with_patterns(model, donor, sites, batch)
+    return _read_with_patterns(model, donor, sites, batch, batch if shown is None else shown)
 
 
 def change_at_random(
@@ -282,12 +285,14 @@ def _distinct(regions: Sequence[Region], state: Mapping[str, Tensor]) -> list[Re
 
 
 @torch.no_grad()
-def _read_with_patterns(model: Transformer, donor: Transformer, sites: Sequence[Site], batch: Batch) -> np.ndarray:
+def _read_with_patterns(
+    model: Transformer, donor: Transformer, sites: Sequence[Site], batch: Batch, shown: Batch
+) -> np.ndarray:
     at, parts = torch.from_numpy(batch.target_positions[:1]), []
     for start in range(0, len(batch), ROWS_AT_ONCE):
-        tokens = torch.from_numpy(batch.tokens[start : start + ROWS_AT_ONCE])
-        looks = run(donor, tokens, read=sites, layout=batch.layout, at=at).values if sites else {}
-        logits = run(model, tokens, write=dict(looks), layout=batch.layout, at=at).logits  # [row, 1, output]
+        tokens, seen = (torch.from_numpy(rows.tokens[start : start + ROWS_AT_ONCE]) for rows in (batch, shown))
+        looks = run(donor, seen, read=sites, layout=batch.layout, at=at).values if sites else {}
+        logits = run(model, tokens, write={**looks}, layout=batch.layout, at=at).logits  # [row, 1, output]
         parts.append(logits[:, 0].float().numpy())
     return np.concatenate(parts)
 
