@@ -69,7 +69,12 @@ def questions(lab: Lab, client: TestClient) -> list[Asked]:
 
 def _ask_sums(client: TestClient, run: str, steps: list[int]) -> list[Asked]:
     texts = client.get(f"/api/runs/{run}/sums.json").json()["coords"]["text"]["values"]
-    return [("sum", {"run": run, "steps": at, "sequence": text}) for text in texts[::3] for at in (steps, steps[1:2])]
+    ends = {"run": run, "receiver": steps[1], "donor": steps[2], "n": 40, "seed": 0}
+    parts = (["QK1"], ["everything"], ["variable b", "position 14", "QK2·OV1"], ["pattern 1 of =", "MLP"], ["pattern 2"])
+    return [
+        *(("sum", {"run": run, "steps": at, "sequence": text}) for text in texts[::3] for at in (steps, steps[1:2])),
+        *(("transplant", {**ends, "parts": chosen}) for chosen in parts),
+    ]
 
 
 def _ask_program(run: str, step: int, program: str) -> list[Asked]:
@@ -114,7 +119,8 @@ def ask_browser(lab: Lab, client: TestClient, questions: list[Asked], tmp_path_f
     for name in lab.runs:
         (place / "api" / "runs" / name / "weights").mkdir(parents=True)
         steps = {step for _, question in questions if question["run"] == name for step in _steps_of(question)}
-        files = ["run.json", *(f"weights/{step}.safetensors" for step in sorted(steps))]
+        bodies = ["run.json", *(["parts.json"] if lab.find(name).family == "assign_add" else [])]
+        files = [*bodies, *(f"weights/{step}.safetensors" for step in sorted(steps))]
         for file in files:
             response = client.get(f"/api/runs/{name}/{file}")
             assert response.status_code == 200
@@ -195,7 +201,8 @@ def test_what_the_browser_cannot_do_names_a_command(ask_browser: Any, lab: Lab) 
 
 def _steps_of(question: dict[str, Any]) -> list[int]:
     """Every checkpoint that a question names."""
-    named = [*question.get("steps", ()), question.get("step"), question.get("source_step")]
+    single = (question.get(name) for name in ("step", "source_step", "receiver", "donor"))
+    named = [*question.get("steps", ()), *single]
     return [step for step in named if step is not None]
 
 

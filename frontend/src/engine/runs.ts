@@ -1,10 +1,11 @@
 /** The runs of a static copy: their settings, and their models, read when they are first asked for. */
+import type { Body } from '../api/body';
 import type { RunDetail } from '../api/client';
 import { readProgram, tokensOf, type Program } from '../program/program';
 import { formatOfTask, isKnown, parseSum, type Sum, type SumFormat } from '../sums/sum';
 import { buildModel, type Model, type Shape } from './model';
 import { Refusal } from './refusal';
-import { readTensors } from './safetensors';
+import { readTensors, type Tensor } from './safetensors';
 
 /** Reads a file of the copy: `read('runs/binding-laptop/run.json')`; null when it is not there. */
 export type ReadFile = (path: string) => Promise<ArrayBuffer | null>;
@@ -43,11 +44,7 @@ export class Runs {
   model(run: OpenedRun, step: number): Promise<Model> {
     if (!run.steps.includes(step)) throw new Refusal(`${run.name}: step ${step} is not in this copy.`, 404);
     const key = `${run.name} ${step}`;
-    const found = remember(this.#models, key, async () => {
-      const file = await this.#read(`runs/${encodeURIComponent(run.name)}/weights/${step}.safetensors`);
-      if (!file) throw new Refusal(`the weights of ${run.name} are not in this copy.`, 404);
-      return buildModel(run.shape, readTensors(file));
-    });
+    const found = remember(this.#models, key, async () => buildModel(run.shape, await this.tensors(run, step)));
     this.#models.delete(key);
     this.#models.set(key, found);
     for (const oldest of this.#models.keys()) {
@@ -55,6 +52,21 @@ export class Runs {
       this.#models.delete(oldest);
     }
     return found;
+  }
+
+  /** The weights of a step as they are stored, the reader's own to change. */
+  async tensors(run: OpenedRun, step: number): Promise<Map<string, Tensor>> {
+    if (!run.steps.includes(step)) throw new Refusal(`${run.name}: step ${step} is not in this copy.`, 404);
+    const file = await this.#read(`runs/${encodeURIComponent(run.name)}/weights/${step}.safetensors`);
+    if (!file) throw new Refusal(`the weights of ${run.name} are not in this copy.`, 404);
+    return readTensors(file);
+  }
+
+  /** A stored body of a run: `body(run, 'parts.json')`. */
+  async body(run: OpenedRun, name: string): Promise<Body> {
+    const file = await this.#read(`runs/${encodeURIComponent(run.name)}/${name}`);
+    if (!file) throw new Refusal(`${run.name}: ${name} is not in this copy.`, 404);
+    return JSON.parse(new TextDecoder().decode(file)) as Body;
   }
 }
 

@@ -42,7 +42,8 @@ export function poolBars(body: Body, condition: Condition): Bar[] {
 }
 
 /** What the parts did, pool by pool where receiver and donor differ: `They bring 1add 95 % of the way from 38 % to 97 %.` */
-export function tellTransplant(body: Body, percent: (share: number) => string, least = 0.1): string {
+export function tellTransplant(body: Body, least = 0.1): string {
+  const percent = (share: number): string => `${Math.round(100 * share)} %`.replace('-', '−');
   const told = labelsOf(body, 'pool').flatMap((pool) => {
     const [before, after, goal] = CONDITIONS.map((condition) => number(body, 'accuracy', { condition, pool }) ?? 0) as [number, number, number];
     return Math.abs(goal - before) < least ? [] : [`${pool} ${percent((after - before) / (goal - before))}`];

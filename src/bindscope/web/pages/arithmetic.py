@@ -171,19 +171,32 @@ def list_sums(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 
 def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
-    """What can be transplanted, over (part), and the sums on which a static copy tries it, over (pool, sum, position)."""
+    """What can be transplanted, over (part), and the sums on which a static copy tries it, over (pool, sum, position).
+
+    Over (region) the rows of the tensors that a part of weights is made of, -1 for the last one; over (look) the layers
+    and positions whose attention a part is.
+    """
     import numpy as np
     import xarray as xr
 
     from bindscope.interventions import transplant
 
     task = sum_task(run)
-    parts = transplant.list_parts(run.run.config.model).values()
+    parts = list(transplant.list_parts(run.run.config.model).values())
+    regions = [(part.name, region) for part in parts for region in part.regions]
+    looks = [(part.name, look) for part in parts for look in part.looks]
     pools = task.sample_evaluation(np.random.default_rng(STORED_SEED), N_STORED)
     dataset = xr.Dataset(
         {
             "meaning": ("part", [part.meaning for part in parts]),
             "kind": ("part", [part.kind for part in parts]),
+            "region_part": ("region", [name for name, _ in regions]),
+            "region_tensor": ("region", [region.tensor for _, region in regions]),
+            "region_first": ("region", [region.first for _, region in regions]),
+            "region_stop": ("region", [-1 if region.stop is None else region.stop for _, region in regions]),
+            "look_part": ("look", [name for name, _ in looks]),
+            "look_layer": ("look", [look.layer for _, look in looks]),
+            "look_positions": ("look", [",".join(map(str, look.positions or ())) for _, look in looks]),
             "tokens": (("pool", "sum", "position"), np.stack([batch.tokens for batch in pools.values()])),
             "answer": (("pool", "sum"), np.stack([batch.targets[:, 0] for batch in pools.values()])),
         },
