@@ -8,6 +8,7 @@ import torch
 from bindscope.errors import BindscopeError
 from bindscope.training.config import OptimizerConfig
 from bindscope.training.loss import batch_loss
+from bindscope.training.muon import Muon, orthogonalise
 from bindscope.training.optimizer import build_optimizer, is_hidden_matrix
 
 CONFIGS = [OptimizerConfig("adamw", lr=1e-2), OptimizerConfig("muon", lr=1e-2, muon_lr=0.02)]
@@ -90,3 +91,29 @@ def test_the_state_of_another_model_is_refused(make_model, stream):
         build_optimizer(make_model(n_layers=1), OptimizerConfig()).load_state_dict(state)
     with pytest.raises(BindscopeError, match=r"of another model: .* has shape"):
         build_optimizer(make_model(d_mlp=64), OptimizerConfig()).load_state_dict(state)
+
+
+@pytest.mark.parametrize("shape", [(24, 16), (16, 24), (16, 16)])
+def test_muon_is_torchs_muon_up_to_the_precision_of_bfloat16(shape):
+    generator = torch.Generator().manual_seed(0)
+    ours = torch.nn.Parameter(torch.randn(shape, generator=generator))
+    theirs = torch.nn.Parameter(ours.detach().clone())
+    start = ours.detach().clone()
+    members = (
+        Muon([ours], lr=0.02, momentum=0.95, weight_decay=0.1),
+        torch.optim.Muon([theirs], lr=0.02, momentum=0.95, weight_decay=0.1),
+    )
+    for _ in range(4):
+        gradient = torch.randn(shape, generator=generator)
+        ours.grad, theirs.grad = gradient.clone(), gradient.clone()
+        for member in members:
+            member.step()
+    moved = (theirs - start).norm()
+    assert (ours - theirs).norm() < 0.02 * moved
+
+
+def test_an_orthogonalised_matrix_has_singular_values_near_one():
+    for shape in ((24, 16), (16, 24)):
+        spectrum = torch.linalg.svdvals(orthogonalise(torch.randn(shape, generator=torch.Generator().manual_seed(1))))
+        assert 0.6 < spectrum.min()
+        assert spectrum.max() < 1.3

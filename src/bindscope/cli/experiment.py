@@ -26,6 +26,7 @@ def experiment(
     seeds: int | None = None,
     steps: int | None = None,
     jobs: int = 1,
+    cluster: str | None = None,
     only: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     out: Path | None = None,
     figure: Path | None = None,
@@ -40,6 +41,7 @@ def experiment(
         bindscope experiment
         bindscope experiment loss --jobs 2
         bindscope experiment identity --only none --only both --seeds 1
+        bindscope experiment pair-fraction --cluster auto --out /shared/pair-fraction
         bindscope experiment seeds --show
 
     Parameters
@@ -52,6 +54,9 @@ def experiment(
         How many steps to train at most; the experiment's own when left out.
     jobs
         How many runs to train at once, one CPU thread each.
+    cluster
+        Train on the machines of a Ray cluster instead: its address, or auto for the one this machine belongs to.
+        All must share the directory; one run takes one processor, whatever --jobs says.
     only
         Only this variant; give it once per variant. All of them when left out.
     out
@@ -62,7 +67,7 @@ def experiment(
         Train nothing: the answer from the dataset made here before, else from the shipped one.
     """
     from bindscope.errors import BindscopeError
-    from bindscope.studies.experiments import all_experiments, find_experiment
+    from bindscope.studies.experiments import all_experiments, find_experiment, plan_cells
 
     if name is None:
         print(format_experiments(all_experiments()))
@@ -77,7 +82,8 @@ def experiment(
     if show:
         _show(chosen, out, figure)
     else:
-        _train(chosen, seeds, steps, jobs, only, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
+        cells = plan_cells(chosen, None if seeds is None else range(seeds), only, steps)
+        _train(chosen, cells, jobs, cluster, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
 
 
 def format_experiments(experiments: Mapping[str, Experiment]) -> str:
@@ -99,6 +105,9 @@ def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str 
     """One row for each variant: per seed when it left the plateau, when it had learned, and its last accuracy."""
     import numpy as np
 
+    if "pool" in dataset.dims:
+        return _format_pools(dataset, heading)
+
     def steps(values: np.ndarray, last: np.ndarray) -> str:
         texts = [f"> {end:,.0f}" if np.isnan(step) else f"{step:,.0f}" for step, end in zip(values, last) if end == end]
         return ", ".join(texts)
@@ -115,25 +124,39 @@ def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str 
     return format_table([heading, "left the plateau", "every depth ≥ 90 %", "last accuracy", "what it is"], rows)
 
 
+def _format_pools(dataset: xr.Dataset, heading: str) -> str:
+    """One row for each variant: its seeds, and the mean accuracy of each pool at the end."""
+    import numpy as np
+
+    pools = [str(pool) for pool in dataset.pool.values]
+    rows = []
+    for name in dataset.variant.values:
+        seeds = dataset.sel(variant=name)
+        means = seeds.last_accuracy.transpose("seed", "pool").mean("seed").values
+        steps = float(seeds.last_step.max())
+        rows.append(
+            [
+                str(name),
+                str(int(np.isfinite(seeds.last_step.values).sum())),
+                f"{steps:,.0f}",
+                *(f"{m:.3f}" for m in means),
+            ]
+        )
+    return format_table([heading, "seeds", "steps", *pools], rows, numbers=range(1, 3 + len(pools)))
+
+
 def _train(
-    chosen: Experiment,
-    seeds: int | None,
-    steps: int | None,
-    jobs: int,
-    only: tuple[str, ...],
-    directory: Path,
-    figure: Path | None,
+    chosen: Experiment, cells: list[Cell], jobs: int, cluster: str | None, directory: Path, figure: Path | None
 ) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from bindscope.studies.experiments import experiment_dataset, plan_cells, save_experiment_dataset, train_cells
+    from bindscope.studies.experiments import experiment_dataset, save_experiment_dataset, train_cells
 
-    cells = plan_cells(chosen, None if seeds is None else range(seeds), only, steps)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs: dict[Cell, Run] = {}
     with Progress(*columns) as progress:
         bar = progress.add_task("training", total=len(cells))
-        for cell, run in train_cells(cells, directory, jobs):
+        for cell, run in train_cells(cells, directory, jobs, cluster):
             runs[cell] = run
             progress.update(bar, advance=1, description=run.name)
         measuring = progress.add_task("measuring", total=1 if chosen.measure is None else None)

@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
     "circuit": ("circuit:circuit", "Find the heads that move a value along its chain, and try them on other programs."),
     "fourier": ("fourier:fourier", "Fit every neuron of a model of sums by waves; key frequencies, clock or pizza."),
+    "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
     "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),

@@ -1,24 +1,33 @@
-"""Many runs, one after another or side by side: each is a directory of its own, so a sweep stops and goes on run by run."""
+"""Many runs, one after another, side by side or on a cluster.
+
+Each is a directory of its own, so a sweep stops and goes on run by run.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 from bindscope.errors import BindscopeError
+from bindscope.runs.cluster import train_on_cluster
 from bindscope.runs.config import RunConfig, config_from_mapping, config_to_mapping
 from bindscope.runs.directory import Run
 
 ENDED = ("finished", "stopped early")  # what the status of a run with nothing left to train is
 
 
-def train_sweep(configs: Sequence[RunConfig], directory: Path | str, jobs: int = 1) -> Iterator[Run]:
+def train_sweep(
+    configs: Sequence[RunConfig], directory: Path | str, jobs: int = 1, cluster: str | None = None
+) -> Iterator[Run]:
     """Train every configuration into ``directory``/its name, ``jobs`` at a time with one thread each.
 
-    Yields each run as it ends. Runs that have ended before are yielded at once, interrupted ones go on.
+    Yields each run as it ends. Runs that have ended before are yielded at once, interrupted ones go on. With the address
+    of a Ray ``cluster`` (or ``auto``) its machines train them, as many at once as they have processors.
 
     >>> for run in train_sweep([override(config, {"name": f"seed-{s}", "seed": s}) for s in range(3)], "runs/seeds", 2):
     ...     print(run.name, run.metrics[-1]["test"]["accuracy"])
@@ -36,20 +45,14 @@ def train_sweep(configs: Sequence[RunConfig], directory: Path | str, jobs: int =
             pending.append(config)
     if not pending:
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, len(pending)), mp_context=context) as pool:
-        futures = [pool.submit(_train_cell, config_to_mapping(config), str(directory)) for config in pending]
-        try:
-            for future in as_completed(futures):
-                yield Run.open(future.result())
-        except BrokenProcessPool:
-            raise BindscopeError(
-                f"{directory}: a process that trained one of these runs was ended from outside, perhaps for want of "
-                "memory; give the command again to go on, with fewer jobs."
-            ) from None
-        finally:
-            for future in futures:
-                future.cancel()
+    mappings = [config_to_mapping(config) for config in pending]
+    if cluster is None:
+        ended = _train_in_processes(mappings, directory, jobs)
+    else:
+        ended = train_on_cluster(mappings, directory, cluster)
+    with contextlib.closing(ended):
+        for path in ended:
+            yield Run.open(path)
 
 
 def existing_run(path: Path, config: RunConfig) -> Run | None:
@@ -62,8 +65,8 @@ def existing_run(path: Path, config: RunConfig) -> Run | None:
     return run
 
 
-def _train_cell(mapping: dict, directory: str) -> str:
-    """What a worker process does: train one configuration, from wherever it stands."""
+def train_cell(mapping: dict[str, Any], directory: str) -> str:
+    """What a worker process does: train one configuration, from wherever it stands, and name its directory."""
     from bindscope.runs.execute import resume_run, train_run
 
     config = config_from_mapping(mapping)
@@ -73,3 +76,21 @@ def _train_cell(mapping: dict, directory: str) -> str:
     else:
         train_run(config, path, device="cpu", threads=1)
     return str(path)
+
+
+def _train_in_processes(mappings: Sequence[dict[str, Any]], directory: Path, jobs: int) -> Generator[str, None, None]:
+    """Processes of this machine train; yields the path of each run as it ends."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=min(jobs, len(mappings)), mp_context=context) as pool:
+        futures = [pool.submit(train_cell, mapping, str(directory)) for mapping in mappings]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BrokenProcessPool:
+            raise BindscopeError(
+                f"{directory}: a process that trained one of these runs was ended from outside, perhaps for want of "
+                "memory; give the command again to go on, with fewer jobs."
+            ) from None
+        finally:
+            for future in futures:
+                future.cancel()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 CURVES = ("accuracy_by_depth", "follows_chain", "follows_early_lines", "training_loss")
+POOL_CURVES = ("pool_accuracy", "half_accuracy", "training_loss")
+PER_POOL = {"pool_n"}
 UNITS = {
     "left_plateau": "step",
     "learned": "step",
@@ -27,12 +29,18 @@ UNITS = {
 
 
 def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> xr.Dataset:
-    """The records of binding runs keyed by (variant, seed); NaN, or an empty text, where there is none.
+    """The records of runs of one family keyed by (variant, seed); NaN, or an empty text, where there is none.
 
-    Over (variant, seed, step): ``accuracy``, ``follows_chain`` and ``follows_early_lines`` (of the programs that lines
+    Every family: ``status``, ``last_step`` and ``seconds`` over (variant, seed). Variants come in ``order``.
+
+    Sums and templates, over (variant, seed, pool): ``last_accuracy``, ``learned`` (the step at which the pool reaches
+    90 % and stays) and, with step, ``pool_accuracy``; over (pool,) ``pool_n``; sums also have ``half_accuracy`` and
+    ``last_half_accuracy``, with half: held-out pairs apart by whether training shows their swap.
+
+    Binding, over (variant, seed, step): ``accuracy``, ``follows_chain`` and ``follows_early_lines`` (of the programs that lines
     1 and 2 mislead), ``held_out_accuracy``, ``training_loss``, and with depth ``accuracy_by_depth``. Over (variant,
     seed): what ``summarise_run`` gives, ``status`` and ``phases``; with phase also ``phase_first_step``,
-    ``phase_last_step`` and ``phase_accuracy``. Variants come in ``order``.
+    ``phase_last_step`` and ``phase_accuracy``.
     """
     rows = []
     for name in order:
@@ -41,8 +49,10 @@ def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> x
             cells = [_cell_dataset(runs[name, seed]).expand_dims(seed=[seed]) for seed in seeds]
             rows.append(xr.concat(cells, "seed", join="outer", data_vars="all").expand_dims(variant=[name]))
     dataset = xr.concat(rows, "variant", join="outer", data_vars="all")
-    for name in ("status", "phases"):
+    for name in {"status", "phases"} & set(map(str, dataset.data_vars)):
         dataset[name] = dataset[name].fillna("").astype(str)
+    for name in PER_POOL & set(map(str, dataset.data_vars)):  # the same in every run
+        dataset[name] = dataset[name].max(["variant", "seed"])
     for variable_name, variable in dataset.data_vars.items():
         variable.attrs["units"] = UNITS.get(str(variable_name), "1")
     return dataset
@@ -64,12 +74,28 @@ def summarise_run(trajectory: xr.Dataset) -> dict[str, float]:
         "last_step": float(steps[-1]),
         "last_accuracy": float(trajectory.pool_accuracy.sel(pool="test").values[-1]),
         "worst_depth": float(worst[-1]),
-        "seconds": float(trajectory.seconds.values[-1]) if "seconds" in trajectory else np.nan,
+        "seconds": _seconds(trajectory),
     }
 
 
 def _cell_dataset(run: Run) -> xr.Dataset:
     trajectory = trajectory_dataset(run.metrics)
+    dataset = _binding_cell(trajectory) if trajectory.attrs["family"] == "binding" else _pools_cell(trajectory)
+    return dataset.assign(status=str(run.status))
+
+
+def _pools_cell(trajectory: xr.Dataset) -> xr.Dataset:
+    dataset = trajectory[[name for name in POOL_CURVES if name in trajectory]]
+    last, steps = trajectory.isel(step=-1, drop=True), trajectory.step.values
+    learned = [find_transition(steps, trajectory.pool_accuracy.sel(pool=pool).values) for pool in trajectory.pool]
+    dataset["learned"] = ("pool", [np.nan if step is None else float(step) for step in learned])
+    dataset["last_accuracy"] = last.pool_accuracy
+    if "half_accuracy" in trajectory:
+        dataset["last_half_accuracy"] = last.half_accuracy
+    return dataset.assign(last_step=float(steps[-1]), seconds=_seconds(trajectory), pool_n=trajectory.pool_n)
+
+
+def _binding_cell(trajectory: xr.Dataset) -> xr.Dataset:
     phases = {phase.name: phase for phase in phases_of(trajectory)}
     by_phase: dict[str, Any] = {
         "phase_first_step": (
@@ -88,5 +114,9 @@ def _cell_dataset(run: Run) -> xr.Dataset:
     if "held_out" in pools.pool.values:
         dataset["held_out_accuracy"] = pools.sel(pool="held_out", drop=True)
         dataset["n_held_out"] = n.sel(pool="held_out", drop=True)
-    texts = {"status": str(run.status), "phases": ", ".join(phases)}
-    return dataset.assign({**by_phase, **summarise_run(trajectory), **texts}).assign_coords(phase=list(PHASES))
+    dataset = dataset.assign({**by_phase, **summarise_run(trajectory), "phases": ", ".join(phases)})
+    return dataset.assign_coords(phase=list(PHASES))
+
+
+def _seconds(trajectory: xr.Dataset) -> float:
+    return float(trajectory.seconds.values[-1]) if "seconds" in trajectory else np.nan

@@ -59,12 +59,22 @@ class Experiment:
     measure: Callable[[Mapping[Cell, Run], Progress], xr.Dataset] | None = None  # what the records do not hold
     changes: Mapping[str, Any] = field(default_factory=dict)  # to the preset, in every variant
     minutes: float = 1.0  # what one run takes, roughly, with one thread on a quiet core
+    sweeps: str | None = None  # the dotted name of the number in which variants differ: a coordinate of the dataset
 
     def find_variant(self, name: str) -> Variant:
         known = {variant.name: variant for variant in self.variants}
         if name not in known:
             raise BindscopeError(f"experiment {self.name}: no variant '{name}'.{suggest_nearest(name, known)}")
         return known[name]
+
+
+def sweep_variants(setting: str, values: Sequence[float], word: str) -> tuple[Variant, ...]:
+    """One variant for each value of a numeric setting, named ``fraction-0.35``.
+
+    >>> [variant.name for variant in sweep_variants("task.pair_fraction", (0.3, 0.35), "fraction")]
+    ['fraction-0.3', 'fraction-0.35']
+    """
+    return tuple(Variant(f"{word}-{value:g}", f"{setting} = {value:g}", {setting: value}) for value in values)
 
 
 @dataclass(frozen=True)
@@ -120,8 +130,10 @@ def split_name(name: str) -> tuple[str, int]:
     return variant, int(seed)
 
 
-def train_cells(cells: Sequence[Cell], directory: Path, jobs: int = 1) -> Iterator[tuple[Cell, Run]]:
-    """Train what is missing and yield every cell with its run, as it ends.
+def train_cells(
+    cells: Sequence[Cell], directory: Path, jobs: int = 1, cluster: str | None = None
+) -> Iterator[tuple[Cell, Run]]:
+    """Train what is missing and yield every cell with its run, as it ends: here, or on a Ray ``cluster``.
 
     Cells that belong to another experiment are looked for, and trained, in the directory beside this one.
     """
@@ -134,7 +146,7 @@ def train_cells(cells: Sequence[Cell], directory: Path, jobs: int = 1) -> Iterat
     trained = [cell for cell in cells if not cell.shipped]
     for place in dict.fromkeys(cell.place(directory).parent for cell in trained):
         by_name = {cell.config.name: cell for cell in trained if cell.place(directory).parent == place}
-        for run in train_sweep([cell.config for cell in by_name.values()], place, jobs):
+        for run in train_sweep([cell.config for cell in by_name.values()], place, jobs, cluster):
             yield by_name[run.name], run
 
 
@@ -163,6 +175,9 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
     if experiment.measure is not None:
         dataset = dataset.merge(experiment.measure(runs, on_progress), join="left")
     used = [variant for variant in experiment.variants if variant.name in dataset.variant.values]
+    if experiment.sweeps is not None:
+        numbers = [float(variant.changes[experiment.sweeps]) for variant in used]
+        dataset = dataset.assign_coords({experiment.sweeps.rpartition(".")[2]: ("variant", numbers)})
     dataset.attrs = {
         "title": f"experiment {experiment.name}",
         "source": f"bindscope experiment {experiment.name}",
@@ -173,6 +188,7 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
         "changes": json.dumps({variant.name: dict(variant.changes) for variant in used}),
         "meanings": json.dumps({variant.name: variant.meaning for variant in used}),
         "steps": max(cell.config.training.steps for cell in runs),
+        "sweeps": experiment.sweeps or "",
     }
     return dataset
 
@@ -199,9 +215,12 @@ def find_experiment(name: str) -> Experiment:
 
 def all_experiments() -> dict[str, Experiment]:
     """Every experiment by name."""
-    from bindscope.studies.binding.experiments import EXPERIMENTS
+    from bindscope.studies.assign_add import experiments as assign_add
+    from bindscope.studies.assign_add import experiments_beyond as beyond
+    from bindscope.studies.binding import experiments as binding
 
-    return {experiment.name: experiment for experiment in EXPERIMENTS}
+    experiments = (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS, *beyond.EXPERIMENTS)
+    return {experiment.name: experiment for experiment in experiments}
 
 
 def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> Path | None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
 from bindscope.training.config import OptimizerConfig
+from bindscope.training.muon import Muon
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> Optimizer:
@@ -25,9 +26,7 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> Optimizer:
     if hidden:
         matrices = [named[name] for name in named if name in hidden]
         members.append(
-            torch.optim.Muon(
-                matrices, lr=config.muon_lr, momentum=config.muon_momentum, weight_decay=config.weight_decay
-            )
+            Muon(matrices, lr=config.muon_lr, momentum=config.muon_momentum, weight_decay=config.weight_decay)
         )
     return Optimizer(members, named)
 

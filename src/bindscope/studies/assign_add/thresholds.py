@@ -1,0 +1,139 @@
+"""Where in a sweep a model begins to succeed: a logistic curve fitted to the accuracies of its runs.
+
+Accuracy at x is floor + (ceiling − floor) · σ((x − t) / w). The floor is chance and known; the threshold t, the width w
+and the ceiling are those of greatest likelihood over a fine grid, every run counted once however many sums it was asked.
+The interval comes from drawing the runs anew: what one run more or less would change.
+
+>>> fit_threshold(dataset.pair_fraction_of_each_run, dataset.accuracy_of_each_run, floor=1 / 59)
+Threshold(value=0.42, low=0.4, high=0.45, …)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bindscope.errors import BindscopeError
+
+N_PLACES, N_WIDTHS = 241, 25  # how fine the grid is
+CEILINGS = np.linspace(0.5, 1.0, 11)
+BEYOND = 0.2  # thresholds may lie this share of the swept range outside of it
+RISE = 2 * np.log(9)  # widths that the curve takes from 10 % to 90 % of its way
+SMALLEST_SHARE = 1e-3  # no answer is held to be surer than this, or a single mistake would rule a curve out
+FEWEST_VALUES = 4
+AT_ONCE = 25  # resamples whose likelihoods are in memory together
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A fitted curve. ``low`` and ``high`` hold 95 % of the resampled thresholds."""
+
+    value: float
+    low: float
+    high: float
+    rise: float  # how far it is from 10 % to 90 % of the way
+    rise_low: float
+    rise_high: float
+    floor: float
+    ceiling: float
+    n_runs: int
+
+    def curve(self, values: np.ndarray) -> np.ndarray:
+        """The fitted accuracy at ``values``."""
+        return logistic_curve(values, self.value, self.rise, self.floor, self.ceiling)
+
+
+def fit_threshold(
+    values: np.ndarray, accuracies: np.ndarray, floor: float, n_resamples: int = 400, seed: int = 0
+) -> Threshold:
+    """The threshold in ``accuracies`` of runs whose setting had ``values``; runs without an accuracy do not count.
+
+    A rise that is steeper than the distance between the values swept cannot be located within that gap: the interval
+    then covers it.
+    """
+    values, accuracies = _known(values, accuracies)
+    grid = _Grid.over(values)
+    likelihoods = grid.likelihoods(values, accuracies, floor)  # [run, curve]
+    best = int(likelihoods.sum(0).argmax())
+    resampled = _resample(likelihoods, n_resamples, np.random.default_rng(seed))  # [resample]: indices of curves
+    low, high = (float(end) for end in np.percentile(grid.places[resampled], (2.5, 97.5)))
+    rise_low, rise_high = (float(end) for end in np.percentile(grid.rises[resampled], (2.5, 97.5)))
+    value, rise = float(grid.places[best]), float(grid.rises[best])
+    left, right = _gap_around(np.unique(values), value)
+    if rise < right - left:
+        low, high = min(low, left), max(high, right)
+    return Threshold(
+        value, min(low, value), max(high, value), rise, rise_low, rise_high, floor, float(grid.ceilings[best]),
+        len(values),
+    )  # fmt: skip
+
+
+def logistic_curve(
+    values: np.ndarray, place: np.ndarray | float, rise: np.ndarray | float, floor: float, ceiling: np.ndarray | float
+) -> np.ndarray:
+    """floor + (ceiling − floor) · σ((values − place) / w), where ``rise`` = 2 ln 9 · w.
+
+    >>> logistic_curve(np.array([0.5]), place=0.5, rise=0.1, floor=0.0, ceiling=1.0)
+    array([0.5])
+    """
+    exponent = np.clip((values - place) * RISE / rise, -50, 50)
+    return floor + (ceiling - floor) / (1 + np.exp(-exponent))
+
+
+def straight_line(values: np.ndarray, accuracies: np.ndarray) -> np.ndarray:
+    """What runs would score if accuracy grew evenly, from the mean at the smallest value to the mean at the largest."""
+    ends = [float(np.nanmean(accuracies[values == end])) for end in (values.min(), values.max())]
+    return np.interp(values, (values.min(), values.max()), ends)
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """All curves that are compared: [curve] each."""
+
+    places: np.ndarray
+    rises: np.ndarray
+    ceilings: np.ndarray
+
+    @staticmethod
+    def over(values: np.ndarray) -> _Grid:
+        first, last = float(values.min()), float(values.max())
+        span = last - first
+        places = np.linspace(first - BEYOND * span, last + BEYOND * span, N_PLACES)
+        rises = np.geomspace(span / 100, 4 * span, N_WIDTHS)
+        grid = np.meshgrid(places, rises, CEILINGS, indexing="ij")
+        return _Grid(*(axis.ravel() for axis in grid))
+
+    def likelihoods(self, values: np.ndarray, accuracies: np.ndarray, floor: float) -> np.ndarray:
+        """The log-likelihood of each run under each curve, for one question a run: [run, curve]."""
+        expected = logistic_curve(values[:, None], self.places, self.rises, floor, self.ceilings)
+        expected = np.clip(expected, SMALLEST_SHARE, 1 - SMALLEST_SHARE)
+        right = accuracies[:, None]
+        return right * np.log(expected) + (1 - right) * np.log1p(-expected)
+
+
+def _known(values: np.ndarray, accuracies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, accuracies = np.asarray(values, dtype=float).ravel(), np.asarray(accuracies, dtype=float).ravel()
+    known = np.isfinite(values) & np.isfinite(accuracies)
+    values, accuracies = values[known], accuracies[known]
+    if len(np.unique(values)) < FEWEST_VALUES:
+        raise BindscopeError(
+            f"a threshold needs runs at {FEWEST_VALUES} values or more, and there are {len(np.unique(values))}."
+        )
+    return values, accuracies
+
+
+def _resample(likelihoods: np.ndarray, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
+    """The best curve of each of many draws of as many runs, with replacement: [resample]."""
+    n_runs = len(likelihoods)
+    counts = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_resamples).astype(float)  # [resample, run]
+    parts = [counts[start : start + AT_ONCE] @ likelihoods for start in range(0, n_resamples, AT_ONCE)]
+    return np.concatenate([part.argmax(1) for part in parts])
+
+
+def _gap_around(values: np.ndarray, place: float) -> tuple[float, float]:
+    """The neighbouring values between which a place lies; the place itself outside of all of them."""
+    index = int(np.searchsorted(values, place))
+    if index in (0, len(values)):
+        return place, place
+    return float(values[index - 1]), float(values[index])
