@@ -85,8 +85,7 @@ export async function transplant(runs: Runs, question: TransplantQuestion): Prom
 
 /** The command that does the same on the reader's own machine. */
 export function commandOf({ run, receiver, donor, parts, n = 200, seed = 0 }: TransplantQuestion): string {
-  const given = parts.map((part) => `--part '${part}'`).join(' ');
-  return `bindscope transplant ${run} --receiver ${receiver} --donor ${donor} ${given} --n ${n} --seed ${seed}`;
+  return `bindscope transplant ${run} --from ${donor} --to ${receiver} --part '${parts.join(' + ')}' --n ${n} --seed ${seed}`;
 }
 
 function findPart(stored: Body, name: string): string {

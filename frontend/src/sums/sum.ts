@@ -4,6 +4,8 @@
 
 Columns 0 to 11 hold up to six `variable number` blocks with PADs in the gaps, then come the operator, the operands and the
 equals sign at which the answer is read. */
+import { combineWith, isOperator, symbolOf } from './operators';
+
 export const N_PREFIX = 12;
 export const N_POSITIONS = 16;
 export const OPERAND_POSITIONS = [13, 14] as const;
@@ -44,20 +46,14 @@ export interface Sum {
   readonly answer: number;
 }
 
-const OPERATIONS: Record<string, (n1: number, n2: number) => number> = {
-  '+': (n1, n2) => n1 + n2,
-  '-': (n1, n2) => n1 - n2,
-  '*': (n1, n2) => n1 * n2,
-};
-
 /** Whether sums of this kind are understood here. */
 export function isKnown(format: SumFormat): boolean {
-  return format.operator in OPERATIONS;
+  return isOperator(format.operator);
 }
 
 /** Every token; its id is its place here. */
 export function vocabularyOf({ modulus, operator, nVariables }: SumFormat): string[] {
-  return [...Array.from({ length: modulus }, (_, number) => String(number)), operator, '=', PAD, ...variablesOf(nVariables)];
+  return [...Array.from({ length: modulus }, (_, number) => String(number)), symbolOf(operator), '=', PAD, ...variablesOf(nVariables)];
 }
 
 export function variablesOf(nVariables: number): string[] {
@@ -74,7 +70,7 @@ export function parseSum(text: string, format: SumFormat): Sum {
   const prefix = parsePrefix(text.slice(0, bar), format);
   const operands = parseOperands(text.slice(bar + 1), lengthOf(text.slice(0, bar)) + 2, prefix, format);
   const pads = Array.from({ length: N_PREFIX - prefix.length }, () => PAD);
-  return describeSum([...prefix, ...pads, format.operator, ...operands, '='], format);
+  return describeSum([...prefix, ...pads, symbolOf(format.operator), ...operands, '='], format);
 }
 
 /** A row of tokens taken apart. */
@@ -96,14 +92,13 @@ function describeSum(symbols: string[], format: SumFormat): Sum {
       ? { variable: symbol, value: assigned.value, position, valuePosition: assigned.position + 1 }
       : { variable: null, value: Number(symbol), position, valuePosition: position };
   }) as [Operand, Operand];
-  const result = OPERATIONS[format.operator]?.(first.value, second.value) ?? Number.NaN;
   return {
     text: renderSum(symbols, format),
     tokens: symbols.map((symbol) => vocabulary.indexOf(symbol)),
     symbols,
     assignments,
     operands: [first, second],
-    answer: ((result % format.modulus) + format.modulus) % format.modulus,
+    answer: combineWith(format.operator, format.modulus)(first.value, second.value),
   };
 }
 
@@ -114,7 +109,7 @@ function renderSum(symbols: readonly string[], { operator }: SumFormat): string 
     else parts.push(symbol === PAD ? PAD_TEXT : `${symbol}=`);
   }
   while (parts.at(-1) === PAD_TEXT) parts.pop();
-  return [...parts, '|', `${symbols[OPERAND_POSITIONS[0]]}${operator}${symbols[OPERAND_POSITIONS[1]]}`].join(' ');
+  return [...parts, '|', `${symbols[OPERAND_POSITIONS[0]]}${symbolOf(operator)}${symbols[OPERAND_POSITIONS[1]]}`].join(' ');
 }
 
 function parsePrefix(text: string, format: SumFormat): string[] {
@@ -142,12 +137,13 @@ function parseAssignment(word: string, column: number, before: readonly string[]
 }
 
 function parseOperands(text: string, column: number, prefix: readonly string[], format: SumFormat): [string, string] {
-  const sign = `\\u{${format.operator.codePointAt(0)?.toString(16)}}`;
+  const symbol = symbolOf(format.operator);
+  const sign = `\\u{${symbol.codePointAt(0)?.toString(16)}}`;
   const blank = `[${BLANKS}]*`;
   const match = new RegExp(`^(${blank})([^${BLANKS}${sign}]+)(${blank}${sign}${blank})([^${BLANKS}]+)${blank}$`, 'u').exec(text);
   if (!match) {
     const told = text.replaceAll(new RegExp(`^${blank}|${blank}$`, 'gu'), '');
-    throw new SumError(`column ${column}: '${told}' is not a sum of two operands; write for example 'b${format.operator}19'.`, column);
+    throw new SumError(`column ${column}: '${told}' is not a sum of two operands; write for example 'b${symbol}${Math.min(19, format.modulus - 1)}'.`, column);
   }
   const [, before = '', first = '', between = '', second = ''] = match;
   const start = column + lengthOf(before);

@@ -15,7 +15,13 @@ import orjson
 from bindscope.errors import BindscopeError
 from bindscope.tasks.assign_add import AssignAddTask
 
-TASKS = (AssignAddTask(), AssignAddTask(modulus=23, n_variables=5, operator="-"), AssignAddTask(operator="*"))
+TASKS = (
+    AssignAddTask(),
+    AssignAddTask(modulus=23, n_variables=5, operator="-"),
+    AssignAddTask(operator="*"),
+    AssignAddTask(modulus=24, operator="symmetric"),
+    AssignAddTask(modulus=10, n_variables=4, operator="dihedral"),
+)
 FIXED = (
     "", "|", " | ", "c=1", "c=1 b=17", "c=1 b=17 b+19", "| 1+2", "c=1 b=17 | b+19", "c=1,b=17|b+c", "  c=1\tb=17  |  b + 19 ",
     "_ c=1 _ _ b=17 | b+19", "c=1 c=2 | c+1", "c=1 | b+1", "c=1 | c+b", "c=1 | c", "c=1 | c+", "c=1 | +c", "c=1 | c++1",
@@ -25,6 +31,7 @@ FIXED = (
     "_ _ _ _ _ _ _ _ _ _ _ a=1 | 1+1", "c=1 | 1+1 | 2", "c=1 || 1+1", "c=\u00e9 | 1+1", "\U0001f600=1 | 1+1", "\U0001f600 | 1+q",
     "c=1 | \U0001f600+q", "c=1\u00a0b=2 |\u2003b+c", "c=1\x1cb=2 | b+c\x85", "c=1\ufeff | c+1", "c=\u0661 | c+1", "c=99999999999999999999 | c+1",
     "_=1 | 1+1", "__ | 1+1", "c=1 | c-1", "c=1 | c*2", "a=1 b=2 | a-b", "a=1 b=2 | a*b", "a=1 | a+a", "c=1 | PAD+1", "PAD | 1+1", "|1+1",
+    "a=1 b=2 | a@b", "a=1 b=2 | b@a", "c=1 | c@9", "_ _ c=7 a=8 | 5@c", "c=1 | c@@1", "c=1 | @1", "c=3 a=9 | c@a", "| 8@7",
 )  # fmt: skip
 N_DRAWN, N_DAMAGED, SEED = 12, 20, 0
 

@@ -1,7 +1,7 @@
 /** Parts of one checkpoint in another: what can be chosen, and what came of it. */
 import { labelsOf, number, pick, type Body } from '../../api/body';
 import type { Bar } from '../../charts/types';
-import { describePool, type Spike } from './pools';
+import type { Spike } from './pools';
 
 export interface Part {
   name: string;
@@ -61,6 +61,3 @@ export function usualEnds(steps: readonly number[], spikes: readonly Spike[], a:
   };
 }
 
-export function poolWords(pool: string): string {
-  return describePool(pool).title;
-}

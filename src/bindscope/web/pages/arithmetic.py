@@ -108,7 +108,6 @@ def read_circuit(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
         _rounded(dataset, SCORE_DECIMALS),
         Provenance(run=run.name, step=step, note="read off the weights, before any softmax"),
         title="The routing circuit",
-        command=f"bindscope circuit {run.name} --step {step}",
         python=in_python(run, call, *_imports("circuit", "circuit_matrices")),
     )
 
@@ -141,7 +140,7 @@ def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
         _rounded(dataset, SCORE_DECIMALS),
         Provenance(run=run.name, step=step, n=task.modulus**2, note="every pair of numbers, through OV2 and the MLP alone"),
         title="Neurons as waves",
-        command=f"bindscope neurons {run.name} --step {step}",
+        command=f"bindscope fourier {run.name} --step {step}",
         python=in_python(run, call, *imports),
     )
 
@@ -275,9 +274,8 @@ def transplant_parts(lab: Lab, run: LabRun, question: TransplantQuestion) -> dic
 
 
 def _transplant_command(run: LabRun, question: TransplantQuestion) -> str:
-    given = " ".join(f"--part '{part}'" for part in question.parts)
-    ends = f"--receiver {question.receiver} --donor {question.donor}"
-    return f"bindscope transplant {run.name} {ends} {given} --n {question.n} --seed {question.seed}"
+    ends, together = f"--from {question.donor} --to {question.receiver}", " + ".join(question.parts)
+    return f"bindscope transplant {run.name} {ends} --part '{together}' --n {question.n} --seed {question.seed}"
 
 
 def _forms(run: LabRun, step: int) -> SumForms:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     import xarray as xr
 
-    from bindscope.measures.phases import Phase
-
 DAMAGED = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)  # … by its files
 
 
@@ -159,17 +157,9 @@ def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
     }
     spans = [
         PhaseSpan(name=phase.name, first_step=phase.first_step, last_step=phase.last_step, accuracy=phase.accuracy)
-        for phase in _phases_of(dataset)
+        for phase in phases_of(dataset)
     ]
     return measured, spans
-
-
-def _phases_of(dataset: xr.Dataset) -> list[Phase]:
-    if dataset.attrs["family"] == "assign_add":
-        from bindscope.studies.assign_add.learning import phases_of_sums
-
-        return phases_of_sums(dataset)
-    return phases_of(dataset)
 
 
 def _accuracy_of(dataset: xr.Dataset) -> np.ndarray:
