@@ -39,7 +39,7 @@ def test_three_phases_and_two_spikes_replicate(steps, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("settings", "words"),
-    [({"second": False}, "no refinement phase"), ({"first": False}, "no assignment and no refinement phase")],
+    [({"second": False}, "No refinement phase"), ({"first": False}, "No assignment and no refinement phase")],
 )
 def test_a_run_without_a_spike_differs_when_it_has_ended(settings, words):
     finding = AA1.judge({"trajectory": trajectory(**settings)})

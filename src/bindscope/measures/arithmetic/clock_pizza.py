@@ -60,8 +60,8 @@ def gradient_cosines(
     """
     first, second = (operand.detach().requires_grad_() for operand in (first, second))
     chosen = logits_of(first, second).gather(1, outputs[:, None]).sum()
-    gradients = torch.autograd.grad(chosen, (first, second))
-    return torch.nn.functional.cosine_similarity(*gradients, dim=1, eps=1e-30).numpy()
+    to_first, to_second = torch.autograd.grad(chosen, (first, second))
+    return torch.cosine_similarity(to_first, to_second, dim=1, eps=1e-30).numpy()
 
 
 def embedding_gradient_cosines(model: Transformer, task: AssignAddTask, triples: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -14,6 +16,7 @@ from bindscope.studies.share_map import add_share_bar, draw_share_map
 from bindscope.studies.style import (
     BLUE,
     DASHES,
+    GREY,
     INK,
     MUTED,
     ORANGE,
@@ -26,6 +29,9 @@ from bindscope.studies.style import (
 )
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, OPERAND_POSITIONS
 
+MAPPED = "two variables"  # which of the forms of a sum is drawn
+MAPPED_VALUES = (5, 10)  # where its values stand
+
 
 def draw_sum(dataset: xr.Dataset) -> Figure:
     """The maps of one sum at one step, or what `=` looks at over steps where there are several.
@@ -37,6 +43,56 @@ def draw_sum(dataset: xr.Dataset) -> Figure:
         dataset = dataset.isel(step=0)
     with figure_style():
         return _draw_steps(dataset) if several else _draw_maps(dataset)
+
+
+def draw_looks(results: Mapping[str, xr.Dataset]) -> Figure:
+    """AA4: how often each look is kept over training and how much weight it has, and the mean maps of the last step."""
+    dataset = results["attention"]
+    with figure_style():
+        figure = Figure(figsize=(11.6, 3.7), layout="constrained")
+        curves, *maps = figure.subplots(1, 3, width_ratios=[1.15, 1, 1])
+        _draw_curves(curves, dataset)
+        form = dataset.sel(form=MAPPED)
+        tokens = [str(token) for token in form.token.values]
+        for axes, layer, columns in zip(maps, (1, 2), (OPERAND_POSITIONS, MAPPED_VALUES)):
+            mesh = draw_pattern(axes, form.mean_pattern.sel(layer=layer).values, tokens)
+            _frame_cells(axes, [(ANSWER_POSITION, column) for column in columns])
+            axes.set_title(f"layer {layer}, mean map of {MAPPED}", fontsize=8.5, loc="left", color=MUTED)
+            axes.tick_params(labelsize=7)
+        add_share_bar(maps, mesh)
+        n, step = int(dataset.attrs["n"]), int(dataset.step[-1])
+        subtitle = (
+            f"{dataset.attrs.get('run', '')} · {n} sequences of each pool, 95 % intervals · maps at step {step:,}"
+        )
+        title_figure(figure, "AA4 · Where the layers look", subtitle)
+    return figure
+
+
+def _draw_curves(axes: Axes, dataset: xr.Dataset) -> None:
+    steps = dataset.step.values
+    series = (
+        ("operands", ORANGE, "L1: = → operands"),
+        ("numbers", GREY, "L1: number → variable"),
+        ("values", BLUE, "L2: = → values"),
+    )
+    for look, colour, label in series:
+        cell = dataset.sel(look=look)
+        axes.fill_between(steps, cell.overall_share_low, cell.overall_share_high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(steps, cell.overall_share, color=colour, label=label)
+        axes.plot(steps, cell.overall_mass, color=colour, linestyle=DASHES[2], linewidth=1.1)
+    pools = [pool for pool in dataset.pool.values if not str(pool).startswith("0")]
+    axes.plot(
+        steps,
+        dataset.shuffled_share.sel(pool=pools).mean("pool"),
+        color=INK,
+        linewidth=1,
+        linestyle=DASHES[1],
+        label="L2: another's values",
+    )
+    set_step_axis(axes, steps, "linear")
+    set_share_axis(axes)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.03, 0.99), ncols=2, columnspacing=1.0, fontsize=7.5)
+    axes.set_ylabel("largest weights there; dotted: weight", fontsize=8)
 
 
 def _draw_maps(dataset: xr.Dataset) -> Figure:

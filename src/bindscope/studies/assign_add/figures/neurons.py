@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 
 from bindscope.measures.arithmetic.neurons import NeuronFit, fitted_preactivations
 from bindscope.studies.assign_add.results.neurons import EXAMPLES, FITS
@@ -34,7 +34,7 @@ def draw_neurons(results: Mapping[str, xr.Dataset]) -> Figure:
     dataset = results["neurons"]
     with figure_style():
         figure = Figure(figsize=(10.4, 5.6), layout="constrained")
-        above, below = figure.subfigures(2, 1, height_ratios=[1, 1.15])
+        above, below = figure.subfigures(2, 1, height_ratios=[1, 1.15])  # type: ignore[misc]
         _draw_examples(above, dataset)
         left, middle, right = below.subplots(1, 3, width_ratios=[1, 1, 1])
         _draw_explained(left, dataset)
@@ -49,7 +49,7 @@ def draw_neurons(results: Mapping[str, xr.Dataset]) -> Figure:
 def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = "") -> Figure:
     """One neuron's pre-activation [n1, n2], the wave that fits it best, and what the wave leaves."""
     with figure_style():
-        figure = Figure(figsize=(9.2, 3.4), layout="constrained")
+        figure = Figure(figsize=(9.2, 3.7), layout="constrained")
         panels = figure.subplots(1, 3)
         parts = {"pre-activation": values, "wave": fit.values, "what the wave leaves": values - fit.values + fit.mean}
         for axes, (label, shown) in zip(panels, parts.items()):
@@ -64,7 +64,7 @@ def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = 
     return figure
 
 
-def _draw_examples(figure: Figure, dataset: xr.Dataset) -> None:
+def _draw_examples(figure: FigureBase, dataset: xr.Dataset) -> None:
     """Each neuron's pre-activation over both operands, and its wave on the same colours."""
     fits = dataset.sel(source="model").isel(neuron=dataset.example_neuron.values)
     waves = fitted_preactivations(fits)  # [place 1, place 2, example]

@@ -37,7 +37,9 @@ def compute_neurons(context: Context) -> xr.Dataset:
     ``untrained_explained_variance`` (neuron), a fresh model of the same shape.
     """
     run, task = context.run, sums_task(context.run)
-    over_steps = over_checkpoints(context, lambda model: summarise_neurons(describe_neurons(model, task)))
+    over_steps = over_checkpoints(
+        context, lambda model: summarise_neurons(describe_neurons(model, task)), context.before
+    )
     last = neurons_at(run, run.steps[-1], context.rng)
     table = last.drop_vars([name for name in last.data_vars if "step" in last[name].dims]).drop_dims("step")
     dataset = over_steps.merge(table)
@@ -64,7 +66,9 @@ def compute_spectra(context: Context) -> xr.Dataset:
 
     task = sums_task(context.run)
     numbers = CyclicNumbers.of(task)
-    dataset = over_checkpoints(context, lambda model: embedding_spectra(SumForms.of(model, task), numbers))
+    dataset = over_checkpoints(
+        context, lambda model: embedding_spectra(SumForms.of(model, task), numbers), context.before
+    )
     dataset.attrs = {"title": "spectra of weights over numbers", "ordered_by": numbers.ordered_by}
     return _pack(dataset)
 
@@ -99,7 +103,7 @@ def compute_clock_pizza(context: Context) -> xr.Dataset:
 
     task = sums_task(context.run)
     triples = draw_triples(CyclicNumbers.of(task), context.rng, context.n)
-    dataset = over_checkpoints(context, lambda model: measure_clock_pizza(model, task, triples))
+    dataset = over_checkpoints(context, lambda model: measure_clock_pizza(model, task, triples), context.before)
     dataset.attrs = {"title": "clock or pizza", "n": context.n, "seed": context.seed}
     return _pack(dataset)
 
@@ -193,12 +197,11 @@ def measure_clock_pizza(model: Transformer, task: AssignAddTask, triples: np.nda
 
 
 def over_checkpoints(
-    context: Context, measure: Callable[[Transformer], xr.Dataset], before: xr.Dataset | None | str = "kept"
+    context: Context, measure: Callable[[Transformer], xr.Dataset], before: xr.Dataset | None
 ) -> xr.Dataset:
-    """What ``measure`` says of every kept checkpoint, over ``step``; those measured before are not measured again."""
+    """What ``measure`` says of every kept checkpoint, over ``step``; those in ``before`` are not measured again."""
     run = context.run
-    earlier = context.before if isinstance(before, str) else before
-    known = {} if earlier is None else _parts_by_checkpoint(earlier)
+    known = {} if before is None else _parts_by_checkpoint(before)
     hashes = [run.manifest.checkpoints[step].sha256 for step in run.steps]
     parts = []
     for done, (step, sha256) in enumerate(zip(run.steps, hashes), start=1):
