@@ -41,6 +41,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "attention": ("attention:attention", "Give a model of sums a sum, see where each layer looks."),
     "patch": ("patch:patch", "Put activations of one program into another, see whether the answer follows."),
     "lesion": ("lesion:lesion", "Take heads, MLPs or attention edges away, see which answers fall."),
+    "transplant": (
+        "transplant:transplant",
+        "Put a part of one checkpoint of sums into another, see whether it answers like it.",
+    ),
     "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
     "circuit": ("circuit:circuit", "Find the heads that move a value along its chain, and try them on other programs."),
     "fourier": ("fourier:fourier", "Fit every neuron of a model of sums by waves; key frequencies, clock or pizza."),

@@ -89,7 +89,7 @@ def transplant(receiver: Transformer, donor: Transformer, parts: Iterable[str]) 
     >>> transplant(before, after, ["QK1", "QK2·OV1", "variable b"])
     """
     _check_same_shape(receiver, donor)
-    found = find_parts(receiver, parts)
+    found = find_parts(receiver.config, parts)
     for part in found:
         if part.looks:
             raise BindscopeError(
@@ -107,7 +107,7 @@ def read_transplanted(
     at, the same ones unless others are given: patterns of other rows are a control.
     """
     _check_same_shape(receiver, donor)
-    found = find_parts(receiver, parts)
+    found = find_parts(receiver.config, parts)
     model = transplant(receiver, donor, [part.name for part in found if not part.looks])
     sites = [look.site for part in found for look in part.looks]
     return _read_with_patterns(model, donor, sites, batch, batch if shown is None else shown)
@@ -124,13 +124,13 @@ def change_at_random(
         noise = torch.randn(own.shape, generator=generator).to(own)
         return own + noise * ((region.of(other) - own).norm() / noise.norm())
 
-    return _change(receiver, find_parts(receiver, parts), replace)
+    return _change(receiver, find_parts(receiver.config, parts), replace)
 
 
-def find_parts(model: Transformer, names: Iterable[str]) -> list[Part]:
+def find_parts(config: ModelConfig, names: Iterable[str]) -> list[Part]:
     """The parts of these names; another name is refused with the nearest one."""
     names = [names] if isinstance(names, str) else list(names)
-    known = list_parts(model.config)
+    known = list_parts(config)
     for name in names:
         if spell(name) not in known:
             raise BindscopeError(f"there is no part '{name}'.{suggest_nearest(name, known)}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from bindscope.measures.arithmetic.spikes import RESTRICTED, SUM_PHASES, Spike, SpikeCriterion
 from bindscope.studies.assign_add.figures.learning import draw_learning
-from bindscope.studies.assign_add.learning import phases_and_spikes
+from bindscope.studies.assign_add.learning import phases_and_spikes, phases_of_sums, spikes_of
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.quantities import share_of
 from bindscope.tasks.assign_add import POOL_NAMES
@@ -85,8 +85,8 @@ def share_of_shuffles(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: i
     found = 0
     for _ in range(n_shuffles):
         shuffled = dataset.isel(step=rng.permutation(dataset.sizes["step"])).assign_coords(step=dataset.step.values)
-        phases, spikes = phases_and_spikes(shuffled)
-        found += [phase.name for phase in phases] == list(SUM_PHASES) and len(spikes) >= 2
+        in_order = [phase.name for phase in phases_of_sums(shuffled)] == list(SUM_PHASES)
+        found += in_order and len(spikes_of(shuffled)) >= 2
     return found / n_shuffles
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 from bindscope.studies.share_map import add_share_bar, draw_share_map
@@ -26,7 +27,7 @@ from bindscope.studies.style import (
 if TYPE_CHECKING:
     import xarray as xr
 
-EXTRA = ("all", "undone", "random")  # columns beside the pools
+EXTRA = ("all", "undone", "random")  # beside the pools: all that jump, the other way round, the control
 
 
 def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
@@ -35,7 +36,8 @@ def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
     n_spikes, n_parts = min(2, transplants.sizes["spike"]), transplants.sizes["part"]
     with figure_style():
         figure = Figure(figsize=(12.4, 2.6 + 0.19 * n_parts + 3.6), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, height_ratios=[1.0 + 0.19 * n_parts, 3.6])
+        heights = [0.2, 0.8 + 0.19 * n_parts, 3.6]
+        _, top, bottom = figure.subfigures(3, 1, height_ratios=heights)  # the first holds the title
         panels = top.subplots(1, n_spikes, sharey=True, squeeze=False)[0]
         for axes, spike in zip(panels, transplants.spike.values[:n_spikes]):
             mesh = _draw_shares(axes, transplants.sel(spike=spike))
@@ -52,24 +54,23 @@ def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_shares(axes: Axes, spike: xr.Dataset):  # type: ignore[no-untyped-def]
+def _draw_shares(axes: Axes, spike: xr.Dataset) -> QuadMesh:
     pools = [str(pool) for pool in spike.pool.values]
     there, back = spike.sel(direction="reproduce"), spike.sel(direction="undo")
     columns = [there.share.transpose("part", "pool").values, there.total_share.values[:, None]]
     columns += [back.total_share.values[:, None], spike.random_share.values[:, None]]
     parts = [str(part) for part in spike.part.values]
-    words = f"variable {spike.focus_variable.values}"
-    names = [words if part == "its variable" else part for part in parts]
-    mesh = draw_share_map(axes, np.concatenate(columns, 1), names, [*pools, *EXTRA], font_size=6)
+    mesh = draw_share_map(axes, np.concatenate(columns, 1), parts, [*pools, *EXTRA], font_size=6, written=True)
     axes.axvline(len(pools) - 0.5, color=ORANGE, linewidth=1.2)
     axes.set_title(
-        f"spike {int(spike.spike)}, {int(spike.before_step):,} → {int(spike.after_step):,}; most: "
-        f"{spike.focus_variable.values} as {spike.focus_place.values} operand",
+        f"spike {int(spike.spike)}, {int(spike.before_step):,} → {int(spike.after_step):,}; its variable: "
+        f"{spike.focus_variable.values}, as {spike.focus_place.values} operand",
         fontsize=9,
         loc="left",
         color=MUTED,
     )
-    axes.tick_params(axis="both", labelsize=7)
+    axes.tick_params(axis="y", labelsize=7)
+    axes.tick_params(axis="x", labelsize=7, rotation=40)
     return mesh
 
 

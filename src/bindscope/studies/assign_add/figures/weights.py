@@ -51,7 +51,7 @@ def draw_first_layer(results: Mapping[str, xr.Dataset]) -> Figure:
         _draw_equals_positions(axes[3], dataset)
         for curves in axes[2:]:
             mark_spikes(curves, spikes)
-        title_figure(figure, "AA8 · Layer 1 looks one back, and = at the operands", _subtitle(dataset))
+        title_figure(figure, "AA8 · Layer 1 looks one back, and = at the operands\n", _subtitle(dataset))
     return figure
 
 
@@ -77,7 +77,7 @@ def draw_identity(results: Mapping[str, xr.Dataset]) -> Figure:
         _title(axes[3], "Score that = gives each variable in layer 1", "e_= QK1 vᵀ, by the token's embedding alone")
         for curves in axes[2:]:
             mark_spikes(curves, spikes)
-        title_figure(figure, "AA9 · Layer 2 matches a variable with itself", _subtitle(dataset))
+        title_figure(figure, "AA9 · Layer 2 matches a variable with itself\n", _subtitle(dataset))
     return figure
 
 
@@ -223,9 +223,9 @@ def _frame(axes: Axes, mesh: object) -> None:
 
 
 def _title(axes: Axes, title: str, subtitle: str) -> None:
-    axes.set_title(f"{title}\n", loc="left", fontsize=9.5, fontweight="bold", color=INK, pad=14)
+    axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK, pad=31)
     axes.annotate(
-        subtitle, (0, 1), xytext=(0, 14), xycoords="axes fraction", textcoords="offset points", fontsize=8, color=MUTED
+        subtitle, (0, 1), xytext=(0, 20), xycoords="axes fraction", textcoords="offset points", fontsize=8, color=MUTED
     )
 
 

@@ -157,7 +157,7 @@ def _transplant_over(context: Context, window: Window, tick: Any) -> xr.Dataset:
 
     def at_random(row: str) -> np.ndarray:
         tick()
-        if any(part.looks for part in find_parts(before, split_row(row))):
+        if any(part.looks for part in find_parts(before.config, split_row(row))):
             others = asked.batch.take(rng.permutation(len(asked.batch)))
             return answer_transplanted(before, after, row, asked.batch, others)
         generator = torch.Generator().manual_seed(context.seed)
