@@ -118,6 +118,9 @@ def test_a_fall_counts_as_the_way_too():
     pools = {"falls": slice(0, 100), "rises": slice(100, 200)}
     dataset = label_transplants(["donor", "receiver"], *rise, changed, pools)
     np.testing.assert_allclose(dataset.total_share, [1, 0])
+    halves = np.array([np.concatenate([receiver, receiver])])  # the one that rises has risen, the other has not fallen
+    for counted, share in ((None, 0.5), (("rises",), 1), (("falls",), 0)):
+        assert label_transplants(["half"], *rise, halves, pools, counted=counted).total_share.item() == share
 
 
 def test_everything_goes_the_whole_way_and_nothing_none_of_it(models):
@@ -358,7 +361,9 @@ def test_in_the_released_run_the_second_spike_is_b_and_the_first_is_where_layer_
     for step in (before, after):
         hits, n = right_by_variable(load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth"), sums, task)
         shares[step] = hits[1, 1] / n[1, 1]
-    error = 4 * (0.04 * 0.96 * (1 / 1000 + 1 / 300)) ** 0.5  # of both samples; the notes do not say how large theirs was
+    error = (
+        4 * (0.04 * 0.96 * (1 / 1000 + 1 / 300)) ** 0.5
+    )  # of both samples; the notes do not say how large theirs was
     assert float(f".{low}") - error <= shares[before] <= float(f".{high}") + error
     assert shares[after] == pytest.approx(float(f".{there}"), abs=0.05)
     models = [load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth") for step in (5301, 5401)]
