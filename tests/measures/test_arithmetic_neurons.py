@@ -132,6 +132,11 @@ def test_products_modulo_no_prime_are_refused():
         CyclicNumbers.of(AssignAddTask(modulus=12, operator="*"))
 
 
+def test_a_group_whose_order_matters_is_no_circle():
+    with pytest.raises(BindscopeError, match="no circle"):
+        CyclicNumbers.of(AssignAddTask(modulus=10, operator="dihedral"))
+
+
 def test_the_circuits_preactivation_is_linear_in_what_the_mlp_is_given():
     forms = SumForms.of(Transformer(CONFIG.model, torch.Generator().manual_seed(1)), CONFIG.task)
     given = (forms.numbers[3] + forms.numbers[40]) @ forms.ov2

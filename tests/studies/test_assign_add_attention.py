@@ -83,7 +83,8 @@ def test_a_layout_keeps_its_columns_and_draws_names_and_numbers():
     assert (TASK.sequences.value_positions(rows) == [5, 10]).all()
     assert len(np.unique(rows[:, 4])) == TASK.n_variables
     assert len(np.unique(rows[:, 5])) > TASK.modulus // 2
-    assert (rows[:, 4] == rows[:, 13]).all() and (rows[:, 4] != rows[:, 9]).all()
+    assert (rows[:, 4] == rows[:, 13]).all()
+    assert (rows[:, 4] != rows[:, 9]).all()
 
 
 def looks(
@@ -100,6 +101,7 @@ def looks(
     variables |= {f"untrained_overall_share{end}": ("look", untrained) for end in ("", "_low", "_high")}
     n_pools = len(POOL_NAMES)
     variables["shuffled_share"] = (("step", "pool"), np.full((2, n_pools), shuffled))
+    variables["share"] = (("step", "pool", "look"), np.repeat(share[:, None], n_pools, axis=1))
     variables["accuracy"] = (("step", "pool"), np.full((2, n_pools), accuracy))
     variables["mean_pattern"] = (("form", "layer", "query", "key"), np.full((1, 2, 16, 16), 1 / 16))
     coordinates = {

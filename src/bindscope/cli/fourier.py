@@ -191,14 +191,13 @@ def _format_losses(dataset: xr.Dataset) -> str:
 
 
 def _format_clock_pizza(dataset: xr.Dataset) -> str:
-    low, high = float(dataset.gradient_symmetricity_low), float(dataset.gradient_symmetricity_high)
     rows = [
         ["distance irrelevance", source, f"{float(dataset.distance_irrelevance.sel(source=source)):.3f}"]
         for source in dataset.source.values
     ]
-    rows.append(
-        ["gradient symmetricity", "model", f"{float(dataset.gradient_symmetricity):.3f} [{low:.3f}–{high:.3f}]"]
-    )
+    for name, words in (("gradient", "gradient symmetricity"), ("value", "  with attention held fixed")):
+        value, low, high = (float(dataset[f"{name}_symmetricity{end}"]) for end in ("", "_low", "_high"))
+        rows.append([words, "model", f"{value:.3f} [{low:.3f}–{high:.3f}]"])
     return format_table(["", "source", ""], rows)
 
 

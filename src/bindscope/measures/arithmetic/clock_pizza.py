@@ -22,7 +22,8 @@ import numpy as np
 import torch
 
 from bindscope.measures.arithmetic.literal_sums import literal_sums
-from bindscope.model.run import run
+from bindscope.model.run import Edit, run
+from bindscope.model.sites import Site
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, OPERAND_POSITIONS
 
 if TYPE_CHECKING:
@@ -64,15 +65,24 @@ def gradient_cosines(
     return torch.cosine_similarity(to_first, to_second, dim=1, eps=1e-30).numpy()
 
 
-def embedding_gradient_cosines(model: Transformer, task: AssignAddTask, triples: np.ndarray) -> np.ndarray:
-    """The same for a model on literal sums behind PADs: triples (n1, n2, output) [example, 3] to cosines [example]."""
+def embedding_gradient_cosines(
+    model: Transformer, task: AssignAddTask, triples: np.ndarray, fixed_attention: bool = False
+) -> np.ndarray:
+    """The same for a model on literal sums behind PADs: triples (n1, n2, output) [example, 3] to cosines [example].
+
+    Part of a gradient goes through attention, which one operand takes from the other whatever is then done with their
+    values; with ``fixed_attention`` patterns stay as they are, and only the path of the values counts.
+    """
     numbers = torch.from_numpy(np.ascontiguousarray(triples))
     tokens = torch.from_numpy(literal_sums(task, triples[:, :2]))
+
+    layers = range(model.config.n_layers) if fixed_attention else ()
+    held: dict[Site | str, Edit] = {f"L{layer}.pattern": torch.Tensor.detach for layer in layers}
 
     def logits_of(first: Tensor, second: Tensor) -> Tensor:
         operands = torch.stack([first, second], dim=1)  # [example, operand, d_model]
         site = f"embed@{OPERAND_POSITIONS[0]},{OPERAND_POSITIONS[1]}"
-        return run(model, tokens, write={site: operands}).logits[:, ANSWER_POSITION]
+        return run(model, tokens, write={site: operands, **held}).logits[:, ANSWER_POSITION]
 
     with torch.no_grad():
         first, second = (model.W_E[numbers[:, operand]] for operand in (0, 1))

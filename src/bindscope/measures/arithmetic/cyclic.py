@@ -43,7 +43,7 @@ class CyclicNumbers:
             powers = np.array([pow(root, place, task.modulus) for place in range(task.modulus - 1)])
             return cls(powers, powers, powers, f"powers of {root}, without 0")
         raise BindscopeError(
-            f"numbers under '{task.operator}' are no circle, so they have no frequencies; use a run of +, − or *."
+            f"elements of a {task.operator} group are no circle, so they have no frequencies; use a run of +, - or *."
         )
 
     @property

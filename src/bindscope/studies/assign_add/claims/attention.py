@@ -46,7 +46,19 @@ def judge_attention(results: Mapping[str, xr.Dataset]) -> Finding:
     shuffled = shuffled_look(dataset)
     said = f"the values' columns of another sequence get the largest weights in {shuffled.value:.0%}"
     controls.append(Condition(shuffled.value <= MOST_OTHERWISE * found[-1].value, said, f"{said}, too many"))
-    return conclude(tuple(conditions), tuple(controls), (*found, *masses), (*control, shuffled))
+    quantities = (*found, *look_by_position(last, int(dataset.attrs["n"])), *masses)
+    return conclude(tuple(conditions), tuple(controls), quantities, (*control, shuffled))
+
+
+def look_by_position(last: xr.Dataset, n: int) -> tuple[Quantity, Quantity]:
+    """Layer 2's look where every variable stands as in training, and where at least one stands where it never did."""
+    restricted = [str(pool) for pool in last.pool.values if "var" in str(pool)]
+    usual = [str(pool) for pool in last.pool.values if "var" not in str(pool)]
+    shares = last["share"].sel(look="values")
+    return (
+        share_of(f"{SAID['values']}, positions as in training", float(shares.sel(pool=usual).mean()), n * len(usual)),
+        share_of(f"{SAID['values']}, others", float(shares.sel(pool=restricted).mean()), n * len(restricted)),
+    )
 
 
 def shuffled_look(dataset: xr.Dataset) -> Quantity:

@@ -84,7 +84,7 @@ def _draw_histogram(axes: Axes, counts: xr.DataArray, pairing: str) -> None:
 
 def _draw_cosines(axes: Axes, dataset: xr.Dataset) -> None:
     steps = dataset.step.values
-    series = (
+    series: tuple[tuple[str, dict[str, str], str, str, str, str], ...] = (
         ("sum_cosine", {"vector": "attention"}, "n_variables", "sum_pairing", BLUE, "OV images"),
         ("form_cosine", {}, "form_variables", "form_pairing", ORANGE, "number form"),
     )

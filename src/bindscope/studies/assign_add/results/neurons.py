@@ -95,8 +95,9 @@ def compute_key_frequencies(context: Context) -> xr.Dataset:
 
 
 def compute_clock_pizza(context: Context) -> xr.Dataset:
-    """``distance_irrelevance`` (step, source), and ``gradient_symmetricity`` (step) of the whole model with a bootstrap
-    interval over triples. The circuit treats both operands alike, so that its gradients are always the same.
+    """``distance_irrelevance`` (step, source), and of the whole model, with bootstrap intervals over triples,
+    ``gradient_symmetricity`` (step) and the same with attention held fixed, ``value_symmetricity`` (step). The circuit
+    treats both operands alike, so that its gradients are always the same.
     """
     from bindscope.measures.arithmetic.clock_pizza import draw_triples
     from bindscope.measures.arithmetic.cyclic import CyclicNumbers
@@ -183,17 +184,12 @@ def measure_clock_pizza(model: Transformer, task: AssignAddTask, triples: np.nda
 
     numbers, forms, sums = CyclicNumbers.of(task), _forms_of(model, task), _sums_of(model, task)
     irrelevance = [distance_irrelevance(correct_logits(_logits(source, forms, sums), numbers)) for source in SOURCES]
-    cosines = embedding_gradient_cosines(model, task, triples)
-    low, high = bootstrap_interval(cosines, np.random.default_rng(0))
-    return xr.Dataset(
-        {
-            "distance_irrelevance": ("source", np.array(irrelevance)),
-            "gradient_symmetricity": float(cosines.mean()),
-            "gradient_symmetricity_low": low,
-            "gradient_symmetricity_high": high,
-        },
-        {"source": list(SOURCES)},
-    )
+    variables: dict[str, Any] = {"distance_irrelevance": ("source", np.array(irrelevance))}
+    for name, fixed in (("gradient_symmetricity", False), ("value_symmetricity", True)):
+        cosines = embedding_gradient_cosines(model, task, triples, fixed)
+        low, high = bootstrap_interval(cosines, np.random.default_rng(0))
+        variables |= {name: float(cosines.mean()), f"{name}_low": low, f"{name}_high": high}
+    return xr.Dataset(variables, {"source": list(SOURCES)})
 
 
 def over_checkpoints(
@@ -312,5 +308,6 @@ RESULTS = (
     Result("spectra", "spectra of embeddings", compute_spectra, steps=every_step, grows=True),
     Result("key_frequencies", "restricted and excluded loss", compute_key_frequencies, steps=every_step,
            needs=("neurons",), grows=True),
-    Result("clock_pizza", "clock or pizza", compute_clock_pizza, n=N_TRIPLES, steps=every_step, grows=True),
+    Result("clock_pizza", "clock or pizza", compute_clock_pizza, revision=2, n=N_TRIPLES, steps=every_step,
+           grows=True),
 )  # fmt: skip
