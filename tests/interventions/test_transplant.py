@@ -173,7 +173,13 @@ def test_a_change_at_random_is_as_large_as_the_transplant_and_stays_in_its_part(
 
 def test_names_are_found_however_they_are_typed(receiver):
     typed = ["qk1", "QK2*OV1", "qk2.ov1", " variable  b ", "mlp"]
-    assert [part.name for part in find_parts(receiver.config, typed)] == ["QK1", "QK2·OV1", "QK2·OV1", "variable b", "MLP"]
+    assert [part.name for part in find_parts(receiver.config, typed)] == [
+        "QK1",
+        "QK2·OV1",
+        "QK2·OV1",
+        "variable b",
+        "MLP",
+    ]
     assert all(part.meaning for part in list_parts(receiver.config).values())
 
 

@@ -189,7 +189,9 @@ def test_progress_is_the_kept_result(client: TestClient, lab: Lab) -> None:
 def test_a_run_on_sums_has_the_mean_of_its_pools_as_accuracy(client: TestClient, lab: Lab) -> None:
     summary = next(run for run in client.get("/api/runs.json").json()["runs"] if run["name"] == RUN)
     last = lab.find(RUN).run.metrics[-1]
-    assert summary["accuracy"] == pytest.approx(np.mean([pool["accuracy"] for pool in last.values() if isinstance(pool, dict) and "accuracy" in pool]))
+    assert summary["accuracy"] == pytest.approx(
+        np.mean([pool["accuracy"] for pool in last.values() if isinstance(pool, dict) and "accuracy" in pool])
+    )
 
 
 def test_the_claims_of_a_run_on_sums_are_those_of_its_study(client: TestClient) -> None:

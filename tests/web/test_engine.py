@@ -70,7 +70,13 @@ def questions(lab: Lab, client: TestClient) -> list[Asked]:
 def _ask_sums(client: TestClient, run: str, steps: list[int]) -> list[Asked]:
     texts = client.get(f"/api/runs/{run}/sums.json").json()["coords"]["text"]["values"]
     ends = {"run": run, "receiver": steps[1], "donor": steps[2], "n": 40, "seed": 0}
-    parts = (["QK1"], ["everything"], ["variable b", "position 14", "QK2·OV1"], ["pattern 1 of =", "MLP"], ["pattern 2"])
+    parts = (
+        ["QK1"],
+        ["everything"],
+        ["variable b", "position 14", "QK2·OV1"],
+        ["pattern 1 of =", "MLP"],
+        ["pattern 2"],
+    )
     return [
         *(("sum", {"run": run, "steps": at, "sequence": text}) for text in texts[::3] for at in (steps, steps[1:2])),
         *(("transplant", {**ends, "parts": chosen}) for chosen in parts),

@@ -70,9 +70,7 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
         Provenance(run=run.name, n=int(whole.pool_n.values[0]), seed=run.run.config.seed, interval=WILSON),
         title="Nine pools over training",
         command=f"bindscope trajectory {run.name}",
-        python=in_python(
-            run, "phases_and_spikes(run.trajectory())", f"from {STUDY}.learning import phases_and_spikes"
-        ),
+        python=in_python(run, "phases_and_spikes(run.trajectory())", f"from {STUDY}.learning import phases_and_spikes"),
     )
 
 
@@ -138,7 +136,9 @@ def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     imports = [f"from {ARITHMETIC}.cyclic import CyclicNumbers", *_imports("neurons", "fit_neurons, preactivations")]
     return to_body(
         _rounded(dataset, SCORE_DECIMALS),
-        Provenance(run=run.name, step=step, n=task.modulus**2, note="every pair of numbers, through OV2 and the MLP alone"),
+        Provenance(
+            run=run.name, step=step, n=task.modulus**2, note="every pair of numbers, through OV2 and the MLP alone"
+        ),
         title="Neurons as waves",
         command=f"bindscope fourier {run.name} --step {step}",
         python=in_python(run, call, *imports),
@@ -245,7 +245,11 @@ def transplant_parts(lab: Lab, run: LabRun, question: TransplantQuestion) -> dic
     receiver, donor = run.model(question.receiver), run.model(question.donor)
     asked = ask_pools(task, np.random.default_rng(question.seed), question.n)
     found = measure_transplants(receiver, donor, [row], asked)
-    conditions = {"receiver": found.drop_dims("part"), "transplanted": found.isel(part=0, drop=True), "donor": found.drop_dims("part")}
+    conditions = {
+        "receiver": found.drop_dims("part"),
+        "transplanted": found.isel(part=0, drop=True),
+        "donor": found.drop_dims("part"),
+    }
     prefix = {"receiver": "receiver_", "transplanted": "", "donor": "donor_"}
     dataset = xr.Dataset(
         {
