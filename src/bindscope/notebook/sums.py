@@ -95,7 +95,7 @@ class SumsView(RunView):
 
         Each part is tried by itself; a name such as ``"QK1 + variables"`` takes several together.
 
-        >>> run.transplant(36700, 37000, ["QK1", "variable b", "routing"]).plot()
+        >>> run.transplant(3000, 3100, ["QK1", "variable b", "routing"]).plot()
         """
         from bindscope.studies.assign_add.transplanting import ask_pools, measure_transplants
 
