@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "behaviour": ("behaviour:behaviour", "Tell a checkpoint's answers apart by what was asked."),
     "lens": ("lens:lens", "Read what each layer would answer, checkpoint by checkpoint."),
     "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),
+    "progress": ("progress:progress", "Measure how much of the circuit of sums each checkpoint has."),
     "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
     "figure": ("figure:figure", "Draw the figure behind one claim about a run."),
     "run": ("run:run_program", "Give a trained model a program, see what it predicts."),

@@ -25,6 +25,7 @@ from bindscope.measures.phases import (
     find_transition,
     lowest_accuracy,
 )
+from bindscope.studies.assign_add.learning import phases_of_sums
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,7 +100,9 @@ def with_intervals(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def phases_of(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> list[Phase]:
-    """The phases of a binding run; of other families none are defined, and the list is empty."""
+    """The phases of a run, of binding by ``criterion``; of other families than binding and sums none are defined."""
+    if dataset.attrs["family"] == "assign_add":
+        return phases_of_sums(dataset)
     if dataset.attrs["family"] != "binding":
         return []
     test = dataset.sel(pool="test")
