@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lesion": ("lesion:lesion", "Take heads, MLPs or attention edges away, see which answers fall."),
     "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
     "circuit": ("circuit:circuit", "Find the heads that move a value along its chain, and try them on other programs."),
+    "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
     "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),

@@ -39,8 +39,8 @@ def sums_panels(dataset: xr.Dataset) -> list[Panel]:
         "solid: other order trained on · dashed: held out in both orders",
         lambda axes: _draw_halves(axes, dataset),
     )
-    commutes = bool(np.isfinite(dataset.half_accuracy).any())
-    return [together, *([halves] if commutes else []), *by_count, loss_panel(dataset)]
+    known = bool(np.isfinite(dataset.half_accuracy).any())  # not where operands cannot change places
+    return [together, *([halves] if known else []), *by_count, loss_panel(dataset)]
 
 
 def _draw_together(axes: Axes, dataset: xr.Dataset) -> None:
