@@ -5,6 +5,7 @@ Each changes one option of ``assign-add-small`` and asks which of the nine pools
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bindscope.studies.experiments import Experiment, Variant, defer, sweep_variants
@@ -24,6 +25,11 @@ LIMITS = (
 
 def _operator(name: str, meaning: str, operator: str, modulus: int = N_ELEMENTS) -> Variant:
     return Variant(name, meaning, {"task.operator": operator, "task.modulus": modulus})
+
+
+def _borrow(variant: Variant) -> Variant:
+    """A variant that is the preset as it is, which the modulus experiment trains."""
+    return replace(variant, borrowed=("modulus", "modulus-31"))
 
 
 def _layers(name: str, meaning: str, n_layers: int, mlp_layers: list[int]) -> Variant:
@@ -67,7 +73,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         name="variables",
         question="How many variables can there be?",
         preset=PRESET,
-        variants=sweep_variants("task.n_variables", N_VARIABLES, "variables"),
+        variants=tuple(
+            _borrow(variant) if variant.name == "variables-8" else variant
+            for variant in sweep_variants("task.n_variables", N_VARIABLES, "variables")
+        ),
         sweeps="task.n_variables",
         seeds=2,
         changes=LONGER,
@@ -82,7 +91,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         preset=PRESET,
         variants=(
             _layers("one-layer", "one layer, with an MLP", 1, [0]),
-            _layers("two-layers", "two layers, an MLP in the second: the preset's shape", 2, [1]),
+            _borrow(_layers("two-layers", "two layers, an MLP in the second: the preset's shape", 2, [1])),
             _layers("two-mlps", "two layers, an MLP in both", 2, [0, 1]),
             _layers("three-layers", "three layers, an MLP in the third", 3, [2]),
             Variant("two-heads", "two layers of two heads", {"model.n_heads": 2}),
