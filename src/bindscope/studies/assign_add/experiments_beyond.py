@@ -14,7 +14,10 @@ PRESET = "assign-add-small"
 MODULI = (13, 23, 31, 59)
 N_VARIABLES = (4, 8, 12, 20)
 N_ELEMENTS = 24  # of the operators that are compared: as many as four letters have orders
-LONGER: dict[str, Any] = {"training.steps": 3_000, "training.stop_at": 0.95, "training.checkpoints.every": 3_000}
+DECAYING: dict[str, Any] = {
+    "training.steps": 2_500, "training.schedule.kind": "linear", "training.stop_at": 0.95,
+    "training.checkpoints.every": 2_500,
+}  # fmt: skip
 _CONCLUDE = defer("bindscope.studies.assign_add.conclusions_beyond", "conclude_options")
 _DRAW = defer("bindscope.studies.assign_add.experiment_figures_beyond", "draw_options")
 LIMITS = (
@@ -44,7 +47,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         variants=sweep_variants("task.modulus", MODULI, "modulus"),
         sweeps="task.modulus",
         seeds=2,
-        changes=LONGER,
+        changes=DECAYING,
         minutes=2,
         limits=f"{LIMITS} A larger modulus has more pairs to learn from and more numbers to tell apart: both change.",
         conclude=_CONCLUDE,
@@ -63,7 +66,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             _operator("symmetric", "the 24 orders of four letters: order matters", "symmetric"),
         ),
         seeds=2,
-        changes=LONGER,
+        changes=DECAYING,
         minutes=2,
         limits=f"{LIMITS} All but one have 24 elements and the same trained pairs; modulo 23 there are fewer of both.",
         conclude=_CONCLUDE,
@@ -79,7 +82,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         sweeps="task.n_variables",
         seeds=2,
-        changes=LONGER,
+        changes=DECAYING,
         minutes=2,
         limits=f"{LIMITS} Two variables are barred from either place whatever their number, so with four none stands in both.",
         conclude=_CONCLUDE,
@@ -97,7 +100,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("two-heads", "two layers of two heads", {"model.n_heads": 2}),
         ),
         seeds=2,
-        changes=LONGER,
+        changes=DECAYING,
         minutes=2,
         limits=f"{LIMITS} More layers or heads are also more parameters.",
         conclude=_CONCLUDE,
