@@ -14,8 +14,8 @@ PRESET = "assign-add-small"
 MODULI = (13, 23, 31, 59)
 N_VARIABLES = (4, 8, 12, 20)
 N_ELEMENTS = 24  # of the operators that are compared: as many as four letters have orders
-DECAYING: dict[str, Any] = {
-    "training.steps": 2_500, "training.schedule.kind": "linear", "training.stop_at": 0.95,
+COMMON: dict[str, Any] = {
+    "task.pair_fraction": 0.85, "training.steps": 2_500, "training.schedule.kind": "linear", "training.stop_at": 0.95,
     "training.checkpoints.every": 2_500,
 }  # fmt: skip
 _CONCLUDE = defer("bindscope.studies.assign_add.conclusions_beyond", "conclude_options")
@@ -47,7 +47,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         variants=sweep_variants("task.modulus", MODULI, "modulus"),
         sweeps="task.modulus",
         seeds=2,
-        changes=DECAYING,
+        changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} A larger modulus has more pairs to learn from and more numbers to tell apart: both change.",
         conclude=_CONCLUDE,
@@ -66,7 +66,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             _operator("symmetric", "the 24 orders of four letters: order matters", "symmetric"),
         ),
         seeds=2,
-        changes=DECAYING,
+        changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} All but one have 24 elements and the same trained pairs; modulo 23 there are fewer of both.",
         conclude=_CONCLUDE,
@@ -82,7 +82,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         sweeps="task.n_variables",
         seeds=2,
-        changes=DECAYING,
+        changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} Two variables are barred from either place whatever their number, so with four none stands in both.",
         conclude=_CONCLUDE,
@@ -100,7 +100,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("two-heads", "two layers of two heads", {"model.n_heads": 2}),
         ),
         seeds=2,
-        changes=DECAYING,
+        changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} More layers or heads are also more parameters.",
         conclude=_CONCLUDE,
