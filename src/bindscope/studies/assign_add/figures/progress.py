@@ -56,7 +56,7 @@ def draw_progress(dataset: xr.Dataset, spikes: Sequence[Spike] = ()) -> Figure:
 
 def _draw_measures(axes: Axes, dataset: xr.Dataset, names: Sequence[str]) -> None:
     steps = dataset.step.values
-    set_step_axis(axes, steps)
+    set_step_axis(axes, steps, "linear")
     for index, name in enumerate(names):
         colour = MUTED if name == CONTROL else CATEGORIES[index % len(CATEGORIES)]
         if f"{name}_low" in dataset:

@@ -51,7 +51,7 @@ def draw_first_layer(results: Mapping[str, xr.Dataset]) -> Figure:
         _draw_equals_positions(axes[3], dataset)
         for curves in axes[2:]:
             mark_spikes(curves, spikes)
-        title_figure(figure, "AA8 · Layer 1 looks one back, and = at the operands", _subtitle(dataset))
+        title_figure(figure, "AA8 · Layer 1 looks one back, and = at the operands\n", _subtitle(dataset))
     return figure
 
 
@@ -77,11 +77,34 @@ def draw_identity(results: Mapping[str, xr.Dataset]) -> Figure:
         _title(axes[3], "Score that = gives each variable in layer 1", "e_= QK1 vᵀ, by the token's embedding alone")
         for curves in axes[2:]:
             mark_spikes(curves, spikes)
-        title_figure(figure, "AA9 · Layer 2 matches a variable with itself", _subtitle(dataset))
+        title_figure(figure, "AA9 · Layer 2 matches a variable with itself\n", _subtitle(dataset))
     return figure
 
 
-def _draw_all_pairs(axes: Axes, dataset: xr.Dataset) -> None:
+def draw_matrices(dataset: xr.Dataset) -> Figure:
+    """The matrices of one checkpoint, as ``circuit_matrices`` gives them.
+
+    >>> save_figure(draw_matrices(circuit_matrices(forms, task)), Path("circuit.svg"))
+    """
+    with figure_style():
+        figure = Figure(figsize=(13.2, 4.6), layout="constrained")
+        axes = [figure.add_subplot(1, 3, place) for place in range(1, 4)]
+        _draw_all_pairs(axes[0], dataset, "row: who looks; column: at whom")
+        _draw_positions(axes[1], dataset.assign(positions=dataset.positions.expand_dims("step")))
+        _draw_variables(
+            axes[2], dataset.variable_identity.values, [str(name) for name in dataset.query_variable.values]
+        )
+        _title(axes[2], "Variable to variable, layer 2", "row: copy held by =; column: copy held by a number")
+        where = f" at step {int(dataset.attrs['step']):,}" if "step" in dataset.attrs else ""
+        title_figure(
+            figure, "The routing circuit", f"{dataset.attrs.get('run', '')}{where} · scores before the softmax"
+        )
+    return figure
+
+
+def _draw_all_pairs(
+    axes: Axes, dataset: xr.Dataset, subtitle: str = "row: who looks; column: at whom; last checkpoint"
+) -> None:
     kinds = dataset.query_kind.values
     _draw_matrix(axes, dataset.qk1.values)
     edges = np.flatnonzero(kinds[1:] != kinds[:-1]) + 0.5
@@ -92,7 +115,7 @@ def _draw_all_pairs(axes: Axes, dataset: xr.Dataset) -> None:
     middles["+ = PAD"] = np.flatnonzero(np.isin(kinds, ("operator", "equals", "pad"))).mean()
     axes.set_xticks(list(middles.values()), list(middles), rotation=35, ha="right", rotation_mode="anchor")
     axes.set_yticks(list(middles.values()), list(middles))
-    _title(axes, "QK1 over all pairs of embeddings", "row: who looks; column: at whom; last checkpoint")
+    _title(axes, "QK1 over all pairs of embeddings", subtitle)
 
 
 def _draw_positions(axes: Axes, dataset: xr.Dataset) -> None:
@@ -200,9 +223,9 @@ def _frame(axes: Axes, mesh: object) -> None:
 
 
 def _title(axes: Axes, title: str, subtitle: str) -> None:
-    axes.set_title(f"{title}\n", loc="left", fontsize=9.5, fontweight="bold", color=INK, pad=14)
+    axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK, pad=31)
     axes.annotate(
-        subtitle, (0, 1), xytext=(0, 18), xycoords="axes fraction", textcoords="offset points", fontsize=8, color=MUTED
+        subtitle, (0, 1), xytext=(0, 20), xycoords="axes fraction", textcoords="offset points", fontsize=8, color=MUTED
     )
 
 
