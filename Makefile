@@ -16,7 +16,7 @@ demo: $(VENV)/.installed  ## open the lab on the shipped runs and watch a small 
 
 test: lint $(VENV)/.browser  ## everything that is checked: style, types, import directions, tests
 	$(NPM) run test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.installed-test  ## style, types and import directions
 	$(BIN)/ruff check .

@@ -23,6 +23,27 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "small"
 
 
+@pytest.fixture(scope="session")
+def sum_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run on sums, of a model of the published shape but very small; read only, please."""
+    out = tmp_path_factory.mktemp("web")
+    arguments = ["train", "assign-add", "--name", "sums", "--out", str(out), "--steps", "30", "--threads", "1"]
+    settings = {
+        "task.modulus": 11,
+        "task.n_variables": 5,
+        "model.d_model": 16,
+        "model.d_head": 16,
+        "model.d_mlp": 32,
+        "training.batch_size": 64,
+        "training.evaluate_every": 10,
+        "training.evaluation_size": 60,
+        "training.save_every": 10,
+        "training.checkpoints.every": 10,
+    }
+    assert run([*arguments, *(word for key, value in settings.items() for word in ("--set", f"{key}={value}"))]) == 0
+    return out / "sums"
+
+
 @pytest.fixture
 def lab(small_run: Path, tmp_path: Path) -> Lab:
     return Lab.open([small_run], kept_in=tmp_path / "kept", read_only=[small_run])

@@ -31,8 +31,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def lab() -> Lab:
-    paths = shipped_runs()
+def lab(sum_run: Path) -> Lab:
+    paths = [*shipped_runs(), sum_run]
     return Lab.open(paths, read_only=paths)
 
 
@@ -44,10 +44,13 @@ def client(lab: Lab) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="module")
 def questions(lab: Lab, client: TestClient) -> list[Asked]:
-    """Every operation, on both runs, at three checkpoints, on programs short, long, shallow and deep."""
+    """Every operation, on all runs, at three checkpoints, on programs short, long, shallow and deep, and on sums."""
     asked: list[Asked] = []
     for name, run in lab.runs.items():
         steps = [run.run.steps[0], run.run.steps[len(run.run.steps) // 2], run.run.steps[-1]]
+        if run.family == "assign_add":
+            asked += _ask_sums(client, name, steps)
+            continue
         examples = client.get(f"/api/runs/{name}/programs.json").json()["coords"]
         drawn = list(zip(examples["text"]["values"], examples["counterfactual"]["values"]))
         short, medium = ("a=5;b=a;c=1;#b:", "a=8;b=a;c=1;#b:"), ("e=2;a=5;b=a;d=3;c=b;#c:", "e=2;a=7;b=a;d=3;c=b;#c:")
@@ -62,6 +65,22 @@ def questions(lab: Lab, client: TestClient) -> list[Asked]:
         other = {**pair, "step": steps[-1], "source_step": steps[1]}
         asked += [("grid", {**other, "grid": grid}) for grid in ("residual", "heads", "mlps")]
     return asked
+
+
+def _ask_sums(client: TestClient, run: str, steps: list[int]) -> list[Asked]:
+    texts = client.get(f"/api/runs/{run}/sums.json").json()["coords"]["text"]["values"]
+    ends = {"run": run, "receiver": steps[1], "donor": steps[2], "n": 40, "seed": 0}
+    parts = (
+        ["QK1"],
+        ["everything"],
+        ["variable b", "position 14", "QK2·OV1"],
+        ["pattern 1 of =", "MLP"],
+        ["pattern 2"],
+    )
+    return [
+        *(("sum", {"run": run, "steps": at, "sequence": text}) for text in texts[::3] for at in (steps, steps[1:2])),
+        *(("transplant", {**ends, "parts": chosen}) for chosen in parts),
+    ]
 
 
 def _ask_program(run: str, step: int, program: str) -> list[Asked]:
@@ -106,7 +125,8 @@ def ask_browser(lab: Lab, client: TestClient, questions: list[Asked], tmp_path_f
     for name in lab.runs:
         (place / "api" / "runs" / name / "weights").mkdir(parents=True)
         steps = {step for _, question in questions if question["run"] == name for step in _steps_of(question)}
-        files = ["run.json", *(f"weights/{step}.safetensors" for step in sorted(steps))]
+        bodies = ["run.json", *(["parts.json"] if lab.find(name).family == "assign_add" else [])]
+        files = [*bodies, *(f"weights/{step}.safetensors" for step in sorted(steps))]
         for file in files:
             response = client.get(f"/api/runs/{name}/{file}")
             assert response.status_code == 200
@@ -151,6 +171,20 @@ def test_the_browser_refuses_in_the_words_of_the_server(client: TestClient, lab:
         assert answer == {"error": response.json()["error"]}
 
 
+def test_sums_are_refused_in_the_words_of_the_server(client: TestClient, ask_browser: Any) -> None:
+    asked: list[Asked] = [
+        ("sum", {"run": "sums", "steps": [10], "sequence": "a=1 b=2"}),
+        ("sum", {"run": "sums", "steps": [10], "sequence": "a=1 a=2 | a+1"}),
+        ("sum", {"run": "sums", "steps": [10], "sequence": "a=1 | a+11"}),
+        ("sum", {"run": "binding-plain", "steps": [0], "sequence": "a=1 | a+1"}),
+        ("predict", {"run": "sums", "steps": [10], "program": "a=5;#a:"}),
+    ]
+    for (operation, question), answer in zip(asked, ask_browser(asked)):
+        response = client.post(f"/api/live/{operation}", json=question)
+        assert response.status_code == 400
+        assert answer == {"error": response.json()["error"]}
+
+
 def test_what_the_browser_cannot_do_names_a_command(ask_browser: Any, lab: Lab) -> None:
     step = lab.find("binding-plain").run.steps[-1]
     question = {"run": "binding-plain", "step": step, "program": "a=5;b=a;#b:"}
@@ -173,7 +207,8 @@ def test_what_the_browser_cannot_do_names_a_command(ask_browser: Any, lab: Lab) 
 
 def _steps_of(question: dict[str, Any]) -> list[int]:
     """Every checkpoint that a question names."""
-    named = [*question.get("steps", ()), question.get("step"), question.get("source_step")]
+    single = (question.get(name) for name in ("step", "source_step", "receiver", "donor"))
+    named = [*question.get("steps", ()), *single]
     return [step for step in named if step is not None]
 
 

@@ -6,6 +6,9 @@ export interface Made {
   title: string;
   run: string;
   step: number | null;
+  n?: number;
+  seed?: number | null;
+  interval?: string;
   note?: string;
   sizes: Record<string, number>;
   coords: Record<string, Labelled>;
@@ -15,8 +18,8 @@ export interface Made {
   python: string;
 }
 
-export function makeBody({ run, step, note = '', ...made }: Made): Body {
-  return { ...made, provenance: { run, step, n: 1, seed: null, interval: '', note } };
+export function makeBody({ run, step, n = 1, seed = null, interval = '', note = '', ...made }: Made): Body {
+  return { ...made, provenance: { run, step, n, seed, interval, note } };
 }
 
 /** An array and the names of its axes: `labelled(['step', 'output'], shares, 'share')`. */

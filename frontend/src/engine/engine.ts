@@ -5,8 +5,10 @@ import { ablate, attention, lens, predict, type AblateQuestion, type AttentionQu
 import type { LensQuestion, PredictQuestion } from './answers';
 import { grid, patch, type GridQuestion, type PatchQuestion } from './patches';
 import { commandFor } from './operations';
+import { answerSum, type SumQuestion } from './sums';
 import { Refusal } from './refusal';
 import { Runs, type ReadFile } from './runs';
+import { transplant, type TransplantQuestion } from './transplants';
 
 /** What an operation gives: a body, then, where it is streamed, parts of it. */
 export type Answer = AsyncGenerator<Body | Part>;
@@ -19,6 +21,8 @@ export function createEngine(read: ReadFile): (operation: string, question: obje
     lens: (question) => lens(runs, question as LensQuestion),
     attention: (question) => attention(runs, question as AttentionQuestion),
     ablate: (question) => ablate(runs, question as AblateQuestion),
+    sum: (question) => answerSum(runs, question as SumQuestion),
+    transplant: (question) => transplant(runs, question as TransplantQuestion),
     patch: (question) => patch(runs, question as PatchQuestion),
   };
   return async function* (operation, question) {

@@ -1,9 +1,11 @@
 /** The runs of a static copy: their settings, and their models, read when they are first asked for. */
+import type { Body } from '../api/body';
 import type { RunDetail } from '../api/client';
 import { readProgram, tokensOf, type Program } from '../program/program';
+import { formatOfTask, isKnown, parseSum, type Sum, type SumFormat } from '../sums/sum';
 import { buildModel, type Model, type Shape } from './model';
 import { Refusal } from './refusal';
-import { readTensors } from './safetensors';
+import { readTensors, type Tensor } from './safetensors';
 
 /** Reads a file of the copy: `read('runs/binding-laptop/run.json')`; null when it is not there. */
 export type ReadFile = (path: string) => Promise<ArrayBuffer | null>;
@@ -12,7 +14,8 @@ export interface OpenedRun {
   readonly name: string;
   readonly steps: readonly number[];
   readonly shape: Shape;
-  readonly reassignment: boolean;
+  readonly family: string;
+  readonly task: Readonly<Record<string, unknown>>;
 }
 
 const N_MODELS = 32; // models kept in memory: a megabyte or so each
@@ -31,10 +34,9 @@ export class Runs {
       const file = await this.#read(`runs/${encodeURIComponent(name)}/run.json`);
       if (!file) throw new Refusal(`there is no run '${name}' here.`, 404);
       const detail = JSON.parse(new TextDecoder().decode(file)) as RunDetail;
-      const config = detail.config as { model: Shape; task: { reassign?: number } };
+      const config = detail.config as { model: Shape; task: Record<string, unknown> };
       const { family, steps } = detail.summary;
-      if (family !== 'binding') throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding.`);
-      return { name, steps, shape: config.model, reassignment: (config.task.reassign ?? 0) > 0 };
+      return { name, steps, shape: config.model, family, task: config.task };
     });
   }
 
@@ -42,11 +44,7 @@ export class Runs {
   model(run: OpenedRun, step: number): Promise<Model> {
     if (!run.steps.includes(step)) throw new Refusal(`${run.name}: step ${step} is not in this copy.`, 404);
     const key = `${run.name} ${step}`;
-    const found = remember(this.#models, key, async () => {
-      const file = await this.#read(`runs/${encodeURIComponent(run.name)}/weights/${step}.safetensors`);
-      if (!file) throw new Refusal(`the weights of ${run.name} are not in this copy.`, 404);
-      return buildModel(run.shape, readTensors(file));
-    });
+    const found = remember(this.#models, key, async () => buildModel(run.shape, await this.tensors(run, step)));
     this.#models.delete(key);
     this.#models.set(key, found);
     for (const oldest of this.#models.keys()) {
@@ -55,17 +53,49 @@ export class Runs {
     }
     return found;
   }
+
+  /** The weights of a step as they are stored, the reader's own to change. */
+  async tensors(run: OpenedRun, step: number): Promise<Map<string, Tensor>> {
+    if (!run.steps.includes(step)) throw new Refusal(`${run.name}: step ${step} is not in this copy.`, 404);
+    const file = await this.#read(`runs/${encodeURIComponent(run.name)}/weights/${step}.safetensors`);
+    if (!file) throw new Refusal(`the weights of ${run.name} are not in this copy.`, 404);
+    return readTensors(file);
+  }
+
+  /** A stored body of a run: `body(run, 'parts.json')`. */
+  async body(run: OpenedRun, name: string): Promise<Body> {
+    const file = await this.#read(`runs/${encodeURIComponent(run.name)}/${name}`);
+    if (!file) throw new Refusal(`${run.name}: ${name} is not in this copy.`, 404);
+    return JSON.parse(new TextDecoder().decode(file)) as Body;
+  }
 }
 
 /** A reader's program as the run's task reads it and its model can take it. */
 export function readFitting(run: OpenedRun, text: string): Program {
-  const program = readProgram(text, run.reassignment);
+  const { name, family, task } = run;
+  if (family !== 'binding') throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding.`);
+  const program = readProgram(text, Number(task.reassign ?? 0) > 0);
   const [most, nTokens] = [run.shape.n_positions, program.text.length];
   if (nTokens > most) {
     const sizes = `${program.nLines} lines and ${nTokens} tokens`;
     throw new Refusal(`the program has ${sizes}; the model of ${run.name} reads ${most}: leave out lines.`);
   }
   return program;
+}
+
+/** A reader's sum as the run's task reads it. */
+export function readSum(run: OpenedRun, text: string): Sum {
+  return parseSum(text, formatOf(run));
+}
+
+/** What the sums of a run are like; a run on something else is refused, and an operator that is not known here. */
+export function formatOf({ name, family, task }: OpenedRun): SumFormat {
+  if (family !== 'assign_add') throw new Refusal(`${name}: its task is ${family}; sums are for runs on assign_add.`);
+  const format = formatOfTask(task);
+  if (!isKnown(format)) {
+    throw new Refusal(`the browser does not know the operator '${format.operator}'; on your own machine: bindscope serve ${name}`);
+  }
+  return format;
 }
 
 export function tokenIds(program: Program): number[] {

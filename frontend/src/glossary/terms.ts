@@ -18,7 +18,7 @@ export const TERMS: Record<string, string> = {
   step: 'One update of the weights on one batch of programs.',
   run: 'One training of one model, with all its settings, its measurements and its kept checkpoints.',
   seed: 'The number that starts the random generator. The same seed gives the same programs, or the same training.',
-  phase: 'A stretch of training in which the model keeps to one way of answering: random, heuristic or systematic.',
+  phase: 'A stretch of training in which the model keeps to one way of answering: random, heuristic or systematic for programs; addition, assignment or refinement for sums.',
   random: 'The first phase: the model has learnt at most that the answer is a digit, and which digit it says has nothing to do with the program.',
   heuristic:
     'A short cut that is often right: say the constant of the first line or two, whatever is asked. In the second phase the model does mostly this.',
@@ -64,6 +64,24 @@ export const TERMS: Record<string, string> = {
   'feature importance': 'How much worse a prediction of the model’s successes becomes when one attribute of the programs is shuffled.',
   agreement: 'How often the model says what a rule would say, whether that is right or not.',
   circuit: 'The few parts of a model that together carry out one task, found by taking parts away or exchanging them.',
+  sum: 'Assignments of numbers to variables, then two operands to add modulo a prime: c=1 b=17 | b+19 has the answer 36.',
+  modulus: 'The prime p at which numbers start again from 0: with p = 59, 58 + 3 is 2.',
+  operand: 'What is added: a number, or a variable that stands for the number it was assigned.',
+  pool:
+    'A set of sums for evaluation, named by the number of variables in the sum (0, 1, 2) and by what training never showed: tr nothing, add the pair of numbers, var a variable on that side of the sum.',
+  'held-out pair': 'Two numbers in this order that training never adds. 3+1 can be held out while 1+3 is trained.',
+  'swap seen': 'Said of a held-out pair whose swapped pair was trained: who treats both sides alike needs nothing new for it. The harder half is held out in both orders.',
+  addition: 'The first phase of a run on sums: two numbers are added, variables are not yet looked up.',
+  assignment: 'The second phase of a run on sums: variables are looked up where training shows them.',
+  refinement: 'The third phase of a run on sums: variables are looked up also where training never shows them.',
+  spike: 'A sudden jump of accuracy on several pools between two neighbouring evaluations.',
+  'progress measure': 'A number that follows one part of the circuit through training, and can rise before accuracy does.',
+  QK: 'The bilinear form of an attention layer that says how much one vector looks at another, before the softmax.',
+  OV: 'The map of an attention layer that says what is carried over from where it looks.',
+  'Fourier feature': 'A cosine or sine of a number, as though it were an angle: cos(2πkn/p). Adding numbers modulo p is turning by angles.',
+  neuron: 'One unit of the MLP. Before its activation it is a weighted sum of what it reads.',
+  'explained variance': 'The share of the variation that a fit accounts for: 1 for a perfect fit, 0 for one no better than the mean.',
+  transplant: 'Giving a model one part of the weights of another checkpoint of the same training, to see whether its answers follow.',
   provenance: 'Where numbers come from: run, step, how many cases, the seed and how the interval was made.',
 };
 

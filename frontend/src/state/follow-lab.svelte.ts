@@ -47,14 +47,17 @@ export function followLab(): void {
   followExamples();
 }
 
-/** Example programs are read once for each run that is looked at. A run that has none is no error. */
+const EXAMPLES: Record<string, string> = { binding: 'programs.json', assign_add: 'sums.json' }; // by family
+
+/** Example programs, or sums, are read once for each run that is looked at. A run that has none is no error. */
 function followExamples(): void {
   const asked = new Set<string>();
   $effect(() => {
     const run = contact.status === 'reached' ? currentRun() : null;
-    if (!run || run.family !== 'binding' || asked.has(run.name)) return;
+    const file = run && EXAMPLES[run.family];
+    if (!run || !file || asked.has(run.name)) return;
     asked.add(run.name);
-    read<Body>(`runs/${run.name}/programs.json`)
+    read<Body>(`runs/${run.name}/${file}`)
       .then((body) => (lab.examples[run.name] = examplesOf(body)))
       .catch((problem: unknown) => {
         if (problem instanceof Failure && problem.status) lab.examples[run.name] = [];

@@ -55,7 +55,7 @@ def describe_example(task: Task, batch: Batch, row: int) -> Example:
         return Example(program.text, answer, facts)
     labels = {name: values[row, 0].item() for name, values in batch.labels.items()}
     if task.family == "assign_add":
-        labels = {name: labels[name] for name in ("n1", "n2", "n_variables", "swap_seen")}
+        labels = {name: labels[name] for name in ("n1", "n2", "n_variables", "swap_seen") if name in labels}
     return Example(render_tokens(task, tokens), answer, labels)
 
 

@@ -11,6 +11,7 @@ from bindscope.cli.table import format_table
 from bindscope.runs.locate import find_run, is_shipped
 
 if TYPE_CHECKING:
+    from bindscope.measures.arithmetic.spikes import Spike
     from bindscope.measures.phases import Phase
 
 
@@ -25,7 +26,8 @@ def trajectory(
 
     Prints each phase with its steps and the criterion that found it, and saves
     the figure (accuracy, by depth, by root line, where predictions come from)
-    and the numbers behind it as netCDF.
+    and the numbers behind it as netCDF. Of a run on sums it also prints the
+    spikes: which pools rose suddenly, and when.
 
     Examples:
         bindscope trajectory binding-laptop
@@ -43,16 +45,17 @@ def trajectory(
         Also write a self-contained HTML report beside the figure.
     """
     from bindscope.cli.report import write_report
-    from bindscope.measures.phases import PhaseCriterion
     from bindscope.runs.directory import Run
+    from bindscope.studies.assign_add.learning import spikes_of
     from bindscope.studies.style import save_figure
     from bindscope.studies.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
 
     opened = Run.open(find_run(run))
     shipped = is_shipped(opened.path)
     dataset = trajectory_dataset(opened.metrics, opened.manifest.config)
-    phases = phases_of(dataset)
-    print(format_trajectory(opened.name, phases, transitions_of(dataset), PhaseCriterion().describe()))
+    phases, spikes = phases_of(dataset), spikes_of(dataset)
+    criterion = describe_criterion(dataset.attrs["family"], spikes)
+    print(format_trajectory(opened.name, phases, transitions_of(dataset), criterion, spikes))
     figure = Path(f"{opened.name}-trajectory.svg") if shipped else opened.path / "results" / "trajectory.svg"
     print(f"figure   {save_figure(figure_trajectory(dataset, phases), out or figure)}")
     if not shipped:
@@ -61,10 +64,23 @@ def trajectory(
         print(f"report   {write_report([opened], (out or figure).with_suffix('.html'))}")
 
 
+def describe_criterion(family: str, spikes: Sequence[Spike]) -> dict[str, str]:
+    """What makes each phase of such a run, and a spike where there are some."""
+    from bindscope.measures.arithmetic.spikes import SpikeCriterion, SumPhaseCriterion
+    from bindscope.measures.phases import PhaseCriterion
+
+    criterion = SumPhaseCriterion() if family == "assign_add" else PhaseCriterion()
+    return criterion.describe() | ({"spike": SpikeCriterion().describe()} if spikes else {})
+
+
 def format_trajectory(
-    name: str, phases: Sequence[Phase], transitions: Mapping[str, int | None], criterion: Mapping[str, str]
+    name: str,
+    phases: Sequence[Phase],
+    transitions: Mapping[str, int | None],
+    criterion: Mapping[str, str],
+    spikes: Sequence[Spike] = (),
 ) -> str:
-    """The phases with the criterion that found each, and when each kind of question was first answered."""
+    """Phases and spikes with the criterion that found each, and when each kind of question was first answered."""
     parts = [name]
     if phases:
         rows = [
@@ -78,6 +94,20 @@ def format_trajectory(
             for phase in phases
         ]
         parts.append(format_table(["phase", "from step", "to step", "accuracy", "evaluations"], rows, [1, 2, 3, 4]))
+    if spikes:
+        rows = [
+            [
+                str(spike.number),
+                f"{spike.before_step:,}",
+                f"{spike.after_step:,}",
+                f"{spike.size:.4f}",
+                " ".join(spike.pools),
+            ]
+            for spike in spikes
+        ]
+        head = ["spike", "from step", "to step", "largest rise", "pools that rose"]
+        parts.append(format_table(head, rows, [0, 1, 2, 3]))
+    if phases or spikes:
         parts.append("\n".join(f"{phase}: {words}" for phase, words in criterion.items()))
     rows = [[kind, "not yet" if step is None else f"{step:,}"] for kind, step in transitions.items()]
     parts.append(format_table(["", "0.9 from step"], rows, numbers=[1]))

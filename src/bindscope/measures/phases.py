@@ -102,9 +102,23 @@ def detect_phases(curves: PhaseCurves, criterion: PhaseCriterion | None = None) 
     """The phases of a run in order; those it never had, or not for long enough, are left out."""
     criterion = PhaseCriterion() if criterion is None else criterion
     readings = read_evaluations(curves, criterion)
+    return phases_from_readings(
+        readings, PHASES, curves.steps, curves.accuracy, criterion.persist, criterion.consistency
+    )
+
+
+def phases_from_readings(
+    readings: np.ndarray,
+    names: Sequence[str],
+    steps: np.ndarray,
+    accuracy: np.ndarray,
+    persist: int,
+    consistency: float,
+) -> list[Phase]:
+    """The phases that ``readings [step]`` add up to, in the order of ``names``; those that do not last are left out."""
     found = []
-    for index, (start, stop) in enumerate(_cut_in_order(readings)):
-        phase = _phase_within(curves, readings, PHASES[index], start, stop, criterion)
+    for name, (start, stop) in zip(names, _cut_in_order(readings, names), strict=True):
+        phase = _phase_within(readings, name, start, stop, steps, accuracy, persist, consistency)
         if phase is not None:
             found.append(phase)
     return found
@@ -184,16 +198,16 @@ def find_hop_transitions(
 _READING_ORDER = ("random", "systematic", "heuristic")
 
 
-def _cut_in_order(readings: np.ndarray) -> list[tuple[int, int]]:
-    """The cut into PHASES, in order, that contradicts the fewest readings; (start, stop) for each, possibly empty.
+def _cut_in_order(readings: np.ndarray, names: Sequence[str]) -> list[tuple[int, int]]:
+    """The cut into phases, in the order of their names, that contradicts the fewest readings; (start, stop) for each, possibly empty.
 
     A transition reading contradicts nothing. Of equally good cuts the one with the earliest boundaries is taken.
     """
     n = len(readings)
-    agrees = np.stack([readings == name for name in PHASES])  # [phase, step]
-    score = np.zeros((len(PHASES) + 1, n + 1), dtype=np.int64)  # [phase, stop]: most readings agreed with so far
-    start_of = np.zeros((len(PHASES) + 1, n + 1), dtype=np.int64)
-    for index in range(len(PHASES)):
+    agrees = np.stack([readings == name for name in names])  # [phase, step]
+    score = np.zeros((len(names) + 1, n + 1), dtype=np.int64)  # [phase, stop]: most readings agreed with so far
+    start_of = np.zeros((len(names) + 1, n + 1), dtype=np.int64)
+    for index in range(len(names)):
         total = np.concatenate([[0], np.cumsum(agrees[index])])  # [stop]
         before = score[index] - total  # [start]: what starting the phase there is worth
         best_start = np.zeros(n + 1, dtype=np.int64)
@@ -201,7 +215,7 @@ def _cut_in_order(readings: np.ndarray) -> list[tuple[int, int]]:
             best_start[stop] = stop if before[stop] > before[best_start[stop - 1]] else best_start[stop - 1]
         score[index + 1], start_of[index + 1] = total + before[best_start], best_start
     cuts, stop = [], n
-    for index in reversed(range(len(PHASES))):
+    for index in reversed(range(len(names))):
         start = int(start_of[index + 1][stop])
         cuts.append((start, stop))
         stop = start
@@ -209,7 +223,14 @@ def _cut_in_order(readings: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _phase_within(
-    curves: PhaseCurves, readings: np.ndarray, name: str, start: int, stop: int, criterion: PhaseCriterion
+    readings: np.ndarray,
+    name: str,
+    start: int,
+    stop: int,
+    steps: np.ndarray,
+    accuracy: np.ndarray,
+    persist: int,
+    least_consistency: float,
 ) -> Phase | None:
     """The phase inside one piece of the cut, trimmed to its own readings, if it lasts."""
     own = np.flatnonzero(readings[start:stop] == name) + start
@@ -217,14 +238,14 @@ def _phase_within(
         return None
     first, last = int(own[0]), int(own[-1])
     consistency = len(own) / (last - first + 1)
-    lasts = first == 0 or _longest_run(own) >= criterion.persist
-    if not lasts or consistency < criterion.consistency:
+    lasts = first == 0 or _longest_run(own) >= persist
+    if not lasts or consistency < least_consistency:
         return None
     return Phase(
         name=name,
-        first_step=int(curves.steps[first]),
-        last_step=int(curves.steps[last]),
-        accuracy=round(float(np.median(curves.accuracy[own])), 6),
+        first_step=int(steps[first]),
+        last_step=int(steps[last]),
+        accuracy=round(float(np.median(accuracy[own])), 6),
         n_evaluations=last - first + 1,
         consistency=round(consistency, 6),
     )

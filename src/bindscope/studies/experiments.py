@@ -216,9 +216,11 @@ def find_experiment(name: str) -> Experiment:
 def all_experiments() -> dict[str, Experiment]:
     """Every experiment by name."""
     from bindscope.studies.assign_add import experiments as assign_add
+    from bindscope.studies.assign_add import experiments_beyond as beyond
     from bindscope.studies.binding import experiments as binding
 
-    return {experiment.name: experiment for experiment in (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS)}
+    experiments = (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS, *beyond.EXPERIMENTS)
+    return {experiment.name: experiment for experiment in experiments}
 
 
 def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> Path | None:

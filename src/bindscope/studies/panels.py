@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -16,6 +14,10 @@ from matplotlib.transforms import blended_transform_factory
 
 from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import Phase, PhaseCriterion
+from bindscope.studies.assign_add.figures.marks import mark_spikes
+from bindscope.studies.assign_add.figures.pools import sums_panels
+from bindscope.studies.assign_add.learning import spikes_of
+from bindscope.studies.curves import Panel, draw_curve, draw_pools, loss_panel, plot_values
 from bindscope.studies.style import (
     BLUE,
     CATEGORIES,
@@ -30,7 +32,6 @@ from bindscope.studies.style import (
     format_share,
     ordered_colours,
     place_legend_above,
-    set_log_axis,
     set_share_axis,
     set_step_axis,
     source_colours,
@@ -43,29 +44,9 @@ RULE_NAMES: Mapping[str, str] = {
     "most_recent": "last constant",
     "positional": "nearest",
 }
-POOL_NAMES: Mapping[str, str] = {
-    "tr": "as in training",
-    "add": "held-out sum",
-    "var": "in a new place",
-    "var1": "one in a new place",
-    "var2": "both",
-}
 N_SINGLE_SOURCES = 4  # lines drawn apart in the source panel; later ones are taken together
-LEAST_LOSS = 1e-6  # what is drawn for a loss that was recorded, with six decimals, as 0
 WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
-MARK_POINTS_BELOW = 15  # curves with fewer evaluations show each as a dot
 RASTER_FROM = 3000  # cells of a heat map above which it is stored as an image
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One chart: a short name for files and ids, what it shows in a few words, and how to draw it."""
-
-    name: str
-    title: str
-    subtitle: str
-    draw: Callable[[Axes], None]
-    shaded: bool = True  # the phases show through
 
 
 def draw_grid(
@@ -101,7 +82,7 @@ def trajectory_panels(dataset: xr.Dataset) -> list[Panel]:
     if family == "binding":
         return _binding_panels(dataset)
     if family == "assign_add":
-        return _sums_panels(dataset)
+        return sums_panels(dataset)
     return _templates_panels(dataset)
 
 
@@ -149,48 +130,24 @@ def _binding_panels(dataset: xr.Dataset) -> list[Panel]:
     ]
 
 
-def _sums_panels(dataset: xr.Dataset) -> list[Panel]:
-    counts = sorted({str(pool)[0] for pool in dataset.pool.values})
-    words = {"0": "Two numbers", "1": "One variable", "2": "Two variables"}
-    panels = [
-        Panel(
-            f"variables-{count}",
-            words.get(count, f"{count} variables"),
-            "right answers by what is new about the sums, 95 % interval",
-            partial(_draw_pools, dataset=dataset, pools=[pool for pool in dataset.pool.values if pool[0] == count]),
-        )
-        for count in counts
-    ]
-    halves = Panel(
-        "swap",
-        "Held-out sums, apart",
-        "solid: other order trained on · dashed: held out in both orders",
-        lambda axes: _draw_halves(axes, dataset),
-    )
-    return [*panels, halves, _loss_panel(dataset)]
-
-
 def _templates_panels(dataset: xr.Dataset) -> list[Panel]:
-    panels = [_loss_panel(dataset)]
+    panels = [loss_panel(dataset)]
     if np.isfinite(dataset.pool_accuracy).any():
         pools = list(dataset.pool.values)
         subtitle = "right answers (real labels: nearest label is the right one), 95 % interval"
-        panels.append(Panel("accuracy", "Accuracy", subtitle, lambda axes: _draw_pools(axes, dataset, pools)))
+        panels.append(Panel("accuracy", "Accuracy", subtitle, lambda axes: draw_pools(axes, dataset, pools)))
     return panels
-
-
-def _loss_panel(dataset: xr.Dataset) -> Panel:
-    units = dataset.pool_loss.attrs["units"]
-    return Panel("loss", "Loss", f"{units}, logarithmic", lambda axes: _draw_losses(axes, dataset))
 
 
 def _draw_panel(
     axes: Axes, panel: Panel, dataset: xr.Dataset, phases: Sequence[Phase], scale: StepScale, titled: bool
 ) -> None:
-    set_step_axis(axes, dataset.step.values, scale)
+    linear = scale == "auto" and dataset.attrs["family"] == "assign_add"  # what happens to sums happens late
+    set_step_axis(axes, dataset.step.values, "linear" if linear else scale)
     panel.draw(axes)
     if panel.shaded:
         _shade_phases(axes, phases)
+        mark_spikes(axes, spikes_of(dataset))
     if panel.name == "accuracy":
         _label_phases(axes, phases)
     if titled:
@@ -200,7 +157,7 @@ def _draw_panel(
 
 def _draw_accuracy(axes: Axes, dataset: xr.Dataset) -> None:
     for index, pool in enumerate(dataset.pool.values):
-        _draw_curve(axes, dataset, pool, CATEGORIES[0] if pool == "test" else CATEGORIES[2], str(pool), index)
+        draw_curve(axes, dataset, pool, CATEGORIES[0] if pool == "test" else CATEGORIES[2], str(pool), index)
     chance = float(dataset.pool_chance.sel(pool="test"))
     axes.axhline(chance, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
     axes.text(
@@ -218,7 +175,7 @@ def _draw_strategy(axes: Axes, dataset: xr.Dataset) -> None:
         values = curve.values
         low, high = wilson_interval(np.nan_to_num(values) * n, n)
         axes.fill_between(dataset.step.values, low, high, color=colour, alpha=0.2, linewidth=0)
-        _plot(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index])
+        plot_values(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index])
     threshold = PhaseCriterion().chain_share
     axes.axhline(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
     set_share_axis(axes)
@@ -228,7 +185,7 @@ def _draw_strategy(axes: Axes, dataset: xr.Dataset) -> None:
 def _draw_depths(axes: Axes, dataset: xr.Dataset) -> None:
     for depth, colour in zip(dataset.depth.values, ordered_colours(dataset.sizes["depth"])):
         values = dataset.accuracy_by_depth.sel(depth=depth).values
-        _plot(axes, dataset, values, color=colour, label=f"{int(depth)}", linestyle=DASHES[(int(depth) - 1) % 4])
+        plot_values(axes, dataset, values, color=colour, label=f"{int(depth)}", linestyle=DASHES[(int(depth) - 1) % 4])
     set_share_axis(axes)
     place_legend_above(axes, title="depth")
 
@@ -301,7 +258,7 @@ def _draw_rules(axes: Axes, dataset: xr.Dataset) -> None:
         colour = (ORANGE, "#b0893a", "#8c5fbf", BLUE, GREY)[index % 5]
         values = dataset.agreement.sel(rule=rule).values
         label = RULE_NAMES.get(str(rule), str(rule).replace("_", " "))
-        _plot(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index % len(DASHES)])
+        plot_values(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index % len(DASHES)])
         truth = float(dataset.rule_accuracy.sel(rule=rule))
         axes.plot(1.02, truth, "<", color=colour, markersize=5, transform=at_right_edge, clip_on=False)
     set_share_axis(axes)
@@ -316,51 +273,6 @@ def _distinct_rules(dataset: xr.Dataset) -> list[str]:
         if not any(np.array_equal(curve, dataset.agreement.sel(rule=k).values, equal_nan=True) for k in kept):
             kept.append(str(rule))
     return kept
-
-
-def _draw_pools(axes: Axes, dataset: xr.Dataset, pools: Sequence[str]) -> None:
-    for index, pool in enumerate(pools):
-        label = POOL_NAMES.get(str(pool)[1:], str(pool)) if str(pool)[0].isdigit() else str(pool)
-        _draw_curve(axes, dataset, pool, CATEGORIES[index % len(CATEGORIES)], label, index)
-    set_share_axis(axes)
-    place_legend_above(axes)
-
-
-def _draw_halves(axes: Axes, dataset: xr.Dataset) -> None:
-    pools = [pool for pool in dataset.pool.values if np.isfinite(dataset.half_accuracy.sel(pool=pool)).any()]
-    words = {"0": "two numbers", "1": "one variable", "2": "two variables"}
-    for pool, colour in zip(pools, CATEGORIES):
-        for half, dash in zip(dataset.half.values, DASHES):
-            values = dataset.half_accuracy.sel(pool=pool, half=half).values
-            label = words.get(str(pool)[0], str(pool)) if half == dataset.half.values[0] else None
-            _plot(axes, dataset, values, color=colour, linestyle=dash, label=label)
-    set_share_axis(axes)
-    place_legend_above(axes)
-
-
-def _draw_losses(axes: Axes, dataset: xr.Dataset) -> None:
-    pools = dataset.pool.values
-    for index, pool in enumerate(pools):
-        values = np.maximum(dataset.pool_loss.sel(pool=pool).values, LEAST_LOSS)
-        colour, dash = CATEGORIES[index % len(CATEGORIES)], DASHES[index // len(CATEGORIES) + index % len(DASHES) // 3]
-        _plot(axes, dataset, values, color=colour, label=str(pool), linestyle=dash)
-    set_log_axis(axes)
-    if len(pools) > 5:
-        axes.legend(loc="upper right", ncols=3, handlelength=1.7, columnspacing=1.2)
-    else:
-        place_legend_above(axes)
-
-
-def _draw_curve(axes: Axes, dataset: xr.Dataset, pool: str, colour: str, label: str, index: int) -> None:
-    chosen = dataset.sel(pool=pool)
-    low, high = chosen.pool_accuracy_low.values, chosen.pool_accuracy_high.values
-    axes.fill_between(dataset.step.values, low, high, color=colour, alpha=0.2, linewidth=0)
-    _plot(axes, dataset, chosen.pool_accuracy.values, color=colour, label=label, linestyle=DASHES[index % len(DASHES)])
-
-
-def _plot(axes: Axes, dataset: xr.Dataset, values: np.ndarray, **style: object) -> None:
-    marker = "o" if dataset.sizes["step"] < MARK_POINTS_BELOW else ""
-    axes.plot(dataset.step.values, values, marker=marker, markersize=3.5, clip_on=False, **style)  # type: ignore[arg-type]
 
 
 def _shade_phases(axes: Axes, phases: Sequence[Phase]) -> None:

@@ -25,7 +25,10 @@ from bindscope.runs.files import explain_failure, write_atomically
 
 INK, MUTED, GRID = "#1f2430", "#667085", "#e3e6eb"
 BLUE, ORANGE, GREY = "#1f6fb2", "#e07b00", "#8a919e"
-PHASE_COLOURS: Mapping[str, str] = {"random": GREY, "heuristic": ORANGE, "systematic": BLUE}
+PHASE_COLOURS: Mapping[str, str] = {
+    **{"random": GREY, "heuristic": ORANGE, "systematic": BLUE},
+    **{"addition": GREY, "assignment": ORANGE, "refinement": BLUE},
+}
 CATEGORIES = (BLUE, ORANGE, "#8c5fbf", "#5aa9d6", "#b0893a", "#5c6470")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (8, 2)))
 DARK_PAPER = "#171a21"

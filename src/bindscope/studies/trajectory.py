@@ -25,6 +25,7 @@ from bindscope.measures.phases import (
     find_transition,
     lowest_accuracy,
 )
+from bindscope.studies.assign_add.learning import phases_of_sums
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +50,8 @@ def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | No
     All families: ``pool_accuracy``, ``pool_accuracy_low`` / ``_high`` (95 % Wilson), ``pool_loss`` over (step, pool).
     Binding adds, for the test pool, ``accuracy_by_depth`` (step, depth), ``accuracy_by_root_line`` (step, root_line),
     ``agreement`` (step, rule), ``prediction_source`` (step, source), ``follows_chain`` and ``follows_early_lines``.
-    Assign-and-add adds ``half_accuracy`` (step, pool, half). ``config`` is kept as JSON in the attributes.
+    Assign-and-add adds ``half_accuracy`` (step, pool, half), unknown where operands cannot change places. ``config`` is
+    kept as JSON in the attributes.
     """
     evaluated = _latest_by_step(record for record in records if "watched" in record)
     if not evaluated:
@@ -98,7 +100,9 @@ def with_intervals(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def phases_of(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> list[Phase]:
-    """The phases of a binding run; of other families none are defined, and the list is empty."""
+    """The phases of a run, of binding by ``criterion``; of other families than binding and sums none are defined."""
+    if dataset.attrs["family"] == "assign_add":
+        return phases_of_sums(dataset)
     if dataset.attrs["family"] != "binding":
         return []
     test = dataset.sel(pool="test")
@@ -146,7 +150,7 @@ def _pools_of(record: Record) -> dict[str, Mapping[str, Any]]:
 def _family_of(evaluation: Mapping[str, Any]) -> str:
     if "misleading" in evaluation.get("test", {}):
         return "binding"
-    return "assign_add" if any("swap_seen" in scores for scores in evaluation.values()) else "templates"
+    return "assign_add" if "0add" in evaluation else "templates"
 
 
 def _pool_variables(evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]) -> dict[str, Any]:

@@ -39,3 +39,12 @@ describe('the tour', () => {
     expect(tourOf({ ...RUN, phases: [] }, PAGES).length).toBe(PAGES.length);
   });
 });
+
+describe('the tour of a run on sums', () => {
+  it('leads through the pages that are about sums', () => {
+    const run = { ...RUN, name: 'assign-add', family: 'assign_add', phases: [{ name: 'addition', first_step: 50, last_step: 1500, accuracy: 0.5 }] };
+    const stops = tourOf(run, [...PAGES, 'arithmetic', 'runs'], 'c=1 | c+2');
+    expect(stops.map((stop) => stop.page)).toEqual(['trajectory', 'arithmetic', 'claims', 'runs']);
+    expect(hashToView(stops[1]?.href ?? '')).toMatchObject({ step: 1500, program: 'c=1 | c+2' });
+  });
+});

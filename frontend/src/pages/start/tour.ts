@@ -16,17 +16,41 @@ export function stepWithin(run: RunSummary, phase: string, share = 0.5): number 
   return kept[Math.min(kept.length - 1, Math.floor(kept.length * share))] ?? null;
 }
 
-/** The stops whose pages exist. */
+/** The stops whose pages exist, for what the run is about. */
 export function tourOf(run: RunSummary, pages: readonly string[], program = '', counterfactual = ''): Stop[] {
-  const early = stepWithin(run, 'heuristic');
-  const pair = { program, counterfactual };
-  const stop = (page: string, title: string, see: string, change: Partial<View> = {}): Stop => ({
+  const stops = run.family === 'assign_add' ? sumStops(run, program) : programStops(run, program, counterfactual);
+  return stops.filter((found) => pages.includes(found.page));
+}
+
+type Describe = (page: string, title: string, see: string, change?: Partial<View>) => Stop;
+
+function stopsOf(run: RunSummary): Describe {
+  return (page, title, see, change = {}) => ({
     page,
     title,
     see,
     href: viewToHash({ ...START, page, run: run.name, ...change, options: { ...change.options } }),
   });
-  const stops = [
+}
+
+/** A walk for a run on sums. */
+function sumStops(run: RunSummary, program: string): Stop[] {
+  const stop = stopsOf(run);
+  const early = stepWithin(run, 'addition', 1);
+  return [
+    stop('trajectory', 'Watch it learn', 'Sums of two numbers first, sums with variables long after, those with variables in new places last of all.'),
+    stop('arithmetic', 'Look a variable up, then add', 'Nine pools with their sudden jumps, seven measures of the circuit, its matrices and neurons at every checkpoint, your own sum, and parts moved from one checkpoint into another.', { step: early, program }),
+    stop('claims', 'Check the paper', 'Each published claim beside what this run shows, with its control.'),
+    stop('runs', 'Settings', 'With which settings it was trained, and which other runs are open here.'),
+  ];
+}
+
+/** A walk for a run on programs. */
+function programStops(run: RunSummary, program: string, counterfactual: string): Stop[] {
+  const stop = stopsOf(run);
+  const early = stepWithin(run, 'heuristic');
+  const pair = { program, counterfactual };
+  return [
     stop('trajectory', 'Watch it learn', 'Accuracy rises in stages. While it rests in the middle, the model agrees with a rule that looks at the first lines alone.', { options: { 'trajectory.sources': 'difference' } }),
     stop('program', 'Ask it half-way', 'In the heuristic phase the answer is often the constant of line 1, whatever is asked. Change that line and see the answer follow it.', { step: early, ...pair }),
     stop('checkpoint', 'Where answers come from', 'At the same checkpoint: from which lines the predicted digits come, and how often line 1 is said where that is wrong.', { step: early, options: { 'checkpoint.by': 'depth', 'checkpoint.quantity': 'followed_where_wrong' } }),
@@ -37,5 +61,4 @@ export function tourOf(run: RunSummary, pages: readonly string[], program = '', 
     stop('subspace', 'Names and values apart', 'Names and values lie along different directions. Exchange only those, and see whether the answer follows.', pair),
     stop('claims', 'Does it hold?', 'Each claim of the paper with the numbers of this run and the figure behind them.'),
   ];
-  return stops.filter((found) => pages.includes(found.page));
 }

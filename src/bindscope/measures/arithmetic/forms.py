@@ -64,6 +64,12 @@ class SumForms:
             unembed=_array(model.W_U),
         )
 
+    @property
+    def tokens(self) -> np.ndarray:
+        """The embeddings of all tokens in the order of the vocabulary, [token, d_model]."""
+        signs = np.stack([self.operator, self.equals, self.pad])
+        return np.concatenate([self.numbers, signs, self.variables])
+
     def mlp(self, x: np.ndarray) -> np.ndarray:
         """What the last MLP adds to x [..., d_model]."""
         return np.maximum(x @ self.up, 0) @ self.down

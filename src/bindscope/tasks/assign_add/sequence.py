@@ -14,11 +14,11 @@ import re
 from collections.abc import Sequence as AnySequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from bindscope.errors import BindscopeError
+from bindscope.tasks.assign_add.operators import Operator, combine, symbol_of
 from bindscope.tasks.vocabulary import Vocabulary
 
 MAX_ASSIGNMENTS = 6
@@ -29,8 +29,6 @@ ANSWER_POSITION = N_PREFIX + 3
 N_POSITIONS = N_PREFIX + 4
 PAD = "PAD"
 PAD_TEXT = "_"
-
-Operator = Literal["+", "-", "*"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,12 @@ class SequenceFormat:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         numbers = tuple(str(number) for number in range(self.modulus))
-        return Vocabulary((*numbers, self.operator, "=", PAD, *self.variables))
+        return Vocabulary((*numbers, self.operator_symbol, "=", PAD, *self.variables))
+
+    @property
+    def operator_symbol(self) -> str:
+        """How the operator is typed."""
+        return symbol_of(self.operator)
 
     @property
     def operator_token(self) -> int:
@@ -104,9 +107,8 @@ class SequenceFormat:
         return self.modulus + 3
 
     def combine(self, n1: np.ndarray, n2: np.ndarray) -> np.ndarray:
-        """The answer to ``n1 operator n2``, modulo the modulus."""
-        operations = {"+": np.add, "-": np.subtract, "*": np.multiply}
-        return operations[self.operator](n1, n2) % self.modulus
+        """The answer to ``n1 operator n2``."""
+        return combine(self.operator, self.modulus, n1, n2)
 
     def value_positions(self, tokens: np.ndarray) -> np.ndarray:
         """The columns that hold the numbers of the two operands: tokens [..., 16] to columns [..., 2]."""
@@ -158,7 +160,7 @@ class SequenceFormat:
         while parts and parts[-1] == PAD_TEXT:
             parts.pop()
         first, second = self.vocabulary.decode(row[list(OPERAND_POSITIONS)].tolist())
-        return " ".join([*parts, "|", f"{first}{self.operator}{second}"])
+        return " ".join([*parts, "|", f"{first}{self.operator_symbol}{second}"])
 
     def parse(self, text: str) -> np.ndarray:
         """Text such as ``c=1 _ b=17 | b+19`` to tokens [16]; missing PADs go after the last assignment."""
@@ -168,7 +170,7 @@ class SequenceFormat:
         prefix = self._parse_prefix(prefix_text)
         operands = self._parse_sum(sum_text, len(prefix_text) + 2, prefix)
         prefix += [PAD] * (N_PREFIX - len(prefix))
-        return np.array(self.vocabulary.encode([*prefix, self.operator, *operands, "="]), dtype=np.int64)
+        return np.array(self.vocabulary.encode([*prefix, self.operator_symbol, *operands, "="]), dtype=np.int64)
 
     def _parse_prefix(self, text: str) -> list[str]:
         symbols: list[str] = []
@@ -195,13 +197,12 @@ class SequenceFormat:
         return [variable, self._parse_number(value, column + len(variable) + 1)]
 
     def _parse_sum(self, text: str, column: int, prefix: list[str]) -> list[str]:
-        match = re.fullmatch(
-            rf"(\s*)([^\s{re.escape(self.operator)}]+)(\s*){re.escape(self.operator)}(\s*)(\S+)\s*", text
-        )
+        symbol = re.escape(self.operator_symbol)
+        match = re.fullmatch(rf"(\s*)([^\s{symbol}]+)(\s*){symbol}(\s*)(\S+)\s*", text)
         if match is None:
             raise BindscopeError(
                 f"column {column}: '{text.strip()}' is not a sum of two operands; write for example"
-                f" 'b{self.operator}19'."
+                f" 'b{self.operator_symbol}{min(19, self.modulus - 1)}'."
             )
         return [self._parse_operand(match[group], column + match.start(group), prefix) for group in (2, 5)]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.tasks.assign_add.choice import WeightedChoice
+from bindscope.tasks.assign_add.operators import Operator, commutes, refuse_modulus
 from bindscope.tasks.assign_add.pairs import PairSplit
 from bindscope.tasks.assign_add.placement import (
     N_SOURCES,
@@ -26,7 +27,6 @@ from bindscope.tasks.assign_add.sequence import (
     N_POSITIONS,
     N_PREFIX,
     OPERAND_POSITIONS,
-    Operator,
     Sequence,
     SequenceFormat,
 )
@@ -34,7 +34,6 @@ from bindscope.tasks.task import Batch, Layout
 from bindscope.tasks.vocabulary import Vocabulary
 
 LITERAL = -1  # stands for "a number, not a variable" wherever a variable's index is expected
-N_RESTRICTED = 2  # a, b are never second operand in training; the last two variables never first
 POOL_NAMES = ("0tr", "0add", "1tr", "1add", "1var", "2tr", "2add", "2var1", "2var2")
 
 
@@ -47,12 +46,15 @@ class _Pool:
     choice: WeightedChoice  # of a row
     pairs: np.ndarray  # [pair, 2] int64
     answers: np.ndarray  # [pair] int64
-    swap_seen: np.ndarray  # [pair] bool
+    swap_seen: np.ndarray | None  # [pair] bool; None where the operator does not commute
 
 
 @dataclass(frozen=True)
 class AssignAddTask:
     """Sums modulo ``modulus`` whose operands are numbers or variables assigned earlier in the sequence.
+
+    ``operator`` may also be a difference, a product, or the composition of a group with ``modulus`` elements (see
+    ``operators``). In training the first ``n_restricted`` variables are never second operand, the last ones never first.
 
     Training rows are drawn uniformly over (variable, type, n1, n2), where (n1, n2) is a trained pair and a type is one
     of: two numbers; variable first; variable second; variable first and a second variable. A variable takes part in a
@@ -75,12 +77,20 @@ class AssignAddTask:
     split: Literal["ordered", "both_orders"] = "ordered"
     split_seed: int = 42
     operator: Operator = "+"
+    n_restricted: int = 2
 
     def __post_init__(self) -> None:
         if self.modulus < 2:
             raise BindscopeError(f"task.modulus: must be at least 2, got {self.modulus}.")
-        if not 2 * N_RESTRICTED <= self.n_variables <= 26:
-            raise BindscopeError(f"task.n_variables: must lie in {2 * N_RESTRICTED}..26, got {self.n_variables}.")
+        refuse_modulus(self.operator, self.modulus)
+        if self.n_restricted < 1:
+            raise BindscopeError(f"task.n_restricted: must be at least 1, got {self.n_restricted}.")
+        fewest = max(3, 2 * self.n_restricted)
+        if not fewest <= self.n_variables <= 26:
+            raise BindscopeError(
+                f"task.n_variables: must lie in {fewest}..26 with task.n_restricted={self.n_restricted}, got "
+                f"{self.n_variables}."
+            )
         if not 0 < self.pair_fraction < 1:
             raise BindscopeError(f"task.pair_fraction: must lie strictly between 0 and 1, got {self.pair_fraction}.")
         if not len(self.pairs.trained) or not len(self.pairs.held_out):
@@ -120,12 +130,12 @@ class AssignAddTask:
     @property
     def allowed_first(self) -> range:
         """Indices of the variables that training shows as first operand."""
-        return range(self.n_variables - N_RESTRICTED)
+        return range(self.n_variables - self.n_restricted)
 
     @property
     def allowed_second(self) -> range:
         """Indices of the variables that training shows as second operand."""
-        return range(N_RESTRICTED, self.n_variables)
+        return range(self.n_restricted, self.n_variables)
 
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
         """Training rows: trained pairs and allowed positions only."""
@@ -172,7 +182,7 @@ class AssignAddTask:
             answers=self.sequences.combine(values[:, 0], values[:, 1]),
             n_variables=(operands != LITERAL).sum(axis=1),
             n_assignments=(tokens[:, :N_PREFIX] >= self.sequences.first_variable_token).sum(axis=1),
-            swap_seen=self.pairs.is_trained[values[:, 1], values[:, 0]],
+            swap_seen=self._swap_seen(values),
         )
 
     @cached_property
@@ -221,8 +231,12 @@ class AssignAddTask:
             choice=WeightedChoice.of(weights),
             pairs=pairs,
             answers=self.sequences.combine(pairs[:, 0], pairs[:, 1]),
-            swap_seen=self.pairs.is_trained[pairs[:, 1], pairs[:, 0]],
+            swap_seen=self._swap_seen(pairs),
         )
+
+    def _swap_seen(self, pairs: np.ndarray) -> np.ndarray | None:
+        """Whether training shows the same sum the other way round [pair]; None where that would be another sum."""
+        return self.pairs.is_trained[pairs[:, 1], pairs[:, 0]] if commutes(self.operator) else None
 
     def _sample(self, rng: np.random.Generator, n_examples: int, pool: _Pool) -> Batch:
         rows = pool.choice.draw(rng, n_examples)  # [batch]
@@ -236,8 +250,8 @@ class AssignAddTask:
         chosen *= n_examples
         chosen += np.arange(n_examples)[:, None]
         tokens = sources.reshape(-1).take(chosen)  # [batch, position]
-        answers, swap_seen = pool.answers.take(pairs), pool.swap_seen.take(pairs)
-        return _make_batch(tokens, operands, values, answers, n_variables, n_assignments, swap_seen)
+        swap_seen = None if pool.swap_seen is None else pool.swap_seen.take(pairs)
+        return _make_batch(tokens, operands, values, pool.answers.take(pairs), n_variables, n_assignments, swap_seen)
 
     def _draw_sources(self, rng: np.random.Generator, operands: np.ndarray, values: np.ndarray) -> np.ndarray:
         """What the columns choose from [source, batch]: a PAD, six distinct variables and their numbers, the sum.
@@ -271,6 +285,8 @@ class AssignAddTask:
 
 def split_by_swap(batch: Batch) -> dict[str, Batch]:
     """A pool of held-out pairs in two: those whose swap was trained, and those held out in both orders."""
+    if "swap_seen" not in batch.labels:
+        raise BindscopeError("the operands of these sums cannot change places, so there is no swap to have been seen.")
     seen = batch.labels["swap_seen"][:, 0]
     return {"swap seen": batch.take(np.flatnonzero(seen)), "both held out": batch.take(np.flatnonzero(~seen))}
 
@@ -282,8 +298,9 @@ def _make_batch(
     answers: np.ndarray,
     n_variables: np.ndarray,
     n_assignments: np.ndarray,
-    swap_seen: np.ndarray,
+    swap_seen: np.ndarray | None,
 ) -> Batch:
+    halves = {} if swap_seen is None else {"swap_seen": swap_seen[:, None]}
     return Batch(
         tokens=tokens,
         layout=Layout(position_ids=np.arange(N_POSITIONS)),
@@ -296,7 +313,7 @@ def _make_batch(
             "n_assignments": n_assignments[:, None],
             "first_variable": operands[:, 0:1],
             "second_variable": operands[:, 1:2],
-            "swap_seen": swap_seen[:, None],
+            **halves,
         },
     )
 

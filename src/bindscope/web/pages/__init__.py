@@ -17,5 +17,6 @@ NAMES = (
     "patch",
     "attention",
     "subspace",
+    "arithmetic",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)

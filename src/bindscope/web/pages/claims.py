@@ -11,12 +11,14 @@ from bindscope.web.again import in_python
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun, Missing
 from bindscope.web.page import SVG, Page, Parameters, Resource
-from bindscope.web.programs import FAMILIES
+from bindscope.web.programs import FAMILIES as OF_PROGRAMS
+from bindscope.web.sums import FAMILIES as OF_SUMS
 
 if TYPE_CHECKING:
     from bindscope.studies.claims import Claim, Quantity, Study
     from bindscope.studies.verify import Judged
 
+FAMILIES = (*OF_PROGRAMS, *OF_SUMS)
 NOT_MEASURED = "not measured yet"
 _DRAWING = threading.Lock()  # the settings of figures are the process's own
 
@@ -86,7 +88,8 @@ def _claim_columns(run: LabRun, study: Study, judged: Iterable[Judged | tuple[st
                 "figure": f"runs/{run.name}/claims/{claim.id}.svg" if figure else "",
             }
         )
-    return {name: ("claim", [row[name] for row in rows]) for name in rows[0]}
+    names = rows[0] if rows else ()
+    return {name: ("claim", [row[name] for row in rows]) for name in names}
 
 
 def _quantity_columns(judged: Iterable[Judged | tuple[str, ...]]) -> dict[str, Any]:

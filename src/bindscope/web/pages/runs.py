@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bindscope
 from bindscope.errors import BindscopeError
@@ -14,6 +14,10 @@ from bindscope.studies.trajectory import phases_of, trajectory_dataset
 from bindscope.web.body import Strict, encode
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Page, Resource
+
+if TYPE_CHECKING:
+    import numpy as np
+    import xarray as xr
 
 DAMAGED = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)  # … by its files
 
@@ -146,7 +150,7 @@ def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
         dataset = trajectory_dataset(records)
     except BindscopeError:  # nothing was evaluated yet
         return {}, []
-    accuracies = dataset.pool_accuracy.values[:, 0].tolist()
+    accuracies = _accuracy_of(dataset).tolist()
     measured = {
         step: accuracy if math.isfinite(accuracy) else None
         for step, accuracy in zip(dataset.step.values.tolist(), accuracies, strict=True)
@@ -156,6 +160,12 @@ def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
         for phase in phases_of(dataset)
     ]
     return measured, spans
+
+
+def _accuracy_of(dataset: xr.Dataset) -> np.ndarray:
+    """One number for each evaluation: the test pool's, or the mean over all pools where none is the test pool."""
+    first = dataset.pool_accuracy.isel(pool=0)
+    return (first if str(dataset.pool.values[0]) == "test" else dataset.pool_accuracy.mean("pool")).values
 
 
 PAGE = Page(

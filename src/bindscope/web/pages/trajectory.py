@@ -18,12 +18,15 @@ WILSON = "95 % Wilson interval over programs"
 
 def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Every evaluation so far, with intervals; in the attributes what makes a phase."""
+    from bindscope.measures.arithmetic.spikes import SumPhaseCriterion
     from bindscope.measures.phases import PhaseCriterion
 
     opened, dataset = run.run, _dataset_of(run)
     dataset.attrs |= {"status": opened.status, "total_steps": opened.manifest.total_steps}
     if dataset.attrs["family"] == "binding":
         dataset.attrs |= {f"phase_{name}": words for name, words in PhaseCriterion().describe().items()}
+    elif dataset.attrs["family"] == "assign_add":
+        dataset.attrs |= {f"phase_{name}": words for name, words in SumPhaseCriterion().describe().items()}
     return to_body(
         dataset,
         Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=WILSON),

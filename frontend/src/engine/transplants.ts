@@ -1,0 +1,153 @@
+/** Parts of one checkpoint in another, in the reader's browser: `bindscope.studies.assign_add.transplanting` on the sums that a copy holds. */
+import { labelsOf, pick, type Body } from '../api/body';
+import { lastRow } from './answers';
+import { inPython, labelled, makeBody } from './bodies';
+import { runModel, type Tap } from './forward';
+import { buildModel, type Model } from './model';
+import { argmax } from './outcome';
+import { Refusal } from './refusal';
+import { formatOf, type OpenedRun, type Runs } from './runs';
+import type { Tensor } from './safetensors';
+import type { Site } from './sites';
+import { placesOf, Recorder, Writer } from './taps';
+
+export interface TransplantQuestion {
+  run: string;
+  receiver: number;
+  donor: number;
+  parts: string[];
+  n?: number;
+  seed?: number;
+}
+
+/** The sums of one pool with their answers. */
+interface Pool {
+  readonly name: string;
+  readonly tokens: readonly (readonly number[])[];
+  readonly answers: readonly number[];
+}
+
+const Z = 1.959963984540054; // of a 95 % interval
+const WILSON = '95 % Wilson interval over sums';
+
+/** Accuracy over (condition: receiver, transplanted, donor; pool), with its interval. */
+export async function transplant(runs: Runs, question: TransplantQuestion): Promise<Body> {
+  const { receiver, donor, n = 200, seed = 0 } = question;
+  const run = await runs.find(question.run);
+  formatOf(run);
+  const stored = await runs.body(run, 'parts.json');
+  const names = question.parts.map((name) => findPart(stored, name));
+  const command = commandOf({ ...question, n, seed });
+  if (n !== stored.provenance.n || seed !== stored.provenance.seed) {
+    const held = `${stored.provenance.n} sums of each pool, seed ${stored.provenance.seed}`;
+    throw new Refusal(`this copy holds ${held}; for others, on your own machine: ${command}`, 501);
+  }
+  const pools = poolsOf(stored);
+  const models = [await runs.model(run, receiver), await mixModels(runs, run, receiver, donor, stored, names), await runs.model(run, donor)] as const;
+  const sites = sitesOf(stored, names);
+  const hits = [
+    pools.map((pool) => countRight(models[0], pool)),
+    pools.map((pool) => countRight(models[1], pool, sites, models[2])),
+    pools.map((pool) => countRight(models[2], pool)),
+  ].flat();
+  const row = question.parts.join(' + ');
+  const ends = hits.map((right) => wilson(right, n));
+  const dims = ['condition', 'pool'];
+  return makeBody({
+    title: 'Parts of another checkpoint',
+    run: run.name,
+    step: null,
+    n,
+    seed,
+    interval: WILSON,
+    note: 'n sums of each pool',
+    sizes: { condition: 3, pool: pools.length },
+    coords: {
+      condition: labelled(['condition'], ['receiver', 'transplanted', 'donor']),
+      pool: labelled(['pool'], pools.map((pool) => pool.name)),
+    },
+    variables: {
+      accuracy: labelled(dims, hits.map((right) => right / n), 'share'),
+      accuracy_low: labelled(dims, ends.map(([low]) => low), 'share'),
+      accuracy_high: labelled(dims, ends.map(([, high]) => high), 'share'),
+    },
+    attrs: { receiver, donor, parts: row },
+    command,
+    python: inPython(
+      run.name,
+      `asked = ask_pools(run.run.config.task, np.random.default_rng(${seed}), ${n})\n` +
+        `measure_transplants(run.model(${receiver}), run.model(${donor}), ["${row}"], asked)`,
+      'import numpy as np',
+      'from bindscope.studies.assign_add.transplanting import ask_pools, measure_transplants',
+    ),
+  });
+}
+
+/** The command that does the same on the reader's own machine. */
+export function commandOf({ run, receiver, donor, parts, n = 200, seed = 0 }: TransplantQuestion): string {
+  return `bindscope transplant ${run} --from ${donor} --to ${receiver} --part '${parts.join(' + ')}' --n ${n} --seed ${seed}`;
+}
+
+function findPart(stored: Body, name: string): string {
+  if (!labelsOf(stored, 'part').includes(name)) throw new Refusal(`there is no part '${name}'.`);
+  return name;
+}
+
+function poolsOf(stored: Body): Pool[] {
+  const width = stored.sizes.position ?? 0;
+  return labelsOf(stored, 'pool').map((name) => {
+    const flat = pick(stored, 'tokens', { pool: name }).map(Number);
+    const tokens = Array.from({ length: flat.length / width }, (_, sum) => flat.slice(sum * width, (sum + 1) * width));
+    return { name: String(name), tokens, answers: pick(stored, 'answer', { pool: name }).map(Number) };
+  });
+}
+
+/** The receiver with the donor's rows in the regions of these parts. */
+async function mixModels(runs: Runs, run: OpenedRun, receiver: number, donor: number, stored: Body, names: readonly string[]): Promise<Model> {
+  const [own, other] = [await runs.tensors(run, receiver), await runs.tensors(run, donor)];
+  const column = (name: string): unknown[] => stored.variables[name]?.values ?? [];
+  column('region_part').forEach((part, index) => {
+    if (!names.includes(String(part))) return;
+    const tensor = String(column('region_tensor')[index]);
+    const [first, stop] = [Number(column('region_first')[index]), Number(column('region_stop')[index])];
+    for (const name of tensor === '*' ? own.keys() : [tensor]) copyRows(own.get(name), other.get(name), first, stop);
+  });
+  return buildModel(run.shape, own);
+}
+
+function copyRows(to: Tensor | undefined, from: Tensor | undefined, first: number, stop: number): void {
+  if (!to || !from) throw new Refusal('these weights are not of this model.');
+  const width = to.values.length / (to.shape[0] ?? 1);
+  const end = stop < 0 ? to.values.length : stop * width;
+  to.values.set(from.values.subarray(first * width, end), first * width);
+}
+
+/** The places where the donor's attention is written into the receiver's run. */
+function sitesOf(stored: Body, names: readonly string[]): Site[] {
+  const column = (name: string): unknown[] => stored.variables[name]?.values ?? [];
+  return column('look_part').flatMap((part, index): Site[] => {
+    if (!names.includes(String(part))) return [];
+    const positions = String(column('look_positions')[index]);
+    return [{ name: 'pattern', layer: Number(column('look_layer')[index]), head: null, positions: positions ? positions.split(',').map(Number) : null }];
+  });
+}
+
+function countRight(model: Model, pool: Pool, sites: readonly Site[] = [], donor: Model = model): number {
+  return pool.tokens.filter((tokens, sum) => argmax(lastRow(model, runModel(model, tokens, tapOf(model, donor, tokens, sites)))) === pool.answers[sum]).length;
+}
+
+function tapOf(model: Model, donor: Model, tokens: readonly number[], sites: readonly Site[]): Tap | undefined {
+  if (!sites.length) return undefined;
+  const recorder = new Recorder(placesOf(sites));
+  runModel(donor, tokens, recorder);
+  return new Writer(sites, model.shape, tokens.length, recorder.kept);
+}
+
+/** Wilson's interval for a share. */
+export function wilson(hits: number, n: number): [number, number] {
+  const share = hits / n;
+  const scale = 1 + Z ** 2 / n;
+  const centre = (share + Z ** 2 / (2 * n)) / scale;
+  const half = (Z / scale) * Math.sqrt((share * (1 - share)) / n + Z ** 2 / (4 * n ** 2));
+  return [hits === 0 ? 0 : Math.max(0, centre - half), hits === n ? 1 : Math.min(1, centre + half)];
+}

@@ -1,0 +1,5 @@
+/** Somewhere to go instead. */
+export interface Link {
+  href: string;
+  name: string;
+}

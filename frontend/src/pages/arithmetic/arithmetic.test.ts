@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import type { Body, Labelled, Value } from '../../api/body';
+import { parseSum } from '../../sums/sum';
+import { blockOf, countAhead, largestCells, positionsOf } from './circuit';
+import { answerBars, expectedLooks, lookOfEquals, patternOf, sumCurves, tellSum, tellValues } from './looks';
+import { bestNeuron, countFrequencies, fitted, neuronPoints, preactivation, reachOf } from './neurons';
+import { describePool, halfCurves, poolCurves, spikeBands, spikesOf } from './pools';
+import { partGroups, poolBars, tellTransplant, usualEnds } from './transplant';
+
+const over = (dims: string[], values: Value[]): Labelled => ({ dims, values, units: '' });
+
+function makeBody(sizes: Record<string, number>, coords: Record<string, Labelled>, variables: Record<string, Labelled>, attrs = {}): Body {
+  return { title: '', sizes, coords, variables, attrs, provenance: { run: 'r', step: 1, n: 1, seed: 0, interval: '', note: '' }, command: '', python: '' };
+}
+
+describe('pools', () => {
+  const body = makeBody(
+    { step: 2, pool: 3, half: 2, spike: 1 },
+    { step: over(['step'], [0, 10]), pool: over(['pool'], ['0add', '1tr', '2var1']), half: over(['half'], ['swap_seen', 'both_held']), spike: over(['spike'], [1]) },
+    {
+      pool_accuracy: over(['step', 'pool'], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
+      half_accuracy: over(['step', 'pool', 'half'], [0.1, 0.2, null, null, null, null, 0.9, 0.8, null, null, null, null]),
+      spike_before: over(['spike'], [0]), spike_after: over(['spike'], [10]), spike_size: over(['spike'], [0.3]), spike_pools: over(['spike'], ['1tr 2var1']),
+    },
+  ); // prettier-ignore
+  it('are told by how many variables they have and what is new', () => {
+    expect(describePool('2var1')).toEqual({ count: 2, kind: 'var1', title: '2var1: one variable in a new place' });
+    expect(poolCurves(body, 2).map(({ name, y }) => [name, y])).toEqual([['2var1: one variable in a new place', [0.3, 0.6]]]);
+    expect(poolCurves(body).length).toBe(3);
+  });
+  it('of new pairs have two halves, one of them dashed', () => {
+    expect(halfCurves(body, 0).map(({ y, dashed }) => [y, dashed])).toEqual([[[0.1, 0.9], false], [[0.2, 0.8], true]]); // prettier-ignore
+  });
+  it('jump at spikes', () => {
+    expect(spikesOf(body)).toEqual([{ number: 1, before: 0, after: 10, size: 0.3, pools: '1tr 2var1' }]);
+    expect(spikeBands(spikesOf(body))).toEqual([{ name: 'spike 1', from: 0, to: 10 }]);
+    expect(spikesOf({ ...body, sizes: { ...body.sizes, spike: 0 } })).toEqual([]);
+  });
+});
+
+describe('one sum', () => {
+  const sum = parseSum('_ c=1 b=17 | b+19', { modulus: 59, nVariables: 12, operator: '+' });
+  const pattern = Array.from({ length: 2 * 2 * 256 }, (_, index) => (index % 256 === 15 * 16 + 13 ? 0.7 : index % 256 === 15 * 16 + 4 ? 0.2 : 0));
+  const body = makeBody(
+    { step: 2, layer: 2, query: 16, key: 16, output: 3, operand: 2 },
+    { step: over(['step'], [5, 6]), layer: over(['layer'], [1, 2]), output: over(['output'], ['35', '36', '37']), value_position: over(['operand'], [4, 14]) },
+    { pattern: over(['step', 'layer', 'query', 'key'], pattern), probability: over(['step', 'output'], [0.5, 0.3, 0.2, 0.1, 0.8, 0.1]) },
+    { answer: '36' },
+  ); // prettier-ignore
+  it('is looked at where the circuit needs it', () => {
+    expect([...expectedLooks(sum, 1, 2)].sort()).toEqual(['15,13', '15,14', '2,1', '4,3']);
+    expect([...expectedLooks(sum, 2, 2)].sort()).toEqual(['15,14', '15,4']);
+    expect(patternOf(body, 5, 1)[15 * 16 + 13]).toBe(0.7);
+    expect(patternOf(body, 5, 1)[1]).toBeNull();
+    expect(lookOfEquals(body, 2, [4, 14])).toEqual([0.2, 0.2]);
+    expect(lookOfEquals(body, 1, [4, 4])).toEqual([0.2, 0.2]);
+  });
+  it('is answered, with the right answer always shown', () => {
+    expect(answerBars(body, 5, 1).map((bar) => bar.label)).toEqual(['36 (answer)']);
+    expect(answerBars(body, 5).map((bar) => bar.label)).toEqual(['35', '36 (answer)', '37']);
+    const percent = (share: number): string => `${100 * share} %`;
+    expect(tellSum(body, 5, percent)).toBe('The model says 35 (50 %). The right answer is 36.');
+    expect(tellSum(body, 6, percent)).toBe('The model says 36 (80 %), which is right.');
+    expect(sumCurves(body)[0]?.y).toEqual([0.3, 0.8]);
+    expect(tellValues(sum)).toContain('b is 17, written in column 4; 19 stands in column 14');
+  });
+});
+
+describe('the circuit', () => {
+  const kinds = over(['query'], ['number', 'variable', 'position', 'position']);
+  const labels = ['0', 'a', 'position 0', 'position 1'];
+  const body = makeBody(
+    { query: 4, key: 4, query_position: 2, key_position: 2 },
+    { query: over(['query'], labels), key: over(['key'], labels), query_kind: kinds, key_kind: { ...kinds, dims: ['key'] } },
+    { qk1: over(['query', 'key'], Array.from({ length: 16 }, (_, index) => index)), allowed: over(['query_position', 'key_position'], [false, false, true, false]) },
+  ); // prettier-ignore
+  it('is cut into blocks', () => {
+    expect(blockOf(body, 'variable', 'position')).toEqual({ rows: ['a'], columns: ['p0', 'p1'], values: [6, 7] });
+    expect(blockOf(body, 'token', 'number')).toEqual({ rows: ['0', 'a'], columns: ['0'], values: [0, 4] });
+    expect(positionsOf(body, false)).toEqual([10, 11, 14, 15]);
+    expect(positionsOf(body, true)).toEqual([null, null, 14, null]);
+  });
+  it('points at the largest of each row, and counts what leads', () => {
+    expect([...largestCells([1, 3, null, null], 2)]).toEqual(['0,1']);
+    expect(countAhead([null, 1, -1, 0])).toEqual({ ahead: 1, of: 3 });
+  });
+});
+
+describe('neurons', () => {
+  const n = 7;
+  const places = Array.from({ length: n }, (_, place) => place);
+  const wave = places.map((place) => 0.25 + 2 * Math.cos((2 * Math.PI * 3 * place) / n + 0.4));
+  const body = makeBody(
+    { neuron: 2, number: n, place: n },
+    { first: over(['place'], places), second: over(['place'], places) },
+    {
+      part: over(['number', 'neuron'], wave.flatMap((value) => [value, 1])),
+      frequency: over(['neuron'], [3, 1]), mean: over(['neuron'], [0.5, 2]), amplitude: over(['neuron'], [2, 0]),
+      phase_1: over(['neuron'], [0.4, 0]), phase_2: over(['neuron'], [0.4, 0]), explained_variance: over(['neuron'], [1, null]),
+    },
+  ); // prettier-ignore
+  it('that are waves equal their fit', () => {
+    const [values, fit] = [preactivation(body, 0), fitted(body, 0)];
+    expect(values.length).toBe(n * n);
+    values.forEach((value, place) => expect(value).toBeCloseTo(fit[place] ?? NaN, 10));
+  });
+  it('that are constant have no point', () => {
+    expect(neuronPoints(body).neurons).toEqual([0]);
+    expect(bestNeuron(body)).toBe(0);
+    expect(countFrequencies(body)).toEqual([{ frequency: 3, count: 1 }]);
+  });
+  it('are drawn on a scale of round numbers', () => {
+    expect([reachOf([0.3, -4.2]), reachOf([1.5]), reachOf([-60])]).toEqual([5, 2, 100]);
+  });
+});
+
+describe('transplants', () => {
+  const body = makeBody(
+    { condition: 3, pool: 2 },
+    { condition: over(['condition'], ['receiver', 'transplanted', 'donor']), pool: over(['pool'], ['0tr', '1tr']) },
+    Object.fromEntries(['accuracy', 'accuracy_low', 'accuracy_high'].map((name) => [name, over(['condition', 'pool'], [1, 0.4, 1, 0.85, 1, 0.9])])),
+  );
+  it('are told as a share of the way', () => {
+    expect(tellTransplant(body)).toBe("Of the way from the receiver's accuracy to the donor's: 1tr 90 %.");
+    expect(poolBars(body, 'transplanted')[1]).toMatchObject({ label: '1tr', value: 0.85, reference: 0.4 });
+    expect(poolBars(body, 'receiver')[1]?.reference).toBeUndefined();
+  });
+  it('go from the pins, or across the first spike, or through the whole run', () => {
+    const spike = { number: 1, before: 20, after: 30, size: 0.5, pools: '' };
+    const same = (step: number): number => step;
+    expect(usualEnds([0, 50], [spike], 7, 8, same)).toEqual({ receiver: 7, donor: 8 });
+    expect(usualEnds([0, 50], [spike], null, null, same)).toEqual({ receiver: 20, donor: 30 });
+    expect(usualEnds([0, 50], [], null, null, same)).toEqual({ receiver: 0, donor: 50 });
+  });
+  it('have their parts in groups', () => {
+    const names = ['nothing', 'QK1', 'variable b', 'position 13', 'positions', 'pattern 2'];
+    const listed = makeBody({ part: 6 }, { part: over(['part'], names) }, { meaning: over(['part'], names), kind: over(['part'], ['weights', 'weights', 'weights', 'weights', 'weights', 'pattern']) });
+    expect(partGroups(listed).map(({ title, parts }) => [title, parts.map((part) => part.name)])).toEqual([
+      ['weights', ['QK1', 'positions']],
+      ['where it looks', ['pattern 2']],
+      ['single variables', ['variable b']],
+      ['single positions', ['position 13']],
+    ]);
+  });
+});

@@ -1,0 +1,10 @@
+import type { PageEntry } from '../page';
+
+export const page: PageEntry = {
+  name: 'arithmetic',
+  title: 'Arithmetic',
+  order: 85,
+  families: ['assign_add'],
+  letter: 'm',
+  load: () => import('./Page.svelte'),
+};

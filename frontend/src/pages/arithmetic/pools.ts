@@ -1,0 +1,65 @@
+/** The nine pools of sums: how many variables, and what is new in them. */
+import { labelsOf, numbers, pick, type Body } from '../../api/body';
+import type { Band, Series } from '../../charts/types';
+import { curves, stepsOf } from '../../reading/curves';
+
+export const KINDS: Record<string, { title: string; colour: string }> = {
+  tr: { title: 'as in training', colour: '#0072b2' },
+  add: { title: 'a new pair of numbers', colour: '#d55e00' },
+  var: { title: 'a variable in a new place', colour: '#009e73' },
+  var1: { title: 'one variable in a new place', colour: '#009e73' },
+  var2: { title: 'both in new places', colour: '#cc79a7' },
+};
+export const COUNTS = ['no variable', 'one variable', 'two variables'] as const;
+
+/** `describePool('2var1')` is { count: 2, kind: 'var1', title: '2var1: one variable in a new place' }. */
+export function describePool(name: string): { count: number; kind: string; title: string } {
+  const count = Number(name[0]);
+  const kind = name.slice(1);
+  return { count, kind, title: `${name}: ${KINDS[kind]?.title ?? kind}` };
+}
+
+/** Accuracy over training of the pools with so many variables; of all of them when it is left out. */
+export function poolCurves(body: Body, count?: number): Series[] {
+  return curves(body, 'pool_accuracy', 'pool')
+    .map((series) => ({ series, ...describePool(series.name) }))
+    .filter((pool) => count === undefined || pool.count === count)
+    .map(({ series, kind, title }) => ({ ...series, name: title, ...(count === undefined ? {} : { colour: KINDS[kind]?.colour }) }));
+}
+
+/** Held-out pairs of one pool in two: those whose swap was trained, and, dashed, those held out in both orders. */
+export function halfCurves(body: Body, count: number): Series[] {
+  const pool = `${count}add`;
+  return labelsOf(body, 'half').map((half) => ({
+    name: half === 'swap_seen' ? `${pool}: swap seen` : `${pool}: both held out`,
+    x: stepsOf(body),
+    y: numbers(body, 'half_accuracy', { pool, half }),
+    colour: half === 'swap_seen' ? '#0072b2' : '#d55e00',
+    dashed: half !== 'swap_seen',
+  }));
+}
+
+/** A jump of several pools between two evaluations. */
+export interface Spike {
+  number: number;
+  before: number;
+  after: number;
+  size: number; // by how much the one that jumps most does
+  pools: string; // those that jump
+}
+
+export function spikesOf(body: Body): Spike[] {
+  if (!body.sizes.spike) return [];
+  return labelsOf(body, 'spike').map((spike) => ({
+    number: Number(spike),
+    before: Number(pick(body, 'spike_before', { spike })[0]),
+    after: Number(pick(body, 'spike_after', { spike })[0]),
+    size: Number(pick(body, 'spike_size', { spike })[0]),
+    pools: String(pick(body, 'spike_pools', { spike })[0] ?? ''),
+  }));
+}
+
+/** Spikes as bands behind curves. */
+export function spikeBands(spikes: readonly Spike[]): Band[] {
+  return spikes.map(({ number, before, after }) => ({ name: `spike ${number}`, from: before, to: after }));
+}

@@ -1,0 +1,63 @@
+/** Parts of one checkpoint in another: what can be chosen, and what came of it. */
+import { labelsOf, number, pick, type Body } from '../../api/body';
+import type { Bar } from '../../charts/types';
+import type { Spike } from './pools';
+
+export interface Part {
+  name: string;
+  meaning: string;
+}
+
+/** Parts in groups, single variables and positions behind the others. */
+export function partGroups(body: Body): { title: string; parts: Part[] }[] {
+  const parts = labelsOf(body, 'part').map((name) => ({ name: String(name), meaning: String(pick(body, 'meaning', { part: name })[0] ?? ''), kind: String(pick(body, 'kind', { part: name })[0] ?? '') }));
+  const groupOf = (name: string, kind: string): string => {
+    if (kind === 'pattern') return 'where it looks';
+    if (/^variable ./.test(name)) return 'single variables';
+    if (/^position \d/.test(name)) return 'single positions';
+    return 'weights';
+  };
+  const titles = ['weights', 'where it looks', 'single variables', 'single positions'];
+  return titles
+    .map((title) => ({ title, parts: parts.filter(({ name, kind }) => name !== 'nothing' && groupOf(name, kind) === title).map(({ name, meaning }) => ({ name, meaning })) }))
+    .filter(({ parts }) => parts.length);
+}
+
+export const CONDITIONS = ['receiver', 'transplanted', 'donor'] as const;
+export type Condition = (typeof CONDITIONS)[number];
+
+/** A bar for each pool in one condition, the receiver's accuracy as a tick beside the others. */
+export function poolBars(body: Body, condition: Condition): Bar[] {
+  return labelsOf(body, 'pool').map((pool) => {
+    const at = (name: string, of: Condition = condition): number | null => number(body, name, { condition: of, pool });
+    return {
+      label: String(pool),
+      value: at('accuracy'),
+      low: at('accuracy_low'),
+      high: at('accuracy_high'),
+      colour: condition === 'transplanted' ? 'var(--systematic)' : 'var(--random)',
+      ...(condition === 'receiver' ? {} : { reference: at('accuracy', 'receiver') }),
+    };
+  });
+}
+
+/** What the parts did, pool by pool where receiver and donor differ: `They bring 1add 95 % of the way from 38 % to 97 %.` */
+export function tellTransplant(body: Body, least = 0.1): string {
+  const percent = (share: number): string => `${Math.round(100 * share)} %`.replace('-', '−');
+  const told = labelsOf(body, 'pool').flatMap((pool) => {
+    const [before, after, goal] = CONDITIONS.map((condition) => number(body, 'accuracy', { condition, pool }) ?? 0) as [number, number, number];
+    return Math.abs(goal - before) < least ? [] : [`${pool} ${percent((after - before) / (goal - before))}`];
+  });
+  if (!told.length) return `Receiver and donor differ by less than ${percent(least)} in every pool: there is no way to go.`;
+  return `Of the way from the receiver's accuracy to the donor's: ${told.join(', ')}.`;
+}
+
+/** Receiver and donor until the reader chooses: the pins, else the two sides of the first spike, else the ends of the run. */
+export function usualEnds(steps: readonly number[], spikes: readonly Spike[], a: number | null, b: number | null, near: (step: number) => number): { receiver: number; donor: number } {
+  const [spike] = spikes;
+  return {
+    receiver: near(a ?? spike?.before ?? steps[0] ?? 0),
+    donor: near(b ?? spike?.after ?? steps.at(-1) ?? 0),
+  };
+}
+

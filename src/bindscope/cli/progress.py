@@ -1,0 +1,104 @@
+"""``bindscope progress``: which parts of the circuit of sums are there, checkpoint by checkpoint."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bindscope.cli.labelled import dataset_to_mapping
+from bindscope.cli.options import Flag, Seed
+from bindscope.cli.table import format_table
+from bindscope.errors import BindscopeError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def progress(
+    run: str,
+    /,
+    *,
+    n: int | None = None,
+    seed: Seed = 0,
+    fresh: Flag = False,
+    json: Flag = False,
+    out: Path | None = None,
+) -> None:
+    """Measure how much of the circuit of sums each checkpoint has.
+
+    Seven measures from 0 to 1, at every kept checkpoint: three read off the
+    weights, four over sequences from all pools, places that training never shows
+    included. Prints the table, keeps the numbers as netCDF and draws the figure
+    with the run's spikes marked.
+
+    Examples:
+        bindscope progress runs/assign-add
+        bindscope progress runs/assign-add --n 500 --seed 1 --out progress.png
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    n
+        How many sequences to draw from each of the nine pools; 200 when left out.
+    seed
+        The seed that draws them.
+    fresh
+        Measure anew, whatever was kept.
+    json
+        Print the numbers as JSON instead of a table, and draw nothing.
+    out
+        The figure's file (svg, png, pdf); the numbers then go to results/ beside it. By default both go to results/
+        inside the run, or to runs/verify-NAME for a shipped run.
+    """
+    from bindscope.cli.outcome import show_progress
+    from bindscope.cli.verify import open_library
+    from bindscope.studies.style import figure_format, save_figure
+
+    if out is not None:
+        figure_format(out)  # refused before anything is measured
+    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=None if out is None else out.parent)
+    if study.family != "assign_add":
+        raise BindscopeError(f"{library.run.name}: progress measures are of runs on sums; this is {study.family}.")
+    with show_progress("checkpoints") as on_progress:
+        filled = library.fill("progress", on_progress)
+    if filled.dataset is None:
+        raise BindscopeError(f"{library.run.name}: {filled.reason}")
+    if json:
+        print(json_format.dumps(dataset_to_mapping(filled.dataset)))
+        return
+    print(format_progress(filled.dataset))
+    print(f"\nnumbers  {filled.path}")
+    figure = _draw(library.fill("trajectory").dataset, filled.dataset)
+    print(f"figure   {save_figure(figure, out or library.folder / 'progress.svg')}")
+
+
+def format_progress(dataset: xr.Dataset) -> str:
+    """One row a checkpoint, one column a measure; intervals are in the netCDF, sizes in the heading."""
+    from bindscope.measures.arithmetic.progress import CONTROL, MEASURES
+
+    names = (*MEASURES, CONTROL)
+    rows = [
+        [f"{int(step):,}", *(f"{float(dataset[name].sel(step=step)):.4f}" for name in names)]
+        for step in dataset.step.values
+    ]
+    widest = max(
+        float((dataset[f"{name}_high"] - dataset[f"{name}_low"]).max()) for name in names if _sampled(dataset, name)
+    )
+    head = (
+        f"{dataset.attrs['run']}: {dataset.attrs['n_per_pool']} sequences from each pool, seed {dataset.attrs['seed']}; "
+        f"95 % intervals of attn_… and probe_… are at most {100 * widest:.1f} points wide"
+    )
+    return f"{head}\n\n{format_table(['step', *names], rows, numbers=range(len(names) + 1))}"
+
+
+def _sampled(dataset: xr.Dataset, name: str) -> bool:
+    return f"{name}_low" in dataset
+
+
+def _draw(trajectory: Any, dataset: xr.Dataset) -> Any:
+    from bindscope.studies.assign_add.figures.progress import draw_progress
+    from bindscope.studies.assign_add.learning import spikes_of
+
+    return draw_progress(dataset, [] if trajectory is None else spikes_of(trajectory))

@@ -1,0 +1,334 @@
+"""Sums: how a run learned them, what its weights say, what it answers to one, and with parts of another checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from bindscope.errors import BindscopeError
+from bindscope.web.again import in_python
+from bindscope.web.body import Provenance, to_body
+from bindscope.web.kept import kept_result
+from bindscope.web.lab import Lab, LabRun, NotMeasured
+from bindscope.web.page import Operation, Page, Question, Resource, Step
+from bindscope.web.programs import Steps
+from bindscope.web.sums import FAMILIES, SumText, read_sum, sum_task
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.measures.arithmetic.forms import SumForms
+
+DECIMALS = 4  # of an attention weight: enough to draw, and a body that is small
+SCORE_DECIMALS = 3  # … and of scores and pre-activations
+N_EXAMPLES, EXAMPLE_SEED = 2, 0  # of each pool
+N_STORED, STORED_SEED = 40, 0  # sums of each pool that a static copy holds, for transplants in the reader's browser
+WILSON = "95 % Wilson interval over sums"
+ARITHMETIC, STUDY = "bindscope.measures.arithmetic", "bindscope.studies.assign_add"
+
+
+class SumQuestion(Question):
+    """Where does the model look in this sum, and what does it answer, at these checkpoints?"""
+
+    steps: Steps
+    sequence: SumText
+
+
+class TransplantQuestion(Question):
+    """How well does one checkpoint answer with these parts of another?"""
+
+    receiver: Step
+    donor: Step
+    parts: Annotated[list[Annotated[str, Field(min_length=1, max_length=40)]], Field(min_length=1, max_length=12)]
+    n: Annotated[int, Field(ge=10, le=1000)] = 200  # sums of each pool
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+
+def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Accuracy of the nine pools over (step), the halves of those with held-out pairs, and over (spike) where it jumps."""
+    from bindscope.measures.arithmetic.spikes import SpikeCriterion
+    from bindscope.studies.assign_add.learning import spikes_of
+    from bindscope.studies.trajectory import trajectory_dataset
+
+    try:
+        whole = trajectory_dataset(run.run.metrics)
+    except BindscopeError as problem:
+        raise NotMeasured(f"{run.name}: {problem}") from None
+    dataset = whole[["pool_accuracy", "pool_accuracy_low", "pool_accuracy_high", "half_accuracy"]]
+    spikes = spikes_of(whole)
+    dataset = dataset.assign_coords(spike=[spike.number for spike in spikes])
+    dataset = dataset.assign(
+        spike_before=("spike", [spike.before_step for spike in spikes]),
+        spike_after=("spike", [spike.after_step for spike in spikes]),
+        spike_size=("spike", [spike.size for spike in spikes]),
+        spike_pools=("spike", [" ".join(spike.pools) for spike in spikes]),
+    )
+    dataset.attrs = {"spike": SpikeCriterion().describe()}
+    return to_body(
+        dataset,
+        Provenance(run=run.name, n=int(whole.pool_n.values[0]), seed=run.run.config.seed, interval=WILSON),
+        title="Nine pools over training",
+        command=f"bindscope trajectory {run.name}",
+        python=in_python(run, "phases_and_spikes(run.trajectory())", f"from {STUDY}.learning import phases_and_spikes"),
+    )
+
+
+def read_progress(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """The seven progress measures over (step)."""
+    from bindscope.studies.results import CHECKPOINT
+
+    command = f"bindscope progress {run.name}"
+    found = kept_result(run, "progress", command)
+    dataset = found.drop_vars(CHECKPOINT, errors="ignore").assign_attrs()
+    n, seed = int(found.attrs["n_per_pool"]), int(found.attrs["seed"])
+    dataset.attrs = {}
+    return to_body(
+        dataset,
+        Provenance(run=run.name, n=n, seed=seed, interval=str(found.attrs["interval"]), note="n sums of each pool"),
+        title="Seven progress measures",
+        command=command,
+        python=in_python(run, 'run.result("progress")'),
+    )
+
+
+def read_circuit(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
+    """Scores between all embeddings in layer 1, between positions, and between copies of variables in layer 2."""
+    from bindscope.measures.arithmetic.circuit import circuit_matrices, identity_margin, position_margin
+
+    dataset = circuit_matrices(_forms(run, step), sum_task(run))
+    dataset = dataset.assign(
+        identity_margin=("query_variable", identity_margin(dataset.variable_identity.values), {"units": "score"}),
+        position_margin=("query_position", position_margin(dataset.positions.values), {"units": "score"}),
+    ).drop_vars(["equals_to", "positions"])  # both are parts of qk1
+    call = f"task = run.run.config.task\ncircuit_matrices(SumForms.of(run.model({step}), task), task)"
+    return to_body(
+        _rounded(dataset, SCORE_DECIMALS),
+        Provenance(run=run.name, step=step, note="read off the weights, before any softmax"),
+        title="The routing circuit",
+        python=in_python(run, call, *_imports("circuit", "circuit_matrices")),
+    )
+
+
+def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
+    """The best wave for every neuron of the last MLP, over (neuron), and what each number gives it, over (number).
+
+    The circuit alone gives a neuron, for the pair (n1, n2), ``part`` of n1 plus ``part`` of n2.
+    """
+    import numpy as np
+
+    from bindscope.measures.arithmetic.cyclic import CyclicNumbers
+    from bindscope.measures.arithmetic.neurons import fit_neurons, preactivations
+
+    task, forms = sum_task(run), _forms(run, step)
+    numbers = CyclicNumbers.of(task)
+    values = preactivations(forms)  # [n1, n2, neuron]
+    fits = fit_neurons(values, numbers)
+    names = ["frequency", "mean", "amplitude", "phase_1", "phase_2", "explained_variance"]
+    dataset = fits[names].assign_coords(
+        number=np.arange(task.modulus), first=("place", numbers.first), second=("place", numbers.second)
+    )
+    dataset["part"] = (("number", "neuron"), np.diagonal(values, axis1=0, axis2=1).T / 2)
+    call = (
+        f"task = run.run.config.task\nforms = SumForms.of(run.model({step}), task)\n"
+        "fit_neurons(preactivations(forms), CyclicNumbers.of(task))"
+    )
+    imports = [f"from {ARITHMETIC}.cyclic import CyclicNumbers", *_imports("neurons", "fit_neurons, preactivations")]
+    return to_body(
+        _rounded(dataset, SCORE_DECIMALS),
+        Provenance(
+            run=run.name, step=step, n=task.modulus**2, note="every pair of numbers, through OV2 and the MLP alone"
+        ),
+        title="Neurons as waves",
+        command=f"bindscope fourier {run.name} --step {step}",
+        python=in_python(run, call, *imports),
+    )
+
+
+def list_sums(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Sums over (sum), the same at every visit, some of each pool."""
+    import numpy as np
+    import xarray as xr
+
+    task = sum_task(run)
+    pools = task.sample_evaluation(np.random.default_rng(EXAMPLE_SEED), N_EXAMPLES)
+    order = sorted(pools, key=lambda pool: pool.startswith("0"))  # first those with something to look up
+    rows = [(pool, *row) for pool in order for row in zip(pools[pool].tokens, pools[pool].targets)]
+    columns: dict[str, list[Any]] = {
+        "text": [task.render(tokens) for _, tokens, _ in rows],
+        "pool": [pool for pool, _, _ in rows],
+        "answer": [int(answers[0]) for _, _, answers in rows],
+    }
+    dataset = xr.Dataset(coords={name: ("sum", values) for name, values in columns.items()})
+    call = f"run.run.config.task.sample_evaluation(np.random.default_rng({EXAMPLE_SEED}), {N_EXAMPLES})"
+    return to_body(
+        dataset,
+        Provenance(run=run.name, n=len(rows), seed=EXAMPLE_SEED),
+        title="Example sums",
+        python=in_python(run, call, "import numpy as np"),
+    )
+
+
+def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """What can be transplanted, over (part), and the sums on which a static copy tries it, over (pool, sum, position).
+
+    Over (region) the rows of the tensors that a part of weights is made of, -1 for the last one; over (look) the layers
+    and positions whose attention a part is.
+    """
+    import numpy as np
+    import xarray as xr
+
+    from bindscope.interventions import transplant
+
+    task = sum_task(run)
+    parts = list(transplant.list_parts(run.run.config.model).values())
+    regions = [(part.name, region) for part in parts for region in part.regions]
+    looks = [(part.name, look) for part in parts for look in part.looks]
+    pools = task.sample_evaluation(np.random.default_rng(STORED_SEED), N_STORED)
+    dataset = xr.Dataset(
+        {
+            "meaning": ("part", [part.meaning for part in parts]),
+            "kind": ("part", [part.kind for part in parts]),
+            "region_part": ("region", [name for name, _ in regions]),
+            "region_tensor": ("region", [region.tensor for _, region in regions]),
+            "region_first": ("region", [region.first for _, region in regions]),
+            "region_stop": ("region", [-1 if region.stop is None else region.stop for _, region in regions]),
+            "look_part": ("look", [name for name, _ in looks]),
+            "look_layer": ("look", [look.layer for _, look in looks]),
+            "look_positions": ("look", [",".join(map(str, look.positions or ())) for _, look in looks]),
+            "tokens": (("pool", "sum", "position"), np.stack([batch.tokens for batch in pools.values()])),
+            "answer": (("pool", "sum"), np.stack([batch.targets[:, 0] for batch in pools.values()])),
+        },
+        {"part": [part.name for part in parts], "pool": list(pools)},
+    )
+    return to_body(
+        dataset,
+        Provenance(run=run.name, n=N_STORED, seed=STORED_SEED),
+        title="Parts that can be transplanted",
+        python=in_python(
+            run, "list_parts(run.run.config.model)", "from bindscope.interventions.transplant import list_parts"
+        ),
+    )
+
+
+def ask_sum(lab: Lab, run: LabRun, question: SumQuestion) -> dict[str, Any]:
+    """Attention over (step, layer, query, key), four decimals, and probabilities over (step, output)."""
+    from bindscope.studies.assign_add.one_sum import attention_over_steps
+
+    task, tokens, steps = sum_task(run), read_sum(run, question.sequence), question.steps
+    dataset = attention_over_steps(((step, run.model(step)) for step in steps), task, tokens)
+    dataset["pattern"] = (dataset.pattern.round(DECIMALS) + 0.0).assign_attrs(units="share")
+    text = task.render(tokens)
+    only = steps[0] if len(steps) == 1 else None
+    at = "run.steps" if tuple(steps) == run.run.steps else str(steps)
+    call = (
+        f"task = run.run.config.task\nmodels = ((step, run.model(step)) for step in {at})\n"
+        f'attention_over_steps(models, task, task.parse("{text}"))'
+    )
+    return to_body(
+        dataset,
+        Provenance(run=run.name, step=only, n=1),
+        title="Where the model looks, and what it answers",
+        command=f"bindscope attention {run.name} '{text}' --step {'all' if only is None else only}",
+        python=in_python(run, call, f"from {STUDY}.one_sum import attention_over_steps"),
+    )
+
+
+def transplant_parts(lab: Lab, run: LabRun, question: TransplantQuestion) -> dict[str, Any]:
+    """Accuracy over (condition: receiver, transplanted, donor; pool), with its interval."""
+    import numpy as np
+    import xarray as xr
+
+    from bindscope.studies.assign_add.transplanting import TOGETHER, ask_pools, measure_transplants
+
+    task, row = sum_task(run), TOGETHER.join(question.parts)
+    receiver, donor = run.model(question.receiver), run.model(question.donor)
+    asked = ask_pools(task, np.random.default_rng(question.seed), question.n)
+    found = measure_transplants(receiver, donor, [row], asked)
+    conditions = {
+        "receiver": found.drop_dims("part"),
+        "transplanted": found.isel(part=0, drop=True),
+        "donor": found.drop_dims("part"),
+    }
+    prefix = {"receiver": "receiver_", "transplanted": "", "donor": "donor_"}
+    dataset = xr.Dataset(
+        {
+            f"accuracy{end}": (
+                ("condition", "pool"),
+                np.stack([conditions[name][f"{prefix[name]}accuracy{end}"].values for name in conditions]),
+                {"units": "share"},
+            )
+            for end in ("", "_low", "_high")
+        },
+        {"condition": list(conditions), "pool": found.pool.values},
+        {"receiver": question.receiver, "donor": question.donor, "parts": row},
+    )  # fmt: skip
+    call = (
+        "asked = ask_pools(run.run.config.task, np.random.default_rng({seed}), {n})\n"
+        'measure_transplants(run.model({receiver}), run.model({donor}), ["{row}"], asked)'
+    ).format(**question.model_dump(), row=row)
+    importing = f"from {STUDY}.transplanting import ask_pools, measure_transplants"
+    return to_body(
+        dataset,
+        Provenance(run=run.name, n=question.n, seed=question.seed, interval=WILSON, note="n sums of each pool"),
+        title="Parts of another checkpoint",
+        command=_transplant_command(run, question),
+        python=in_python(run, call, "import numpy as np", importing),
+    )
+
+
+def _transplant_command(run: LabRun, question: TransplantQuestion) -> str:
+    ends, together = f"--from {question.donor} --to {question.receiver}", " + ".join(question.parts)
+    return f"bindscope transplant {run.name} {ends} --part '{together}' --n {question.n} --seed {question.seed}"
+
+
+def _forms(run: LabRun, step: int) -> SumForms:
+    from bindscope.measures.arithmetic.forms import SumForms
+
+    task = sum_task(run)
+    try:
+        return SumForms.of(run.model(step), task)
+    except BindscopeError as problem:
+        raise NotMeasured(f"{run.name}: {problem}") from None
+
+
+def _rounded(dataset: xr.Dataset, decimals: int) -> xr.Dataset:
+    rounded = {
+        name: (array.round(decimals) + 0.0).assign_attrs(array.attrs)
+        for name, array in dataset.data_vars.items()
+        if array.dtype.kind == "f"
+    }
+    return dataset.assign(rounded)
+
+
+def _imports(module: str, names: str) -> list[str]:
+    return [f"from {ARITHMETIC}.{module} import {names}", f"from {ARITHMETIC}.forms import SumForms"]
+
+
+def asked_steps(question: SumQuestion, run: LabRun) -> list[int]:
+    return question.steps
+
+
+def both_steps(question: TransplantQuestion, run: LabRun) -> list[int]:
+    return [question.receiver, question.donor]
+
+
+def _over_run(name: str, make: Any, summary: str) -> Resource:
+    return Resource(f"runs/{{run}}/{name}.json", make, summary, families=FAMILIES)
+
+
+PAGE = Page(
+    "arithmetic",
+    resources=(
+        _over_run("sums", list_sums, "Example sums of a run's task"),
+        _over_run("pools", read_pools, "The nine pools over training"),
+        _over_run("progress", read_progress, "The seven progress measures"),
+        _over_run("parts", list_parts, "What can be transplanted between checkpoints"),
+        _over_run("steps/{step}/circuit", read_circuit, "The routing circuit of sums"),
+        _over_run("steps/{step}/neurons", read_neurons, "The neurons of the last MLP as waves"),
+    ),
+    operations=(
+        Operation("sum", SumQuestion, ask_sum, "What a model makes of a sum", asked_steps),
+        Operation("transplant", TransplantQuestion, transplant_parts, "A checkpoint with parts of another", both_steps),
+    ),
+)

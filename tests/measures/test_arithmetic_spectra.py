@@ -1,0 +1,59 @@
+"""Spectra and their unevenness against definitions written as loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from bindscope.measures.arithmetic.cyclic import CyclicNumbers
+from bindscope.measures.arithmetic.forms import SumForms
+from bindscope.measures.arithmetic.spectra import MATRICES, embedding_spectra, fourier_norms, gini
+from bindscope.model.transformer import Transformer
+from bindscope.studies.presets import find_preset
+from bindscope.tasks.assign_add import AssignAddTask
+
+CONFIG = find_preset("assign-add").config
+
+
+def test_norms_are_projections_on_a_cosine_and_a_sine():
+    rows = np.random.default_rng(0).normal(size=(7, 4))
+    n = np.arange(7)
+    for k, found in enumerate(fourier_norms(rows), start=1):
+        waves = [wave(2 * np.pi * k * n / 7) for wave in (np.cos, np.sin)]
+        parts = [wave @ rows / np.linalg.norm(wave) for wave in waves]
+        assert found == pytest.approx(np.linalg.norm(parts))
+
+
+def test_squared_norms_add_up_to_the_deviation_from_the_mean():
+    rows = np.random.default_rng(1).normal(size=(59, 10)) + 3
+    assert (fourier_norms(rows) ** 2).sum() == pytest.approx(((rows - rows.mean(axis=0)) ** 2).sum())
+
+
+def test_gini_is_half_the_mean_difference_over_the_mean():
+    amounts = np.random.default_rng(2).exponential(size=9)
+    naive = np.mean([abs(one - other) for one in amounts for other in amounts]) / (2 * amounts.mean())
+    assert gini(amounts) == pytest.approx(naive)
+    assert gini(np.ones(8)) == pytest.approx(0)
+    assert gini(np.eye(8)[3]) == pytest.approx(1 - 1 / 8)
+    assert gini(np.zeros(4)) == 0
+
+
+def test_a_wave_put_into_the_embeddings_is_seen_through_the_weights():
+    forms = SumForms.of(Transformer(CONFIG.model, torch.Generator().manual_seed(0)), CONFIG.task)
+    forms.numbers[:] = np.cos(2 * np.pi * 7 * np.arange(59) / 59)[:, None] * forms.numbers[1]
+    spectra = embedding_spectra(forms, CyclicNumbers.of(CONFIG.task))
+    assert spectra.norm.dims == ("matrix", "frequency")
+    assert tuple(spectra.matrix.values) == MATRICES
+    for matrix in ("numbers", "mapped", "neurons"):
+        assert int(spectra.norm.sel(matrix=matrix).idxmax()) == 7
+        assert float(spectra.gini.sel(matrix=matrix)) == pytest.approx(1 - 1 / 29)
+    assert float(spectra.gini.sel(matrix="unembed")) < 0.3
+
+
+def test_numbers_of_a_product_are_seen_in_the_order_of_their_logarithms():
+    task = AssignAddTask(operator="*")
+    numbers = CyclicNumbers.of(task)
+    forms = SumForms.of(Transformer(CONFIG.model, torch.Generator().manual_seed(0)), CONFIG.task)
+    forms.numbers[numbers.first] = np.sin(2 * np.pi * 5 * np.arange(58) / 58)[:, None] * forms.numbers[1]
+    assert int(embedding_spectra(forms, numbers).norm.sel(matrix="mapped").idxmax()) == 5

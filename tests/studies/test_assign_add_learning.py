@@ -1,0 +1,93 @@
+"""AA1 on evaluations whose verdict is known because we simulate them; what the trajectory of sums shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bindscope.cli.trajectory import describe_criterion, format_trajectory
+from bindscope.measures.arithmetic.spikes import SUM_PHASES
+from bindscope.studies.assign_add.claims.learning import AA1, share_of_shuffles
+from bindscope.studies.assign_add.learning import phases_and_spikes
+from bindscope.studies.panels import trajectory_panels
+from bindscope.studies.style import save_figure
+from bindscope.studies.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
+from measures.simulated_sums import UNEVEN, simulate_sums, sums_records
+
+EACH_250 = np.arange(0, 20001, 250)
+
+
+def trajectory(steps=EACH_250, status: str = "finished", **settings) -> xr.Dataset:
+    dataset = trajectory_dataset(sums_records(simulate_sums(steps, **settings), steps))
+    dataset.attrs |= {"status": status, "total_steps": 20000, "run": "written"}
+    return dataset
+
+
+@pytest.mark.parametrize("steps", [EACH_250, UNEVEN], ids=["each 250", "uneven"])
+def test_three_phases_and_two_spikes_replicate(steps, tmp_path: Path):
+    results = {"trajectory": trajectory(steps)}
+    finding = AA1.judge(results)
+    assert finding.verdict == "replicates", finding.reason
+    labels = [quantity.label for quantity in finding.quantities]
+    assert sum(label.startswith("spike") for label in labels) == 2
+    assert "0add at the end, held out in both orders" in labels
+    assert save_figure(AA1.draw(results), tmp_path / "aa1.svg").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [({"second": False}, "No refinement phase"), ({"first": False}, "No assignment and no refinement phase")],
+)
+def test_a_run_without_a_spike_differs_when_it_has_ended(settings, words):
+    finding = AA1.judge({"trajectory": trajectory(**settings)})
+    assert finding.verdict == "differs"
+    assert words in finding.reason
+
+
+def test_a_run_in_training_is_not_judged_before_its_last_phase():
+    finding = AA1.judge({"trajectory": trajectory(status="training", second=False)})
+    assert finding.verdict == "not testable"
+    assert "addition, assignment" in finding.reason
+
+
+def test_few_evaluations_are_not_judged():
+    assert AA1.judge({"trajectory": trajectory(UNEVEN[:7])}).verdict == "not testable"
+
+
+@pytest.mark.parametrize("steps", [EACH_250, UNEVEN], ids=["each 250", "uneven"])
+def test_shuffled_evaluations_show_no_such_phases(steps):
+    assert share_of_shuffles(trajectory(steps), n_shuffles=60) <= 0.05
+
+
+def test_a_control_that_fails_is_said(monkeypatch):
+    monkeypatch.setattr("bindscope.studies.assign_add.claims.learning.share_of_shuffles", lambda dataset: 0.5)
+    finding = AA1.judge({"trajectory": trajectory()})
+    assert finding.verdict == "differs"
+    assert "control is not" in finding.reason
+
+
+def test_a_late_spike_of_every_pool_is_not_the_second_one():
+    dataset = trajectory()
+    late = dataset.step.values < 15000
+    for pool in ("1tr", "1add"):
+        dataset.pool_accuracy.loc[{"pool": pool}] = np.where(late, 0.3, 0.99)
+    finding = AA1.judge({"trajectory": dataset})
+    assert finding.verdict == "differs"
+
+
+def test_the_trajectory_of_sums_shows_phases_spikes_and_halves(tmp_path: Path):
+    dataset = trajectory()
+    phases, spikes = phases_and_spikes(dataset)
+    assert [phase.name for phase in phases_of(dataset)] == [phase.name for phase in phases] == list(SUM_PHASES)
+    text = format_trajectory("made", phases, transitions_of(dataset), describe_criterion("assign_add", spikes), spikes)
+    assert "2var1 2var2" in text
+    assert "refinement" in text
+    assert "pools that rose" in text
+    assert [panel.name for panel in trajectory_panels(dataset)][:2] == ["accuracy", "swap"]
+    figure = figure_trajectory(dataset)
+    bands = [patch for patch in figure.axes[0].patches if patch.get_alpha() == 0.16]
+    assert len(bands) == 2
+    assert save_figure(figure, tmp_path / "sums.svg").stat().st_size > 0

@@ -1,0 +1,199 @@
+"""Bodies about sums are the study's own numbers, and what is asked of a model is what the model itself says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fastapi.testclient import TestClient
+
+from bindscope.measures.arithmetic.circuit import circuit_matrices
+from bindscope.measures.arithmetic.forms import SumForms
+from bindscope.measures.arithmetic.neurons import fit_neuron, preactivation
+from bindscope.measures.arithmetic.spikes import Spike
+from bindscope.measures.evaluation import read_answers
+from bindscope.model.run import run as run_model
+from bindscope.web.app import create_app
+from bindscope.web.lab import Lab
+
+RUN, STEP = "sums", 30
+SUM = "_ c=1 b=7 | b+9"
+
+
+@pytest.fixture(scope="module")
+def lab(sum_run: Path, small_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return Lab.open([sum_run, small_run], tmp_path_factory.mktemp("kept"), read_only=[sum_run, small_run])
+
+
+@pytest.fixture(scope="module")
+def client(lab: Lab) -> Iterator[TestClient]:
+    with TestClient(create_app(lab), base_url="http://127.0.0.1:8420") as opened:
+        yield opened
+
+
+def read(client: TestClient, path: str, run: str = RUN) -> dict[str, Any]:
+    response = client.get(f"/api/runs/{run}/{path}.json")
+    assert response.status_code == 200, response.text
+    body = response.json()
+    assert body.get("absent") is None, body["absent"]
+    return body
+
+
+def ask(client: TestClient, operation: str, **question: Any) -> dict[str, Any]:
+    response = client.post(f"/api/live/{operation}", json={"run": RUN, **question})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def array(body: dict[str, Any], name: str) -> np.ndarray:
+    labelled = body["variables"].get(name) or body["coords"][name]
+    return np.array(labelled["values"]).reshape([body["sizes"][dim] for dim in labelled["dims"]])
+
+
+def test_a_sums_attention_and_answer_are_the_models(client: TestClient, lab: Lab) -> None:
+    run = lab.find(RUN)
+    steps = list(run.steps[-2:])
+    body = ask(client, "sum", steps=steps, sequence=SUM)
+    tokens = torch.from_numpy(run.run.config.task.parse(SUM))[None]
+    for place, step in enumerate(steps):
+        with torch.no_grad():
+            trace = run_model(run.model(step), tokens, ["L0.pattern", "L1.pattern"])
+        for layer in range(2):
+            found = array(body, "pattern")[place, layer]
+            np.testing.assert_allclose(found, trace[f"L{layer}.pattern"][0, 0], atol=6e-5)
+        shares = trace.logits[0, -1].softmax(-1)
+        np.testing.assert_allclose(array(body, "probability")[place], shares, atol=1e-6)
+    assert body["attrs"] == {"text": SUM, "answer": "5"}  # 7 + 9 modulo 11
+    assert body["coords"]["value_position"]["values"] == [4, 14]
+
+
+def test_a_sum_that_cannot_be_read_is_refused_with_its_column(client: TestClient) -> None:
+    for text, column in (("c=1 b=7", 8), ("c=1 | b+2", 7), ("c=1 | c+11", 9)):
+        response = client.post("/api/live/sum", json={"run": RUN, "steps": [STEP], "sequence": text})
+        assert response.status_code == 400
+        assert response.json()["error"].startswith(f"column {column}: ")
+
+
+def test_programs_and_sums_do_not_mix(client: TestClient) -> None:
+    asked = client.post("/api/live/sum", json={"run": "small", "steps": [12], "sequence": SUM})
+    assert asked.status_code == 400
+    assert "sums are for runs on assign_add" in asked.json()["error"]
+    for run, name in (("small", "pools"), ("sums", "programs")):
+        assert client.get(f"/api/runs/{run}/{name}.json").status_code == 404
+
+
+def test_example_sums_are_of_every_pool_and_have_their_answers(client: TestClient, lab: Lab) -> None:
+    body, task = read(client, "sums"), lab.find(RUN).run.config.task
+    texts, pools = body["coords"]["text"]["values"], body["coords"]["pool"]["values"]
+    assert len(set(pools)) == 9
+    assert not pools[0].startswith("0")  # the first one is shown first: it has a variable to look up
+    for text, answer in zip(texts, body["coords"]["answer"]["values"], strict=True):
+        assert int(task.solve(task.parse(text))) == answer
+
+
+def test_pools_are_those_of_the_evaluations(client: TestClient, lab: Lab) -> None:
+    body = read(client, "pools")
+    last = lab.find(RUN).run.metrics[-1]
+    pools = body["coords"]["pool"]["values"]
+    np.testing.assert_allclose(array(body, "pool_accuracy")[-1], [last[pool]["accuracy"] for pool in pools], atol=1e-6)
+    halves = array(body, "half_accuracy")[-1, pools.index("1add")]
+    expected = [last["1add"][half]["accuracy"] for half in body["coords"]["half"]["values"]]
+    np.testing.assert_allclose(halves.astype(float), expected, atol=1e-6)
+
+
+def test_spikes_are_sent_with_their_pools(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    spike = Spike(number=1, before_step=10, after_step=20, pools=("1tr", "2var2"), size=0.5)
+    monkeypatch.setattr("bindscope.studies.assign_add.learning.spikes_of", lambda dataset: [spike])
+    client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
+    body = read(client, "pools")
+    sent = {name: body["variables"][f"spike_{name}"]["values"] for name in ("before", "after", "size", "pools")}
+    assert sent == {"before": [10], "after": [20], "size": [0.5], "pools": ["1tr 2var2"]}
+    client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
+
+
+def test_the_circuit_is_read_off_the_weights_of_its_step(client: TestClient, lab: Lab) -> None:
+    run = lab.find(RUN)
+    task = run.run.config.task
+    for step in run.steps[-2:]:
+        expected = circuit_matrices(SumForms.of(run.model(step), task), task)
+        body = read(client, f"steps/{step}/circuit")
+        for name in ("qk1", "variable_identity"):
+            np.testing.assert_allclose(array(body, name), expected[name], atol=6e-4)
+        np.testing.assert_array_equal(array(body, "allowed"), expected.allowed)
+        matrix = expected.variable_identity.values
+        best_other = np.where(np.eye(len(matrix)), -np.inf, matrix).max(1)
+        np.testing.assert_allclose(array(body, "identity_margin"), np.diag(matrix) - best_other, atol=6e-4)
+
+
+def test_neurons_are_sent_with_their_fits_and_what_each_number_gives(client: TestClient, lab: Lab) -> None:
+    run = lab.find(RUN)
+    forms = SumForms.of(run.model(STEP), run.run.config.task)
+    body = read(client, f"steps/{STEP}/neurons")
+    part, first, second = (array(body, name) for name in ("part", "first", "second"))
+    for neuron in (0, 17, 31):
+        values = preactivation(forms, neuron)
+        np.testing.assert_allclose(part[first, neuron][:, None] + part[second, neuron], values, atol=1.1e-3)
+        fit = fit_neuron(values)
+        assert array(body, "frequency")[neuron] == fit.frequency
+        assert array(body, "explained_variance")[neuron] == pytest.approx(fit.explained_variance, abs=6e-4)
+
+
+def test_transplanting_everything_gives_the_donor_and_nothing_the_receiver(client: TestClient, lab: Lab) -> None:
+    steps = lab.find(RUN).steps
+    ends = {"receiver": steps[0], "donor": steps[-1], "n": 30, "seed": 3}
+    whole = array(ask(client, "transplant", parts=["everything"], **ends), "accuracy")  # [condition, pool]
+    none = array(ask(client, "transplant", parts=["nothing"], **ends), "accuracy")
+    np.testing.assert_array_equal(whole[1], whole[2])
+    np.testing.assert_array_equal(none[1], none[0])
+    np.testing.assert_array_equal(whole[[0, 2]], none[[0, 2]])
+
+
+def test_a_transplant_is_measured_on_the_pools_of_its_seed(client: TestClient, lab: Lab) -> None:
+    run = lab.find(RUN)
+    body = ask(client, "transplant", receiver=10, donor=STEP, parts=["QK1", "MLP"], n=40, seed=5)
+    pools = run.run.config.task.sample_evaluation(np.random.default_rng(5), 40)
+    expected = [(read_answers(run.model(10), pool).argmax(1) == pool.targets[:, 0]).mean() for pool in pools.values()]
+    np.testing.assert_allclose(array(body, "accuracy")[0], expected, atol=1e-6)
+    assert body["attrs"]["parts"] == "QK1 + MLP"
+    assert "--from 30 --to 10 --part 'QK1 + MLP' --n 40 --seed 5" in body["command"]
+    assert (array(body, "accuracy_low") <= array(body, "accuracy")).all()
+
+
+def test_a_part_that_does_not_exist_is_refused(client: TestClient) -> None:
+    question = {"run": RUN, "receiver": 10, "donor": STEP, "parts": ["QK9"]}
+    response = client.post("/api/live/transplant", json=question)
+    assert response.status_code == 400
+    assert "there is no part 'QK9'" in response.json()["error"]
+
+
+def test_the_parts_cover_all_weights_of_the_model(client: TestClient, lab: Lab) -> None:
+    body = read(client, "parts")
+    named = set(body["variables"]["region_tensor"]["values"]) - {"*"}
+    assert named == set(lab.find(RUN).model(STEP).state_dict())
+
+
+def test_progress_is_the_kept_result(client: TestClient, lab: Lab) -> None:
+    kept = lab.find(RUN).library.fill("progress").dataset
+    assert kept is not None
+    body = read(client, "progress")
+    name = "attn_l1_num_to_prev"
+    np.testing.assert_allclose(array(body, name), kept[name], atol=1e-6)
+    assert body["coords"]["step"]["values"] == list(lab.find(RUN).steps)
+    assert f"{name}_low" in body["variables"]
+
+
+def test_a_run_on_sums_has_the_mean_of_its_pools_as_accuracy(client: TestClient, lab: Lab) -> None:
+    summary = next(run for run in client.get("/api/runs.json").json()["runs"] if run["name"] == RUN)
+    last = lab.find(RUN).run.metrics[-1]
+    assert summary["accuracy"] == pytest.approx(
+        np.mean([pool["accuracy"] for pool in last.values() if isinstance(pool, dict) and "accuracy" in pool])
+    )
+
+
+def test_the_claims_of_a_run_on_sums_are_those_of_its_study(client: TestClient) -> None:
+    body = read(client, "claims")
+    assert all(claim.startswith("AA") for claim in body["coords"]["claim"]["values"])
