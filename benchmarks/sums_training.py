@@ -47,7 +47,9 @@ def main() -> None:
     contenders = build_contenders(Transformer(config.model, torch.Generator().manual_seed(0)), batch)
     clock = time.perf_counter if options.clock == "wall" else time.process_time
     seconds = time_in_turns(contenders, options.rounds, clock)
-    print(f"{PRESET}, batch {options.batch}, {options.threads} thread(s), {options.rounds} rounds, {options.clock} time\n")
+    print(
+        f"{PRESET}, batch {options.batch}, {options.threads} thread(s), {options.rounds} rounds, {options.clock} time\n"
+    )
     print(f"{'':34}{'step':>10}{'examples/s':>13}{'ours is':>10}")
     for name, time_ in seconds.items():
         ratio = "" if name == "ours" else f"{time_ / seconds['ours']:9.1f}×"

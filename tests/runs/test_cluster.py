@@ -5,10 +5,8 @@ The cluster is a real one, two Ray nodes on this machine; these tests are skippe
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -35,14 +33,6 @@ def flash(name: str, **changes):
     return override(CONFIG, {"name": name, **{key.replace("__", "."): value for key, value in changes.items()}})
 
 
-def node_settings() -> dict[str, int]:
-    """One processor, and ports that are told: a node that must find its own out gives up soon on a busy machine."""
-    names = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
-    with contextlib.ExitStack() as stack:
-        doors = [stack.enter_context(socket.create_server(("", 0))) for _ in names]
-        return {"num_cpus": 1, **{name: door.getsockname()[1] for name, door in zip(names, doors)}}
-
-
 @pytest.fixture(scope="module")
 def cluster():
     """The address of a cluster of two nodes with one processor each."""
@@ -51,8 +41,8 @@ def cluster():
 
     path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)  # workers import what we do
-    nodes = Cluster(initialize_head=True, head_node_args={**node_settings(), "include_dashboard": False})
-    nodes.add_node(**node_settings())
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    nodes.add_node(num_cpus=1)
     yield nodes.address
     nodes.shutdown()
     os.environ["PYTHONPATH"] = path or ""

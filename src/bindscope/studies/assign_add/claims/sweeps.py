@@ -17,7 +17,13 @@ from bindscope.studies.assign_add.swept import (
     run_values,
     threshold_of,
 )
-from bindscope.studies.assign_add.thresholds import FEWEST_VALUES, Threshold, fit_threshold, share_of_shuffles, straight_line
+from bindscope.studies.assign_add.thresholds import (
+    FEWEST_VALUES,
+    Threshold,
+    fit_threshold,
+    share_of_shuffles,
+    straight_line,
+)
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 
 if TYPE_CHECKING:
