@@ -118,6 +118,9 @@ def test_a_fall_counts_as_the_way_too():
     pools = {"falls": slice(0, 100), "rises": slice(100, 200)}
     dataset = label_transplants(["donor", "receiver"], *rise, changed, pools)
     np.testing.assert_allclose(dataset.total_share, [1, 0])
+    halves = np.array([np.concatenate([receiver, receiver])])  # the one that rises has risen, the other has not fallen
+    for counted, share in ((None, 0.5), (("rises",), 1), (("falls",), 0)):
+        assert label_transplants(["half"], *rise, halves, pools, counted=counted).total_share.item() == share
 
 
 def test_everything_goes_the_whole_way_and_nothing_none_of_it(models):

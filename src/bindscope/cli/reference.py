@@ -42,27 +42,29 @@ def generate_pages() -> dict[str, str]:
 
 
 def describe_verdicts() -> str:
-    """docs/verdicts.md: what the shipped results of the shipped binding runs say about each claim of study 1."""
+    """docs/verdicts.md: what the shipped results of the shipped runs say about each claim, study by study."""
     from bindscope.runs.directory import Run
-    from bindscope.runs.locate import SHIPPED_DIRECTORY
+    from bindscope.runs.locate import shipped_runs
     from bindscope.studies.results import Library
     from bindscope.studies.verdicts import render_verdicts
-    from bindscope.studies.verify import find_study, verify
+    from bindscope.studies.verify import STUDIES, find_study, verify
 
-    study, verifications = find_study("binding"), []
+    runs, parts = [Run.open(path) for path in shipped_runs()], [f"{MADE_BY}\n# Verdicts\n\n{_VERDICTS_LEAD}"]
     with TemporaryDirectory() as empty:  # what is not shipped is measured, and not kept
-        for name in ("binding-laptop", "binding-plain"):
-            run = Run.open(SHIPPED_DIRECTORY / name)
-            library = Library(
-                run, study.results, Path(empty) / name, [run.path / "results"], runs_directory=Path(empty)
-            )
-            verifications.append(verify(library, study.claims))
-    return f"{MADE_BY}\n# Verdicts\n\n{_VERDICTS_LEAD}\n{render_verdicts(verifications)}"
+        for family in STUDIES:
+            study, verifications = find_study(family), []
+            for run in (run for run in runs if run.config.task.family == family):
+                folder, shipped = Path(empty) / run.name, [run.path / "results"]
+                library = Library(run, study.results, folder, shipped, runs_directory=Path(empty))
+                verifications.append(verify(library, study.claims))
+            if verifications:
+                parts.append(f"\n## {study.title}\n\n{render_verdicts(verifications)}")
+    return "".join(parts)
 
 
 _VERDICTS_LEAD = """\
-What `bindscope verify binding-laptop` and `bindscope verify binding-plain` say of the twelve claims of study 1, with 95 %
-intervals. [claims.md](claims.md) tells how the criteria came about and how far the verdicts go.
+What `bindscope verify RUN` says about each shipped run, with 95 % intervals. [claims.md](claims.md) tells how the criteria
+came about and how far the verdicts go.
 """
 
 

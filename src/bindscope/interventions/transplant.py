@@ -28,7 +28,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.model.config import ModelConfig
-from bindscope.model.run import run
+from bindscope.model.run import Edit, run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import SequenceFormat
@@ -291,8 +291,11 @@ def _read_with_patterns(
     at, parts = torch.from_numpy(batch.target_positions[:1]), []
     for start in range(0, len(batch), ROWS_AT_ONCE):
         tokens, seen = (torch.from_numpy(rows.tokens[start : start + ROWS_AT_ONCE]) for rows in (batch, shown))
-        looks = run(donor, seen, read=sites, layout=batch.layout, at=at).values if sites else {}
-        logits = run(model, tokens, write={**looks}, layout=batch.layout, at=at).logits  # [row, 1, output]
+        looks: dict[Site | str, Edit] = {}
+        if sites:
+            patterns = run(donor, seen, read=sites, layout=batch.layout, at=at).values
+            looks = {site: pattern for site, pattern in patterns.items()}
+        logits = run(model, tokens, write=looks, layout=batch.layout, at=at).logits  # [row, 1, output]
         parts.append(logits[:, 0].float().numpy())
     return np.concatenate(parts)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from bindscope.errors import BindscopeError, suggest_nearest
 
 RUNS_DIRECTORY = Path("runs")
+SHOWN_FIRST = "binding-laptop"
 SHIPPED_DIRECTORY = Path(__file__).parent.parent / "shipped"
 MANIFEST = "manifest.json"
 
@@ -35,8 +36,8 @@ def runs_in(directory: Path) -> list[Path]:
 
 
 def shipped_runs() -> list[Path]:
-    """The runs that come with the package, by name."""
-    return runs_in(SHIPPED_DIRECTORY)
+    """The runs that come with the package: the one that is shown first, then the others by name."""
+    return sorted(runs_in(SHIPPED_DIRECTORY), key=lambda place: (place.name != SHOWN_FIRST, place.name))
 
 
 def is_shipped(directory: Path) -> bool:

@@ -23,11 +23,11 @@ def render_verdicts(verifications: Sequence[Verification]) -> str:
         *(_row([_title(judged[0].claim), judged[0].claim.paper, *map(_cell, judged)]) for judged in by_claim),
     ]
     for verification in verifications:
-        parts += ["", f"## Why, on {verification.run}", ""]
+        parts += ["", f"### Why, on {verification.run}", ""]
         parts += [f"- **{judged.claim.id}** {judged.finding.reason}" for judged in verification.judged]
-    parts += ["", "## What each claim means here"]
+    parts += ["", "### What each claim means here"]
     for judged in by_claim:
-        parts += ["", f"### {_title(judged[0].claim)}", "", *_terms(judged[0].claim)]
+        parts += ["", f"#### {_title(judged[0].claim)}", "", *_terms(judged[0].claim)]
     return "\n".join(parts) + "\n"
 
 

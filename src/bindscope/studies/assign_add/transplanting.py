@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,7 @@ def label_transplants(
     changed: np.ndarray,
     pools: Mapping[str, slice],
     seed: int = 0,
+    counted: Collection[str] | None = None,
 ) -> xr.Dataset:
     """The dataset of ``measure_transplants`` from who was right: receiver and donor [sum], changed [row, sum]."""
     n = np.array([pool.stop - pool.start for pool in pools.values()])
@@ -107,7 +108,7 @@ def label_transplants(
     for name, right in (("receiver", receiver), ("donor", donor)):
         hits = np.array([right[pool].sum() for pool in pools.values()])
         variables |= share_variables(f"{name}_accuracy", ["pool"], hits, n)
-    return label_shares(rows, receiver, donor, changed, pools, seed).assign(**variables, n=("pool", n))
+    return label_shares(rows, receiver, donor, changed, pools, seed, counted).assign(**variables, n=("pool", n))
 
 
 def label_shares(
@@ -117,9 +118,13 @@ def label_shares(
     changed: np.ndarray,
     pools: Mapping[str, slice],
     seed: int = 0,
+    counted: Collection[str] | None = None,
 ) -> xr.Dataset:
-    """``share`` (part, pool) and ``total_share`` (part) alone."""
-    share, total = _shares_of_the_way(receiver, donor, changed, list(pools.values()), np.random.default_rng([seed, 5]))
+    """``share`` (part, pool) and ``total_share`` (part) alone; the latter over the pools ``counted``, if given."""
+    rng, among = np.random.default_rng([seed, 5]), None
+    if counted is not None:
+        among = np.array([name in counted for name in pools])
+    share, total = _shares_of_the_way(receiver, donor, changed, list(pools.values()), rng, among)
     variables: dict[str, Any] = {}
     for place, end in enumerate(("", "_low", "_high")):
         variables[f"share{end}"] = (("part", "pool"), share[place], {"units": "share"})
@@ -128,7 +133,12 @@ def label_shares(
 
 
 def _shares_of_the_way(
-    receiver: np.ndarray, donor: np.ndarray, changed: np.ndarray, pools: Sequence[slice], rng: np.random.Generator
+    receiver: np.ndarray,
+    donor: np.ndarray,
+    changed: np.ndarray,
+    pools: Sequence[slice],
+    rng: np.random.Generator,
+    counted: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(value, low, high) of each row's share in each pool, [3, row, pool], and over the pools that jump, [3, row]."""
 
@@ -146,12 +156,13 @@ def _shares_of_the_way(
 
     way = move(donor)
     jumping = np.abs(way[:, 0]) >= LEAST_JUMP - 1e-9
-    sign = np.sign(way[jumping, 0])
+    among = jumping if counted is None else counted
+    sign = np.sign(way[among, 0])
     share, total = np.full((3, len(changed), len(pools)), np.nan), np.full((3, len(changed)), np.nan)
     for row, right in enumerate(changed) if jumping.any() else ():
         moved = move(right)
         share[:, row, jumping] = _value_and_interval(moved[jumping], way[jumping])
-        total[:, row] = _value_and_interval(sign @ moved[jumping], sign @ way[jumping])
+        total[:, row] = _value_and_interval(sign @ moved[among], sign @ way[among])
     return share, total
 
 

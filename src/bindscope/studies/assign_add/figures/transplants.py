@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ from bindscope.studies.style import (
 if TYPE_CHECKING:
     import xarray as xr
 
-EXTRA = ("all", "undone", "random")  # beside the pools: all that jump, the other way round, the control
+EXTRA = ("jump", "undone", "random")  # beside the pools: all that jump together, the other way round, the control
 
 
 def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
@@ -37,7 +37,8 @@ def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
     with figure_style():
         figure = Figure(figsize=(12.4, 2.6 + 0.19 * n_parts + 3.6), layout="constrained")
         heights = [0.2, 0.8 + 0.19 * n_parts, 3.6]
-        _, top, bottom = figure.subfigures(3, 1, height_ratios=heights)  # the first holds the title
+        parts: Any = figure.subfigures(3, 1, height_ratios=heights)
+        top, bottom = parts[1:]  # the first holds the title
         panels = top.subplots(1, n_spikes, sharey=True, squeeze=False)[0]
         for axes, spike in zip(panels, transplants.spike.values[:n_spikes]):
             mesh = _draw_shares(axes, transplants.sel(spike=spike))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +51,8 @@ PACKED: dict[str, Any] = {"zlib": True, "complevel": 9}
 
 def compute_transplants(context: Context) -> xr.Dataset:
     """Over (spike, direction, part): ``total_share`` of the jump that a part reproduces (put into the model before the
-    spike) or undoes (put into the one after it), and over pools ``accuracy`` and ``share``; intervals beside each.
+    spike) or undoes (put into the one after it), over the pools that jump together, and over pools ``accuracy`` and
+    ``share``; intervals beside each.
 
     The same for the sums of the variable that rises most as ``focus_…``. Controls: ``random_share``, as large a change
     at random (for patterns: those of other sums), and ``drift_share``, the part carried over as many steps before.
@@ -59,9 +60,9 @@ def compute_transplants(context: Context) -> xr.Dataset:
     windows = find_windows(context.run)
     if not windows:
         raise NotTestable("the run has no spike with checkpoints close by on both sides")
-    total, parts = len(windows) * len(ROWS) * 4, []
+    total, parts = len(windows) * len(ROWS) * 3, []
     for place, window in enumerate(windows):
-        done = place * len(ROWS) * 4
+        done = place * len(ROWS) * 3
         parts.append(_transplant_over(context, window, _count_from(context, done, total)))
     dataset = xr.concat(parts, xr.IndexVariable("spike", [window.spike.number for window in windows]))
     for name in dataset.data_vars:
@@ -76,7 +77,8 @@ def compute_by_variable(context: Context) -> xr.Dataset:
     """Over (step, variable, place): ``accuracy`` of sums of one variable and one number, with Wilson intervals; and over
     (step, position) how = scores and looks at the operands in layer 1: ``operand_score``, ``operand_attention``.
     """
-    run, task = context.run, context.run.config.task
+    run = context.run
+    task: Any = run.config.task
     if not run.steps:
         raise NotTestable("no checkpoint was kept yet")
     sums, known = ask_by_variable(task, context.rng, context.n), _known(context.before)
@@ -122,8 +124,9 @@ def compute_part_ablations(context: Context) -> xr.Dataset:
     if not run.steps:
         raise NotTestable("no checkpoint was kept yet")
     step = run.steps[-1]
-    asked = ask_pools(run.config.task, context.rng, context.n)
-    dataset = measure_lesions(run.checkpoint(step), run.config.task, asked, context.on_progress)
+    task: Any = run.config.task
+    asked = ask_pools(task, context.rng, context.n)
+    dataset = measure_lesions(run.checkpoint(step), task, asked, context.on_progress)
     dataset.attrs |= {
         "title": "the circuit without each of its parts",
         "step": step,
@@ -135,11 +138,10 @@ def compute_part_ablations(context: Context) -> xr.Dataset:
 
 def _transplant_over(context: Context, window: Window, tick: Any) -> xr.Dataset:
     """Everything about one spike."""
-    import torch
+    from bindscope.interventions.transplant import list_parts
 
-    from bindscope.interventions.transplant import change_at_random, find_parts, list_parts
-
-    run, task, rng = context.run, context.run.config.task, context.rng
+    run, rng, jumped = context.run, context.rng, window.spike.pools
+    task: Any = run.config.task
     before, after = run.checkpoint(window.before), run.checkpoint(window.after)
     variable, place = find_focus(before, after, task, rng, context.n)
     name = task.sequences.variables[variable]
@@ -155,25 +157,17 @@ def _transplant_over(context: Context, window: Window, tick: Any) -> xr.Dataset:
             tick()
         return np.array(answered)
 
-    def at_random(row: str) -> np.ndarray:
-        tick()
-        if any(part.looks for part in find_parts(before.config, split_row(row))):
-            others = asked.batch.take(rng.permutation(len(asked.batch)))
-            return answer_transplanted(before, after, row, asked.batch, others)
-        generator = torch.Generator().manual_seed(context.seed)
-        return answer_right(change_at_random(before, after, split_row(row), generator), asked.batch)
-
     both = [
-        _label(right["before"], right["after"], measure(before, after), asked, context.seed),
-        _label(right["after"], right["before"], measure(after, before), asked, context.seed),
+        _label(right["before"], right["after"], measure(before, after), asked, context.seed, jumped),
+        _label(right["after"], right["before"], measure(after, before), asked, context.seed, jumped),
     ]
     dataset = xr.concat(both, xr.IndexVariable("direction", list(DIRECTIONS)))
-    controls = {"random": np.array([at_random(row) for row in rows], float)}
+    controls = {"random": np.array([_answer_at_random(before, after, row, asked, rng) for row in rows], float)}
     if window.earlier is not None:  # each part carried over as many steps where nothing spikes, held against the jump
         earlier = run.checkpoint(window.earlier)
         moved = measure(earlier, before).astype(float) - answer_right(earlier, asked.batch)
         controls["drift"] = right["before"] + moved
-    dataset = dataset.assign(_label_controls(right["before"], right["after"], controls, asked, context.seed))
+    dataset = dataset.assign(_label_controls(right["before"], right["after"], controls, asked, context.seed, jumped))
     known = list_parts(before.config)
     kinds = ["pattern" if any(known[part].looks for part in split_row(row)) else "weights" for row in rows]
     return dataset.assign(
@@ -182,28 +176,50 @@ def _transplant_over(context: Context, window: Window, tick: Any) -> xr.Dataset:
         earlier_step=-1 if window.earlier is None else window.earlier,
         focus_variable=name,
         focus_place=place,
-        jumped=("pool", np.isin(dataset.pool.values, window.spike.pools)),
+        jumped=("pool", np.isin(dataset.pool.values, jumped)),
     ).assign_coords(kind=("part", kinds))
 
 
-def _label(receiver: np.ndarray, donor: np.ndarray, changed: np.ndarray, asked: Asked, seed: int) -> xr.Dataset:
+def _answer_at_random(
+    before: Transformer, after: Transformer, row: str, asked: Asked, rng: np.random.Generator
+) -> np.ndarray:
+    """The control of a transplant: weights changed as much in a random direction, patterns taken from other sums."""
+    import torch
+
+    from bindscope.interventions.transplant import change_at_random, find_parts
+
+    if any(part.looks for part in find_parts(before.config, split_row(row))):
+        others = asked.batch.take(rng.permutation(len(asked.batch)))
+        return answer_transplanted(before, after, row, asked.batch, others)
+    generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
+    return answer_right(change_at_random(before, after, split_row(row), generator), asked.batch)
+
+
+def _label(
+    receiver: np.ndarray, donor: np.ndarray, changed: np.ndarray, asked: Asked, seed: int, jumped: Collection[str]
+) -> xr.Dataset:
     """The nine pools as they are, and the sums of the spike's variable beside them."""
     nine = {name: rows for name, rows in asked.pools.items() if name != FOCUS}
-    dataset = label_transplants(ROWS, receiver, donor, changed, nine, seed)
+    dataset = label_transplants(ROWS, receiver, donor, changed, nine, seed, jumped)
     focus = label_transplants(ROWS, receiver, donor, changed, {FOCUS: asked.pools[FOCUS]}, seed).isel(pool=0, drop=True)
     names = [name for name in focus.data_vars if name != "n" and not str(name).startswith("total")]
     return dataset.assign({f"focus_{name}": focus[name] for name in names})
 
 
 def _label_controls(
-    before: np.ndarray, after: np.ndarray, controls: Mapping[str, np.ndarray], asked: Asked, seed: int
+    before: np.ndarray,
+    after: np.ndarray,
+    controls: Mapping[str, np.ndarray],
+    asked: Asked,
+    seed: int,
+    jumped: Collection[str],
 ) -> dict[str, xr.DataArray]:
     """``NAME_share`` of the jump for each control, over all pools that jump and as ``focus_NAME_share``."""
     nine = {name: rows for name, rows in asked.pools.items() if name != FOCUS}
     found = {}
     for name in ("random", "drift"):
         changed = controls.get(name, np.full((len(ROWS), len(before)), np.nan))
-        total = label_shares(ROWS, before, after, changed, nine, seed)
+        total = label_shares(ROWS, before, after, changed, nine, seed, jumped)
         focus = label_shares(ROWS, before, after, changed, {FOCUS: asked.pools[FOCUS]}, seed)
         for end in ("", "_low", "_high"):
             found[f"{name}_share{end}"] = total[f"total_share{end}"]
@@ -251,7 +267,7 @@ def last_step(run: Run) -> Sequence[int]:
 
 
 RESULTS: tuple[Result, ...] = (
-    Result("transplants", "transplanting parts across the spikes", compute_transplants, n=N_SUMS, steps=window_steps,
+    Result("transplants", "transplanting parts across the spikes", compute_transplants, revision=2, n=N_SUMS, steps=window_steps,
            needs=("trajectory",), passes=9 * 4 * len(ROWS) // 3),
     Result("by_variable", "accuracy by variable and place", compute_by_variable, n=N_BY_VARIABLE, steps=every_step,
            passes=24, grows=True),

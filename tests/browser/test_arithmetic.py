@@ -1,0 +1,86 @@
+"""Page Arithmetic as a reader uses it, on the server and in a static copy where the browser runs the model itself."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from bindscope.runs.directory import Run
+from bindscope.runs.locate import SHIPPED_DIRECTORY
+from browser.opening import open_page, settle
+
+RUN = SHIPPED_DIRECTORY / "assign-add"
+pytestmark = pytest.mark.skipif(not RUN.is_dir(), reason="no run on sums is shipped")
+ADDRESS = "#/1/arithmetic?run=assign-add"
+
+
+def panel(page: Any, title: str) -> Any:
+    return page.get_by_role("region", name=title, exact=True)
+
+
+def test_a_typed_sum_is_answered_and_a_mistake_is_pointed_at(site: Any, page: Any) -> None:
+    open_page(page, site.at(ADDRESS))
+    editor = page.get_by_role("textbox", name=re.compile("Assignments, then"))
+    editor.fill("c=1 b=17 | b+19")
+    answer = panel(page, "What the model answers to it")
+    expect(answer).to_contain_text("36 (answer)", timeout=60_000)
+    expect(answer).to_contain_text(re.compile(r"The model says \d+ \("))
+    expect(page).to_have_url(re.compile("program=c=1"))
+    expect(panel(page, "Where it looks").get_by_role("grid")).to_have_count(2)
+    editor.fill("c=1 b=17 | q+19")
+    expect(page.get_by_role("alert")).to_contain_text("column 12: 'q' is not a number from 0 to 58")
+    expect(answer).to_contain_text("36 (answer)")  # the last one that could be read stays
+
+
+def test_the_circuit_follows_the_slider(site: Any, page: Any) -> None:
+    steps = Run.open(RUN).steps
+    open_page(page, site.at(f"{ADDRESS}&step={steps[-2]}"))
+    copies = panel(page, "Layer 2: copies of variables")
+    expect(copies).to_contain_text(f"step {steps[-2]:,}")
+    page.get_by_role("slider", name="Checkpoint").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(copies).to_contain_text(f"step {steps[-3]:,}", timeout=30_000)
+    expect(copies).to_contain_text(re.compile(r"\d+ of 12 are on the diagonal"))
+
+
+def test_a_neuron_is_chosen_by_its_number(site: Any, page: Any) -> None:
+    open_page(page, site.at(ADDRESS))
+    chosen = panel(page, "One neuron beside its fit")
+    number = chosen.get_by_role("spinbutton", name="Neuron")
+    number.fill("7")
+    number.press("Enter")
+    expect(chosen).to_contain_text(re.compile(r"Neuron 7: .*cos\(2π·\d+·n/59"))
+    expect(page).to_have_url(re.compile("arithmetic.neuron=7"))
+
+
+def test_transplanting_everything_gives_the_donor(site: Any, page: Any) -> None:
+    steps = Run.open(RUN).steps
+    ends = f"arithmetic.receiver={steps[0]}&arithmetic.donor={steps[-1]}"
+    open_page(page, site.at(f"{ADDRESS}&{ends}&arithmetic.parts="))
+    asked = panel(page, "Parts of another checkpoint")
+    expect(asked).to_contain_text("Choose at least one part.")
+    asked.get_by_role("button", name="everything", exact=True).click()
+    expect(asked).to_contain_text("everything. Of the way from", timeout=90_000)
+    told = re.findall(r"[0-9][a-z]+[12]? (\d+) %", asked.locator("p[aria-live]").inner_text())
+    assert set(told) == {"100"}
+
+
+def test_a_page_about_programs_offers_the_way_out(site: Any, page: Any) -> None:
+    page.goto(site.at("#/1/patch?run=assign-add"))
+    notice = page.get_by_role("alert")
+    expect(notice).to_contain_text("about runs on binding; assign-add is a run on assign_add")
+    expect(notice.get_by_role("link", name="Open it with binding-laptop")).to_be_visible()
+    notice.get_by_role("link", name="Stay with assign-add and open Arithmetic").click()
+    expect(page.get_by_role("heading", name="Arithmetic", level=1)).to_be_visible()
+    settle(page)
+
+
+def test_without_a_run_in_the_address_the_page_takes_one_on_sums(site: Any, page: Any) -> None:
+    open_page(page, site.at("#/1/arithmetic"))
+    expect(page).to_have_url(re.compile("run=assign-add"))
+    page.keyboard.press("g")
+    page.keyboard.press("p")
+    expect(page.get_by_role("alert")).to_contain_text("The page Program is about runs on binding")
