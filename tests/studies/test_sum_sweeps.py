@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from bindscope.cli.experiment import format_cells
 from bindscope.runs.execute import train_run
 from bindscope.studies.assign_add.claims.sweeps import AA2, AA3, judge_sweep
 from bindscope.studies.assign_add.conclusions import conclude_pair_fraction, conclude_two_variable_frequency
@@ -133,6 +134,15 @@ def test_the_figure_and_the_conclusion_of_a_sweep(sweep, claim, tmp_path):
     assert text.startswith("20 runs of assign-add-small at 10 values")
     assert "the fitted threshold is 0.4" in text
     assert "too few values for a threshold" in conclude(dataset.isel(variant=slice(0, 2)))
+
+
+def test_the_table_of_a_sweep_has_a_row_for_each_value_and_a_column_for_each_pool():
+    dataset = made_sweep(PAIR_FRACTION, STEEP)
+    dataset.last_step[9, 1] = np.nan  # a run that has not ended
+    heading, _, *rows = format_cells(dataset, {}).splitlines()
+    assert heading.split() == ["variant", "seeds", "steps", *POOL_NAMES]
+    assert len(rows) == 10
+    assert rows[9].split()[:3] == ["value-0.95", "1", "1,000"]
 
 
 @dataclass(frozen=True)
