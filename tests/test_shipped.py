@@ -2,19 +2,23 @@
 
 import pytest
 
+from bindscope.measures.arithmetic.spikes import SUM_PHASES
 from bindscope.measures.evaluation import build_evaluator
+from bindscope.measures.phases import PHASES
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY, shipped_runs
+from bindscope.studies.assign_add.learning import published_spikes, spikes_of
 from bindscope.studies.presets import PRESETS
 from bindscope.studies.results import Library
 from bindscope.studies.trajectory import phases_of, trajectory_dataset
 from bindscope.studies.verify import find_study
 
 NAMES = [path.name for path in shipped_runs()]
+BINDING = [name for name in NAMES if PRESETS[name].config.task.family == "binding"]
 
 
-def test_binding_laptop_is_shipped():
-    assert "binding-laptop" in NAMES
+def test_a_run_of_each_finished_study_is_shipped():
+    assert {"binding-laptop", "assign-add"} <= set(NAMES)
 
 
 def test_all_shipped_runs_together_are_small():
@@ -35,12 +39,12 @@ def phases_of_run(run):
 def test_a_shipped_run_went_through_all_three_phases(name):
     run = Run.open(SHIPPED_DIRECTORY / name)
     phases = phases_of_run(run)
-    assert [phase.name for phase in phases] == ["random", "heuristic", "systematic"]
+    assert [phase.name for phase in phases] == list(PHASES if name in BINDING else SUM_PHASES)
     for phase in phases:  # and each can be looked at
         assert any(phase.first_step <= step <= phase.last_step for step in run.steps)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BINDING)
 def test_half_precision_weights_behave_as_the_phases_say(name):
     run = Run.open(SHIPPED_DIRECTORY / name)
     evaluate = build_evaluator(run.config.task, 1000, seed=5)
@@ -50,6 +54,18 @@ def test_half_precision_weights_behave_as_the_phases_say(name):
     plateau = evaluate(run.checkpoint(middle))["test"]
     assert plateau["accuracy"] == pytest.approx(heuristic.accuracy, abs=0.08)
     assert plateau["misleading"]["follows_early_lines"] > 0.5
+
+
+def test_half_precision_weights_of_sums_answer_as_recorded():
+    run = Run.open(SHIPPED_DIRECTORY / "assign-add")
+    evaluate = build_evaluator(run.config.task, 1000, seed=5)
+    dataset = trajectory_dataset(run.metrics)
+    around = {step for spike in published_spikes(spikes_of(dataset)) for step in (spike.before_step, spike.after_step)}
+    for step in {*around, run.steps[-1]}:
+        assert step in run.steps  # both sides of both spikes can be looked at
+        recorded = dataset.pool_accuracy.sel(step=step)
+        for pool, accuracy in evaluate(run.checkpoint(step))["watched"].items():
+            assert accuracy == pytest.approx(float(recorded.sel(pool=pool)), abs=0.06), (step, pool)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -53,7 +53,8 @@ def test_a_slow_rise_is_no_spike():
     accuracy = np.ones((len(steps), 9))
     accuracy[:, 2:] = np.linspace(0.1, 1, len(steps))[:, None]
     assert find_spikes(steps, accuracy, POOL_NAMES, N) == []
-    assert len(find_spikes(steps, accuracy, POOL_NAMES, N, SpikeCriterion(window=8000))) >= 1
+    assert find_spikes(steps, accuracy, POOL_NAMES, N, SpikeCriterion(window=8000)) == []  # a climb
+    assert len(find_spikes(steps, accuracy, POOL_NAMES, N, SpikeCriterion(window=8000, pace=0))) >= 1
 
 
 def test_a_rise_between_evaluations_too_far_apart_is_no_spike():

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
-def test_there_is_a_notebook_for_variable_binding() -> None:
-    assert "variable_binding.ipynb" in [path.name for path in NOTEBOOKS]
+def test_there_is_a_notebook_for_each_study() -> None:
+    assert {"variable_binding.ipynb", "assign_add.ipynb"} <= {path.name for path in NOTEBOOKS}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

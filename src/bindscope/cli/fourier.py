@@ -144,40 +144,25 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
 
 
 def _one_neuron(opened: Run, step: int, neuron: int, draws: bool) -> tuple[xr.Dataset, str, Any]:
-    import xarray as xr
-
-    from bindscope.measures.arithmetic.cyclic import CyclicNumbers
-    from bindscope.measures.arithmetic.forms import SumForms
-    from bindscope.measures.arithmetic.literal_sums import run_literal_sums
-    from bindscope.measures.arithmetic.neurons import fit_neuron, preactivation
+    from bindscope.studies.assign_add.one_neuron import describe_neuron, read_fit
     from bindscope.studies.assign_add.results.neurons import sums_task
 
-    task, model = sums_task(opened), opened.checkpoint(step)
-    numbers = CyclicNumbers.of(task)
-    circuit = preactivation(SumForms.of(model, task), neuron)  # refuses a neuron that is not there
-    given = {"model": run_literal_sums(model, task).pre[..., neuron], "circuit": circuit}
-    placed = {source: numbers.arrange(values) for source, values in given.items()}
-    fits = {source: fit_neuron(values) for source, values in placed.items()}
+    dataset = describe_neuron(opened.checkpoint(step), sums_task(opened), neuron)
+    dataset = dataset.assign_attrs(run=opened.name, step=step)
     names = ["frequency", "phase_1", "phase_2", "amplitude_1", "amplitude_2", "explained_variance", "free_explained_variance"]  # fmt: skip
-    dataset = xr.Dataset(
-        {
-            "preactivation": (("source", "place_1", "place_2"), list(placed.values())),
-            "fitted": (("source", "place_1", "place_2"), [fit.values for fit in fits.values()]),
-            **{name: ("source", [getattr(fit, name) for fit in fits.values()]) for name in names},
-        },
-        {"source": list(fits)},
-        {"run": opened.name, "step": step, "neuron": neuron, "ordered_by": numbers.ordered_by},
-    )
-    rows = [[source, *(f"{getattr(fit, name):.3g}" for name in names)] for source, fit in fits.items()]
+    rows = [
+        [str(source), *(f"{float(dataset[name].sel(source=source)):.3g}" for name in names)]
+        for source in dataset.source.values
+    ]
     headings = ["source", "k", "φ1", "φ2", "amplitude 1", "amplitude 2", "explained", "with free amplitudes"]
     title = f"{opened.name} at step {step:,}: neuron {neuron}"
     figure = None
     if draws:
         from bindscope.studies.assign_add.figures.neurons import draw_neuron
 
-        fit = fits["model"]
+        fit = read_fit(dataset)
         subtitle = f"on all literal sums · k = {fit.frequency}, explained variance {fit.explained_variance:.1%}"
-        figure = draw_neuron(placed["model"], fit, title, subtitle)
+        figure = draw_neuron(dataset.preactivation.sel(source="model").values, fit, title, subtitle)
     return dataset, f"{title}\n\n{format_table(headings, rows, numbers=range(1, 8))}", figure
 
 

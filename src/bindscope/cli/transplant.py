@@ -40,8 +40,8 @@ def transplant(
     Examples:
         bindscope transplant assign-add --list
         bindscope transplant assign-add
-        bindscope transplant assign-add --from 36900 --to 36700 --part QK1 --part "pattern 2"
-        bindscope transplant assign-add --from 36700 --to 36900 --part "QK1 + variables"
+        bindscope transplant assign-add --from 3100 --to 3000 --part QK1 --part "pattern 2"
+        bindscope transplant assign-add --from 3000 --to 3100 --part "QK1 + variables"
 
     Parameters
     ----------

@@ -3,9 +3,13 @@
 >>> import bindscope
 >>> run = bindscope.open_run("binding-laptop")
 >>> run.patch("k=9;c=k;#c:", "k=4;c=k;#c:", grid="residual").plot()
+>>> bindscope.open_run("assign-add").attention("c=1 b=17 | b+19").plot()
 """
 
 from bindscope.notebook.drawn import Drawn
-from bindscope.notebook.view import RunView, open_run
+from bindscope.notebook.opening import open_run
+from bindscope.notebook.programs import ProgramsView
+from bindscope.notebook.sums import SumsView
+from bindscope.notebook.view import RunView
 
-__all__ = ["Drawn", "RunView", "open_run"]
+__all__ = ["Drawn", "ProgramsView", "RunView", "SumsView", "open_run"]

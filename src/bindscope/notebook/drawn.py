@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FIGURE = "figure"  # the attribute that names the figure
 _HERE = "bindscope.notebook.figures"
+_SUMS = "bindscope.notebook.sums_figures"
+_OF_SUMS = "bindscope.studies.assign_add.figures"
 FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "trajectory": ("bindscope.studies.trajectory", "figure_trajectory"),
     "phases": (_HERE, "figure_phases"),
@@ -33,6 +35,13 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "swap": (_HERE, "figure_swap"),
     "points": (_HERE, "figure_points"),
     "subspace": ("bindscope.studies.representation", "figure_subspace"),
+    "sum": (f"{_OF_SUMS}.attention", "draw_sum"),
+    "circuit": (f"{_OF_SUMS}.weights", "draw_matrices"),
+    "pools": (_SUMS, "figure_pools"),
+    "spikes": (_SUMS, "figure_spikes"),
+    "progress": (_SUMS, "figure_progress"),
+    "neuron": (_SUMS, "figure_neuron"),
+    "transplant": (_SUMS, "figure_transplant"),
 }
 
 

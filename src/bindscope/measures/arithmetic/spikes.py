@@ -67,13 +67,15 @@ class SpikeCriterion:
     learned: float = 0.9  # sums of two numbers are answered by then
     lasting: float = 0.8  # share of earlier evaluations below its middle, and of later ones above
     core: float = 2 / 3  # a spike is placed where this share of the rise takes the fewest steps
+    pace: float = 0.25  # … and there it rises by this per 1,000 steps or faster; what is slower is a climb
     joining: float = 0.1  # a pool jumps with the others if it rises by this
 
     def __post_init__(self) -> None:
         _check_shares(self, "rise", "learned", "lasting", "core", "joining")
-        if self.window < 1 or self.noise < 0:
+        if self.window < 1 or self.noise < 0 or self.pace < 0:
             raise BindscopeError(
-                f"spike criterion: window must be at least 1 and noise at least 0, got {self.window} and {self.noise}."
+                "spike criterion: window must be at least 1, noise and pace at least 0, got "
+                f"{self.window}, {self.noise} and {self.pace}."
             )
 
     def describe(self) -> str:
@@ -81,7 +83,8 @@ class SpikeCriterion:
         return (
             f"A pool with variables rises by {self.rise:.0%} or more within {self.window:,} steps, more than "
             f"{self.noise:g} standard errors, after two numbers are added ({self.learned:.0%}); {self.lasting:.0%} of "
-            "the evaluations before lie below the middle of the rise and as many of those after above it."
+            "the evaluations before lie below the middle of the rise and as many of those after above it. "
+            f"Its steepest part ({self.core:.0%} of it) rises by {self.pace:.0%} per 1,000 steps or faster."
         )
 
 
@@ -116,7 +119,12 @@ def find_spikes(
     for rise in _list_rises(steps, accuracy, watched, start, n_examples, criterion):
         if not blocked[rise.first : rise.last].any():
             blocked[rise.first : rise.last] = True
-            found.append(_shrink(steps, accuracy[:, rise.pool], rise, criterion.core))
+            first, last = _shrink(steps, accuracy[:, rise.pool], rise, criterion.core)
+            if (
+                accuracy[last, rise.pool] - accuracy[first, rise.pool]
+                >= criterion.pace * (steps[last] - steps[first]) / 1000
+            ):
+                found.append((first, last))
     found.sort()
     return [
         _describe_spike(number, steps, accuracy, pools, watched, ends, n_examples, criterion)

@@ -14,6 +14,7 @@ import torch
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
@@ -70,6 +71,27 @@ def attention_over_steps(
     if not parts:
         raise BindscopeError("no checkpoint was kept yet, so there is no model to give a sum to.")
     return xr.concat(parts, "step", data_vars="all", coords="minimal", compat="override")
+
+
+def predict_sum(models: Iterable[tuple[int, Transformer]], task: AssignAddTask, tokens: np.ndarray) -> xr.Dataset:
+    """What models at some steps, of whatever shape, answer: ``probability`` over (step, output).
+
+    >>> predict_sum([(6000, run.checkpoint(6000))], task, task.parse("c=1 b=17 | b+19")).probability.sel(output="36")
+    """
+    batch = task.to_batch(np.asarray(tokens, np.int64).reshape(1, -1))
+    steps: list[int] = []
+    rows: list[np.ndarray] = []
+    for step, model in models:
+        logits = torch.from_numpy(read_answers(model, batch)[0]).double()  # [output]
+        steps.append(step)
+        rows.append(logits.softmax(0).numpy())
+    if not steps:
+        raise BindscopeError("no checkpoint was kept yet, so there is no model to give a sum to.")
+    return xr.Dataset(
+        {"probability": (("step", "output"), np.array(rows), {"units": "share"})},
+        {"step": steps, "output": task.vocabulary.shown(len(rows[0]))},
+        {"text": task.render(batch.tokens[0]), "answer": str(int(batch.targets[0, 0]))},
+    )
 
 
 def looks_of_equals(dataset: xr.Dataset) -> xr.Dataset:

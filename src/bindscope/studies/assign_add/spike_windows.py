@@ -1,4 +1,6 @@
-"""The kept checkpoints around each spike of a run, between which parts are transplanted.
+"""The kept checkpoints around the spikes of a run, between which parts are transplanted.
+
+Of many spikes those two count that the paper tells of; where a run lacks one, the first, or the largest after it.
 
 >>> [(window.before, window.after) for window in find_windows(run)]
 [(5301, 5401), (14501, 16001)]
@@ -9,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bindscope.studies.assign_add.learning import spikes_of
+from bindscope.studies.assign_add.learning import published_spikes, spikes_of
 from bindscope.studies.trajectory import trajectory_dataset
 
 if TYPE_CHECKING:
@@ -31,11 +33,11 @@ class Window:
 
 
 def find_windows(run: Run) -> list[Window]:
-    """The spikes of a run that have checkpoints close by on both sides, in order of time."""
+    """Two spikes at most that have checkpoints close by on both sides, in order of time."""
     if not any("watched" in record for record in run.metrics):
         return []
     found = []
-    for spike in spikes_of(trajectory_dataset(run.metrics)):
+    for spike in _choose(spikes_of(trajectory_dataset(run.metrics))):
         before = max((step for step in run.steps if step <= spike.before_step), default=None)
         after = min((step for step in run.steps if step >= spike.after_step), default=None)
         if before is None or after is None:
@@ -50,6 +52,14 @@ def window_steps(run: Run) -> tuple[int, ...]:
     windows = find_windows(run)
     steps = {step for window in windows for step in (window.before, window.after, window.earlier) if step is not None}
     return tuple(sorted(steps))
+
+
+def _choose(spikes: list[Spike]) -> list[Spike]:
+    first, second = published_spikes(spikes)
+    first = first or next(iter(spikes), None)
+    later = [spike for spike in spikes if first is not None and spike.number > first.number]
+    second = second or max(later, key=lambda spike: spike.size, default=None)
+    return [spike for spike in (first, second) if spike is not None]
 
 
 def _earlier(run: Run, before: int, after: int) -> int | None:

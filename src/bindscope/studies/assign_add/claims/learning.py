@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bindscope.measures.arithmetic.spikes import RESTRICTED, SUM_PHASES, Spike, SpikeCriterion
+from bindscope.measures.arithmetic.spikes import SUM_PHASES, Spike, SpikeCriterion
 from bindscope.studies.assign_add.figures.learning import draw_learning
-from bindscope.studies.assign_add.learning import phases_and_spikes, phases_of_sums, spikes_of
+from bindscope.studies.assign_add.learning import phases_and_spikes, phases_of_sums, published_spikes, spikes_of
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.quantities import share_of
 from bindscope.tasks.assign_add import POOL_NAMES
@@ -23,7 +23,6 @@ LEAST_EVALUATIONS = 8
 END = 0.95
 N_SHUFFLES = 100
 MOST_BY_CHANCE = 0.05  # share of shuffled runs in which phases and spikes may appear
-FIRST_SPIKE = ("1tr", "1add", "2tr", "2add")  # every pool with variables where training shows them
 UNFINISHED = ("training", "interrupted")
 
 
@@ -36,8 +35,7 @@ def judge_learning(results: Mapping[str, xr.Dataset]) -> Finding:
     if problem:
         return not_testable(problem, quantities)
     missing = [name for name in SUM_PHASES if name not in {phase.name for phase in phases}]
-    first = next((spike for spike in spikes if is_first_spike(spike)), None)
-    second = find_second(spikes, first)
+    first, second = published_spikes(spikes)
     end = dataset.pool_accuracy.isel(step=-1)
     lowest = str(end.pool.values[int(end.values.argmin())])
     by_chance = share_of_shuffles(dataset)
@@ -64,19 +62,6 @@ def judge_learning(results: Mapping[str, xr.Dataset]) -> Finding:
     control = (Condition(held, f"{words} {by_chance:.0%} of cases", f"{words} {by_chance:.0%} of cases, too many"),)
     shuffled = share_of("three phases and two spikes, evaluations shuffled", by_chance, N_SHUFFLES)
     return conclude(criterion, control, quantities, (shuffled,))
-
-
-def is_first_spike(spike: Spike) -> bool:
-    """Whether it lifts every pool with variables in trained places."""
-    return set(FIRST_SPIKE) <= set(spike.pools)
-
-
-def find_second(spikes: Sequence[Spike], first: Spike | None) -> Spike | None:
-    """A spike after the first that lifts every pool with restricted places and none without."""
-    return next(
-        (spike for spike in spikes if first and spike.number > first.number and set(spike.pools) == set(RESTRICTED)),
-        None,
-    )
 
 
 def share_of_shuffles(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:

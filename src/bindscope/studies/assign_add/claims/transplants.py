@@ -62,6 +62,7 @@ def _last_variable(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Conditio
     before, after = (_at(by_variable, int(spike[name])) for name in ("before_step", "after_step"))
     where = {"variable": str(spike.focus_variable.values), "place": str(spike.focus_place.values)}
     name, restricted = f"{where['variable']} as {where['place']} operand", before.restricted.astype(bool)
+    number = int(spike.spike)
     old, new = (float(at.accuracy.sel(where)) for at in (before, after))
     others = [
         f"{variable} as {place} operand"
@@ -73,14 +74,14 @@ def _last_variable(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Conditio
     return (
         Condition(
             bool(restricted.sel(where)) and old <= LITTLE_OF_IT and new >= MOST_OF_IT,
-            f"{name}, which training never shows, goes from {_percent(old)} to {_percent(new)} at spike 2",
-            f"what rises most at spike 2 is {name}, from {_percent(old)} to {_percent(new)}"
+            f"{name}, which training never shows, goes from {_percent(old)} to {_percent(new)} at spike {number}",
+            f"what rises most at spike {number} is {name}, from {_percent(old)} to {_percent(new)}"
             + ("" if bool(restricted.sel(where)) else ", which training does show"),
         ),
         Condition(
             not others,
             "every other variable was answered before",
-            f"before spike 2 {', '.join(others[:3])} {'was' if len(others) == 1 else 'were'} not answered either",
+            f"before spike {number} {', '.join(others[:3])} {'was' if len(others) == 1 else 'were'} not answered either",
         ),
     )
 
@@ -125,7 +126,7 @@ def _variable_shares(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Quanti
         cell_of(f"{name}, step {int(spike[step]):,}", _at(by_variable, int(spike[step])), "accuracy", n=n, **where)
         for step in ("before_step", "after_step")
     ]
-    embedding = f"spike 2 reproduced by the embedding of {where['variable']} alone"
+    embedding = f"spike {int(spike.spike)} reproduced by the embedding of {where['variable']} alone"
     alone = cell_of(embedding, spike, "total_share", part="its variable", direction="reproduce")
     return (*ends, alone)
 

@@ -81,7 +81,30 @@ def draw_identity(results: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_all_pairs(axes: Axes, dataset: xr.Dataset) -> None:
+def draw_matrices(dataset: xr.Dataset) -> Figure:
+    """The matrices of one checkpoint, as ``circuit_matrices`` gives them.
+
+    >>> save_figure(draw_matrices(circuit_matrices(forms, task)), Path("circuit.svg"))
+    """
+    with figure_style():
+        figure = Figure(figsize=(13.2, 4.6), layout="constrained")
+        axes = [figure.add_subplot(1, 3, place) for place in range(1, 4)]
+        _draw_all_pairs(axes[0], dataset, "row: who looks; column: at whom")
+        _draw_positions(axes[1], dataset.assign(positions=dataset.positions.expand_dims("step")))
+        _draw_variables(
+            axes[2], dataset.variable_identity.values, [str(name) for name in dataset.query_variable.values]
+        )
+        _title(axes[2], "Variable to variable, layer 2", "row: copy held by =; column: copy held by a number")
+        where = f" at step {int(dataset.attrs['step']):,}" if "step" in dataset.attrs else ""
+        title_figure(
+            figure, "The routing circuit", f"{dataset.attrs.get('run', '')}{where} · scores before the softmax"
+        )
+    return figure
+
+
+def _draw_all_pairs(
+    axes: Axes, dataset: xr.Dataset, subtitle: str = "row: who looks; column: at whom; last checkpoint"
+) -> None:
     kinds = dataset.query_kind.values
     _draw_matrix(axes, dataset.qk1.values)
     edges = np.flatnonzero(kinds[1:] != kinds[:-1]) + 0.5
@@ -92,7 +115,7 @@ def _draw_all_pairs(axes: Axes, dataset: xr.Dataset) -> None:
     middles["+ = PAD"] = np.flatnonzero(np.isin(kinds, ("operator", "equals", "pad"))).mean()
     axes.set_xticks(list(middles.values()), list(middles), rotation=35, ha="right", rotation_mode="anchor")
     axes.set_yticks(list(middles.values()), list(middles))
-    _title(axes, "QK1 over all pairs of embeddings", "row: who looks; column: at whom; last checkpoint")
+    _title(axes, "QK1 over all pairs of embeddings", subtitle)
 
 
 def _draw_positions(axes: Axes, dataset: xr.Dataset) -> None:

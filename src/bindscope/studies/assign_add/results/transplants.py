@@ -267,8 +267,8 @@ def last_step(run: Run) -> Sequence[int]:
 
 
 RESULTS: tuple[Result, ...] = (
-    Result("transplants", "transplanting parts across the spikes", compute_transplants, revision=2, n=N_SUMS, steps=window_steps,
-           needs=("trajectory",), passes=9 * 4 * len(ROWS) // 3),
+    Result("transplants", "transplanting parts across the spikes", compute_transplants, revision=2, n=N_SUMS,
+           steps=window_steps, needs=("trajectory",), passes=9 * 4 * len(ROWS) // 3),
     Result("by_variable", "accuracy by variable and place", compute_by_variable, n=N_BY_VARIABLE, steps=every_step,
            passes=24, grows=True),
     Result("part_ablations", "taking parts of the circuit away", compute_part_ablations, n=N_LESIONED,

@@ -1,0 +1,108 @@
+"""A run on sums as Python meets it: typed sums, the nine pools, the circuit in the weights, and transplants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from bindscope.errors import BindscopeError
+from bindscope.notebook.drawn import Drawn
+from bindscope.notebook.view import RunView, Step, Steps
+
+if TYPE_CHECKING:
+    from bindscope.tasks.assign_add import AssignAddTask
+
+
+class SumsView(RunView):
+    """A run whose task is to add numbers that may stand behind variables, such as ``c=1 b=17 | b+19``."""
+
+    @property
+    def task(self) -> AssignAddTask:
+        """What it was asked: modulus, variables, and which pairs were held out."""
+        return cast("AssignAddTask", self.run.config.task)
+
+    def parse(self, text: str) -> np.ndarray:
+        """A sum of this run's task as its 16 tokens; ``_`` is a PAD, and missing ones go behind the assignments."""
+        return self.task.parse(text.strip())
+
+    def predict(self, text: str, steps: Steps = "last") -> Drawn:
+        """What it answers to a sum: ``probability`` over (step, output)."""
+        from bindscope.studies.assign_add.one_sum import predict_sum
+
+        tokens, found = self.parse(text), self._find_steps(steps)
+        dataset = predict_sum(((step, self.model(step)) for step in found), self.task, tokens)
+        return self._drawn(dataset, "prediction", program=self.task.render(tokens))
+
+    def attention(self, text: str, step: Steps = "last") -> Drawn:
+        """Where each layer looks: ``pattern`` over (layer, query, key), and ``probability`` over (output).
+
+        With ``step="all"`` or several steps both are over (step, …) too, and the figure shows where ``=`` looks as
+        training goes on.
+        """
+        from bindscope.studies.assign_add.one_sum import attention_over_steps
+
+        tokens, found = self.parse(text), self._find_steps(step)
+        dataset = attention_over_steps(((kept, self.model(kept)) for kept in found), self.task, tokens)
+        return self._drawn(dataset.isel(step=0) if len(found) == 1 else dataset, "sum")
+
+    def pools(self) -> Drawn:
+        """Accuracy in the nine pools, over (step, pool), and its spikes, over (spike): ``spike_before`` and
+        ``spike_after`` are evaluated steps, ``spike_size`` the largest rise, ``spike_pools`` those that rise.
+        """
+        from bindscope.studies.assign_add.spike_table import with_spikes
+
+        return self._drawn(with_spikes(self.trajectory()), "pools")
+
+    def spikes(self) -> Drawn:
+        """Accuracy in the nine pools before and after each spike, over (spike, pool), and the kept checkpoints around
+        it (``kept_before``, ``kept_after``; -1 where none is close by): those that ``transplant`` can be asked with.
+        """
+        from bindscope.studies.assign_add.spike_table import spike_table
+
+        return self._drawn(spike_table(self.run), "spikes")
+
+    def progress(self) -> Drawn:
+        """The seven progress measures over (step), measured if they are missing, with the run's spikes."""
+        from bindscope.studies.assign_add.spike_table import with_spikes
+
+        return self._drawn(with_spikes(self.trajectory(), self.result("progress")), "progress")
+
+    def circuit(self, step: Step = "last") -> Drawn:
+        """The routing circuit read off the weights: ``qk1`` (query, key), ``positions``, ``variable_identity`` …"""
+        from bindscope.measures.arithmetic.circuit import circuit_matrices
+        from bindscope.measures.arithmetic.forms import SumForms
+
+        dataset = circuit_matrices(SumForms.of(self.model(step), self.task), self.task)
+        return self._drawn(dataset, "circuit", step=self.run.find_step(step))
+
+    def neuron(self, k: int, step: Step = "last") -> Drawn:
+        """Neuron ``k`` of the last MLP over all pairs, beside the wave that fits it best: ``preactivation`` and
+        ``fitted`` over (source, place_1, place_2), and ``frequency``, ``explained_variance`` … over (source).
+
+        The sources are the whole model on literal sums, and the circuit OV2 e_n1 + OV2 e_n2 alone.
+        """
+        from bindscope.studies.assign_add.one_neuron import describe_neuron
+
+        return self._drawn(describe_neuron(self.model(step), self.task, k), "neuron", step=self.run.find_step(step))
+
+    def transplant(
+        self, receiver: Step, donor: Step, parts: str | Sequence[str], *, n: int = 200, seed: int = 0
+    ) -> Drawn:
+        """The model of one step with parts of another's, on ``n`` sums of each pool: ``accuracy`` and ``share``, how far
+        this is of the way to the donor, over (part, pool).
+
+        Each part is tried by itself; a name such as ``"QK1 + variables"`` takes several together.
+
+        >>> run.transplant(3000, 3100, ["QK1", "variable b", "routing"]).plot()
+        """
+        from bindscope.studies.assign_add.transplanting import ask_pools, measure_transplants
+
+        rows = [parts] if isinstance(parts, str) else list(parts)
+        if not rows or n < 1:
+            raise BindscopeError("a transplant needs at least one part, and n of at least 1.")
+        asked = ask_pools(self.task, np.random.default_rng(seed), n)
+        dataset = measure_transplants(self.model(receiver), self.model(donor), rows, asked, seed)
+        ends = {"receiver": self.run.find_step(receiver), "donor": self.run.find_step(donor)}
+        return self._drawn(dataset, "transplant", **ends, n=n, seed=seed)

@@ -1,0 +1,101 @@
+"""Figures of what a notebook asks of a run on sums and no other page draws: pools, spikes, progress, a neuron, transplants."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bindscope.errors import BindscopeError
+from bindscope.studies.assign_add.figures.neurons import draw_neuron
+from bindscope.studies.assign_add.figures.progress import draw_progress
+from bindscope.studies.assign_add.one_neuron import read_fit
+from bindscope.studies.assign_add.spike_table import read_spikes
+from bindscope.studies.panels import draw_grid
+from bindscope.studies.share_map import add_share_bar, draw_share_map
+from bindscope.studies.style import BLUE, GREY, INK, MUTED, figure_style, set_share_axis, title_figure
+from bindscope.studies.trajectory import phases_of
+
+POOL_PANELS = ("accuracy", "swap", "variables-1", "variables-2")
+SOURCES = {"model": "on all literal sums", "circuit": "OV2 and the MLP alone"}
+
+
+def figure_pools(dataset: xr.Dataset) -> Figure:
+    """The nine pools together and by kind, with the spikes marked."""
+    figure = draw_grid(dataset, phases_of(dataset), names=POOL_PANELS)
+    n = int(dataset.pool_n.values[0])
+    with figure_style():
+        words = f"{dataset.attrs.get('run', '')} · {n:,} sums a pool, 95 % Wilson intervals; grey bands: spikes"
+        title_figure(figure, "Nine pools over training", words)
+    return figure
+
+
+def figure_spikes(dataset: xr.Dataset) -> Figure:
+    """Each pool before and after a spike; blue where the pool jumps."""
+    if not dataset.sizes["spike"]:
+        raise BindscopeError("this run has no spike to draw.")
+    pools = [str(pool) for pool in dataset.pool.values]
+    with figure_style():
+        figure = Figure(figsize=(1.0 + 3.9 * dataset.sizes["spike"], 2.9), layout="constrained")
+        panels = figure.subplots(1, dataset.sizes["spike"], sharey=True, squeeze=False)[0]
+        for axes, number in zip(panels, dataset.spike.values):
+            spike = dataset.sel(spike=number)
+            _draw_spike(axes, spike)
+            axes.set_xticks(range(len(pools)), pools)
+            words = f"spike {int(number)}: step {int(spike.before_step):,} → {int(spike.after_step):,}"
+            axes.set_title(words, loc="left", fontsize=9, color=INK)
+        title_figure(figure, "What the spikes change", "accuracy before (open) and after (filled) · blue: jumps")
+    return figure
+
+
+def figure_progress(dataset: xr.Dataset) -> Figure:
+    """The seven measures with the run's spikes marked."""
+    return draw_progress(dataset, read_spikes(dataset))
+
+
+def figure_neuron(dataset: xr.Dataset, source: str = "model") -> Figure:
+    """The neuron, its wave and what the wave leaves: of the whole ``model``, or of the ``circuit`` alone."""
+    if source not in SOURCES:
+        raise BindscopeError(f"there is no source '{source}' here; there are {' and '.join(SOURCES)}.")
+    fit = read_fit(dataset, source)
+    where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
+    words = f"{SOURCES[source]} · k = {fit.frequency}, explained variance {fit.explained_variance:.1%}"
+    values = dataset.preactivation.sel(source=source).values
+    return draw_neuron(values, fit, f"Neuron {int(dataset.attrs['neuron'])} · {where}", words)
+
+
+def figure_transplant(dataset: xr.Dataset) -> Figure:
+    """Accuracy in each pool: the receiver, the receiver with each part, the donor."""
+    rows = [str(part) for part in dataset.part.values]
+    ends = [dataset[f"{end}_accuracy"].values[None] for end in ("receiver", "donor")]
+    cells = np.concatenate([ends[0], dataset.accuracy.transpose("part", "pool").values, ends[1]])
+    names = [f"step {int(dataset.attrs['receiver']):,}", *(f"… with {row}" for row in rows)]
+    with figure_style():
+        figure = Figure(figsize=(7.6, 1.3 + 0.3 * len(cells)), layout="constrained")
+        axes = figure.add_subplot()
+        labels = [*names, f"step {int(dataset.attrs['donor']):,}"]
+        mesh = draw_share_map(axes, cells, labels, [str(pool) for pool in dataset.pool.values])
+        for edge in (0.5, len(cells) - 1.5):
+            axes.axhline(edge, color=MUTED, linewidth=1)
+        add_share_bar(axes, mesh)
+        words = f"{dataset.attrs.get('run', '')} · accuracy in per cent, {int(dataset.n.values[0])} sums a pool"
+        later = int(dataset.attrs["donor"]) >= int(dataset.attrs["receiver"])
+        given, taking = ("a later", "an earlier") if later else ("an earlier", "a later")
+        title_figure(figure, f"Parts of {given} checkpoint in {taking} one", words)
+    return figure
+
+
+def _draw_spike(axes: Axes, spike: xr.Dataset) -> None:
+    """One pool beside the other: an open mark before, a filled one after, each with its interval."""
+    for column, jumps in enumerate(spike.jumped.values):
+        colour = BLUE if jumps else GREY
+        marks = {"before": (column - 0.16, "white"), "after": (column + 0.16, colour)}
+        values = {end: float(spike[f"accuracy_{end}"][column]) for end in marks}
+        axes.plot([x for x, _ in marks.values()], list(values.values()), color=colour, linewidth=1.4)
+        for end, (x, face) in marks.items():
+            low, high = (float(spike[f"accuracy_{end}_{side}"][column]) for side in ("low", "high"))
+            axes.plot([x, x], [low, high], color=colour, linewidth=1)
+            axes.plot([x], [values[end]], "o", markersize=5, markeredgecolor=colour, color=face)
+    axes.grid(False, axis="x")
+    set_share_axis(axes)
