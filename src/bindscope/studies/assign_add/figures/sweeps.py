@@ -37,6 +37,8 @@ from bindscope.studies.style import (
 if TYPE_CHECKING:
     import xarray as xr
 
+LABEL_LEFT_FROM = 0.65  # thresholds this far right are labelled above the curve's foot, others beside its head
+
 
 def draw_pair_fraction(results: Mapping[str, xr.Dataset]) -> Figure:
     """AA2: sums of held-out pairs by the share of pairs trained on."""
@@ -77,11 +79,11 @@ def _draw_ends(axes: Axes, dataset: xr.Dataset, sweep: Sweep) -> None:
     if fitted is not None:
         axes.axvspan(fitted.low, fitted.high, color=BLUE, alpha=0.14, lw=0)
         axes.axvline(fitted.value, color=INK, lw=0.9)
-        aside = fitted.value > float(dataset[sweep.coordinate].values.mean())
+        left = fitted.value > LABEL_LEFT_FROM
         axes.annotate(
             f"threshold {fitted.value:.2f} [{fitted.low:.2f}–{fitted.high:.2f}]",
-            (fitted.low if aside else fitted.high, 0.07),
-            xytext=(-4 if aside else 4, 0), textcoords="offset points", ha="right" if aside else "left", fontsize=8,
+            (fitted.low, 0.9) if left else (fitted.high, 0.06),
+            xytext=(-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left", fontsize=8,
         )  # fmt: skip
     set_share_axis(axes)
     axes.set_xlim(0, 1)
