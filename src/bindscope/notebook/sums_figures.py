@@ -18,6 +18,7 @@ from bindscope.studies.style import BLUE, GREY, INK, MUTED, figure_style, set_sh
 from bindscope.studies.trajectory import phases_of
 
 POOL_PANELS = ("accuracy", "swap", "variables-1", "variables-2")
+MOST_BESIDE = 3  # spikes in a row
 SOURCES = {"model": "on all literal sums", "circuit": "OV2 and the MLP alone"}
 
 
@@ -37,8 +38,12 @@ def figure_spikes(dataset: xr.Dataset) -> Figure:
         raise BindscopeError("this run has no spike to draw.")
     pools = [str(pool) for pool in dataset.pool.values]
     with figure_style():
-        figure = Figure(figsize=(1.0 + 3.9 * dataset.sizes["spike"], 2.9), layout="constrained")
-        panels = figure.subplots(1, dataset.sizes["spike"], sharey=True, squeeze=False)[0]
+        n_columns = min(dataset.sizes["spike"], MOST_BESIDE)
+        n_rows = -(-dataset.sizes["spike"] // MOST_BESIDE)
+        figure = Figure(figsize=(1.0 + 3.6 * n_columns, 0.6 + 2.3 * n_rows), layout="constrained")
+        panels = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
+        for axes in panels[dataset.sizes["spike"] :]:
+            axes.set_visible(False)
         for axes, number in zip(panels, dataset.spike.values):
             spike = dataset.sel(spike=number)
             _draw_spike(axes, spike)
