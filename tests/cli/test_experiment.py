@@ -1,5 +1,7 @@
 """``bindscope experiment`` as a person uses it."""
 
+import sys
+
 import pytest
 
 from bindscope.cli.main import run
@@ -43,4 +45,12 @@ def test_what_cannot_be_done_is_said_in_one_sentence(arguments, sentence, tmp_pa
     captured = capsys.readouterr()
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cluster_without_ray_is_refused_before_anything_is_made(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert run(["experiment", "pair-fraction-small", "--cluster", "auto"]) == 2
+    assert "Ray is not installed here" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -59,7 +59,8 @@ def test_every_cell_is_its_preset_with_the_named_changes(experiment):
         named = {**experiment.changes, **variant.changes}
         after = dict(flatten(config_to_mapping(cell.config)))
         changed = {key for key in before if before[key] != after[key]}
-        follows_task = {"model.n_positions"} if any(key.startswith("task.") for key in named) else set()
+        sizes = {"model.n_positions", "model.d_vocab", "model.d_out"}
+        follows_task = sizes if any(key.startswith("task.") for key in named) else set()
         assert changed - {"name", "seed"} <= set(named) | follows_task
         assert all(after[key] == value for key, value in named.items())
         assert cell.config.seed == cell.seed

@@ -6,16 +6,22 @@ import numpy as np
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.assign_add.thresholds import RISE, fit_threshold, logistic_curve, straight_line
+from bindscope.studies.assign_add.thresholds import (
+    RISE,
+    fit_threshold,
+    logistic_curve,
+    share_of_shuffles,
+    straight_line,
+)
 
 VALUES = np.repeat(np.linspace(0.06, 0.99, 20), 3)  # three runs a value
 CHANCE = 1 / 59
 
 
-def simulate(place: float, rise: float, ceiling: float = 1.0, noise: float = 0.04, seed: int = 0) -> np.ndarray:
-    """Accuracies of runs around a known curve."""
-    rng = np.random.default_rng(seed)
-    return np.clip(logistic_curve(VALUES, place, rise, CHANCE, ceiling) + rng.normal(0, noise, len(VALUES)), 0, 1)
+def simulate(place: float, rise: float, ceiling: float = 1.0, certainty: float = 60.0, seed: int = 0) -> np.ndarray:
+    """Accuracies of runs that scatter around a known curve."""
+    curve = np.clip(logistic_curve(VALUES, place, rise, CHANCE, ceiling), 1e-3, 1 - 1e-3)
+    return np.random.default_rng(seed).beta(certainty * curve, certainty * (1 - curve))
 
 
 def test_the_curve_is_halfway_at_its_threshold_and_rises_from_a_tenth_to_nine_tenths_as_told():
@@ -34,14 +40,14 @@ def test_a_known_threshold_is_found(place, rise, ceiling):
 
 
 def test_the_interval_holds_the_known_threshold_about_as_often_as_it_says():
-    fits = [fit_threshold(VALUES, simulate(0.42, 0.25, noise=0.1, seed=seed), CHANCE, 60) for seed in range(20)]
+    fits = [fit_threshold(VALUES, simulate(0.42, 0.25, certainty=15, seed=seed), CHANCE, 200) for seed in range(20)]
     held = sum(fitted.low <= 0.42 <= fitted.high for fitted in fits)
     assert held >= 16
     assert all(fitted.high - fitted.low < 0.15 for fitted in fits)  # and not because it holds everything
 
 
 def test_runs_that_scatter_more_give_a_wider_interval():
-    calm, wild = (fit_threshold(VALUES, simulate(0.5, 0.2, noise=noise), CHANCE, 60) for noise in (0.01, 0.2))
+    calm, wild = (fit_threshold(VALUES, simulate(0.5, 0.2, certainty=certainty), CHANCE) for certainty in (500, 5))
     assert wild.high - wild.low > 2 * (calm.high - calm.low)
 
 
@@ -58,6 +64,13 @@ def test_a_straight_line_has_no_steep_rise_and_a_flat_one_no_threshold_inside():
     for level in (0.99, CHANCE):
         flat = fit_threshold(VALUES, np.full(len(VALUES), level), CHANCE, n_resamples=20)
         assert not VALUES.min() < flat.value < VALUES.max()
+
+
+def test_shuffled_runs_are_told_from_ordered_ones():
+    ordered = simulate(0.4, 0.1)
+    assert share_of_shuffles(VALUES, ordered, CHANCE) == 0
+    mixed = np.random.default_rng(3).permutation(ordered)
+    assert share_of_shuffles(VALUES, mixed, CHANCE) > 0.05
 
 
 def test_runs_that_have_not_ended_do_not_count():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -22,6 +22,11 @@ Kind = Literal["frozen", "refitted", "random"]
 
 class ProgramsView(RunView):
     """A run whose task is to follow variables through programs such as ``k=9;c=k;#c:``."""
+
+    @property
+    def task(self) -> BindingTask:
+        """What it was asked: lines, variables and depths."""
+        return cast("BindingTask", self.run.config.task)
 
     def predict(self, program: str, steps: Steps = "last") -> Drawn:
         """What it answers to a program: ``probability`` over (step, output)."""
@@ -44,7 +49,7 @@ class ProgramsView(RunView):
         from bindscope.studies.one_program import ablate_program, attention_dataset
 
         parsed, found = self.parse(program), self.run.find_step(step)
-        patterns = ablate_program(self.model(step), self.run.config.task, parsed).patterns
+        patterns = ablate_program(self.model(step), self.task, parsed).patterns
         described = {"program": parsed.one_line, "depth": parsed.depth}
         return self._drawn(attention_dataset(patterns, parsed), "attention", step=found, **described)
 
@@ -82,7 +87,7 @@ class ProgramsView(RunView):
         from bindscope.subspaces import default_search, measure_subspace
         from bindscope.tasks.binding import sample_name_pairs, sample_root_pairs
 
-        task, rng, model = self.run.config.task, np.random.default_rng(seed), self.model(step)
+        task, rng, model = self.task, np.random.default_rng(seed), self.model(step)
         sample: Any = sample_root_pairs if of == "values" else sample_name_pairs
         fit, test = (sample(task, rng, size, first_root_line=first_root_line(task)) for size in (2 * n, n))
         generator = torch.Generator().manual_seed(seed)
@@ -119,14 +124,14 @@ class ProgramsView(RunView):
 
     def parse(self, program: str) -> Program:
         """A program of this run's task, lines ended by line breaks or ';'."""
-        task: Any = self.run.config.task
+        task: Any = self.task
         program_of_task: Program = task.parse(program.replace(";", "\n"))
         return program_of_task
 
     def _pairs(self, program: str | None, counterfactual: str | None, n: int, seed: int) -> CounterfactualPairs:
         from bindscope.tasks.binding import pair_programs, sample_root_pairs
 
-        task: Any = self.run.config.task
+        task: Any = self.task
         if (program is None) != (counterfactual is None):
             raise BindscopeError("one program was given; give a second one to take activations from, or none.")
         if program is not None and counterfactual is not None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import socket
 import uuid
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from bindscope.errors import BindscopeError
 from bindscope.runs.files import explain_failure
 
 N_RETRIES = 2  # of a run whose process or machine was lost
+SECONDS_TO_OPEN = 10  # that the head of a cluster has to accept a connection
 SECONDS_TO_ANSWER = 120  # that a machine has to say what it sees
 
 
@@ -65,12 +67,20 @@ def _connect(ray: Any, address: str) -> None:
     if ray.is_initialized():
         raise BindscopeError("--cluster: this process already uses Ray; end that with ray.shutdown() first.")
     try:
+        _knock(address)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", namespace="bindscope")
     except (ConnectionError, ValueError, RuntimeError, OSError):
         raise BindscopeError(
             f"--cluster {address}: no Ray cluster answers there; start one with 'ray start --head' and join machines with "
             "'ray start --address HEAD:6379'."
         ) from None
+
+
+def _knock(address: str) -> None:
+    """Ray itself asks a silent address for minutes; a door that does not open raises OSError at once."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_OPEN).close()
 
 
 def _check_machines(ray: Any, directory: Path, address: str) -> None:

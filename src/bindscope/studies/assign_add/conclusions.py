@@ -31,22 +31,24 @@ def conclude_sweep(dataset: xr.Dataset, sweep: Sweep) -> str:
     for curve in sweep.trained:
         accuracies = curve.accuracies(dataset)
         parts.append(
-            f"Accuracy on sums of {curve.label} lies between {np.nanmin(accuracies):.1%} and {np.nanmax(accuracies):.1%} "
-            "over the whole sweep."
+            f"Accuracy on sums of {curve.label} lies between {_percent(np.nanmin(accuracies))} and "
+            f"{_percent(np.nanmax(accuracies))} over the whole sweep."
         )
-    return " ".join(parts).replace("%", " %")
+    return " ".join(parts)
 
 
 def _describe(dataset: xr.Dataset, sweep: Sweep, curve: Curve) -> str:
     values, means = dataset[sweep.coordinate].values, np.nanmean(curve.accuracies(dataset), axis=1)
-    ends = (
-        f"from {means[np.argmin(values)]:.1%} at {values.min():g} to {means[np.argmax(values)]:.1%} at {values.max():g}"
-    )
+    first, last = _percent(means[values.argmin()]), _percent(means[values.argmax()])
     fitted = threshold_of(dataset, sweep, curve)
-    sentence = f"Sums of {curve.label}: {ends} ({sweep.label})"
+    sentence = f"Sums of {curve.label}: from {first} at {values.min():g} to {last} at {values.max():g} ({sweep.label})"
     if fitted is None:
         return f"{sentence}; too few values for a threshold."
     return (
         f"{sentence}; the fitted threshold is {fitted.value:.2f} (95 % interval {fitted.low:.2f}–{fitted.high:.2f}), and "
         f"the rise from a tenth to nine tenths of the way takes {fitted.rise:.2f}."
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

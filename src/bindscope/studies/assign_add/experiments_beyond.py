@@ -5,6 +5,7 @@ Each changes one option of ``assign-add-small`` and asks which of the nine pools
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bindscope.studies.experiments import Experiment, Variant, defer, sweep_variants
@@ -13,7 +14,10 @@ PRESET = "assign-add-small"
 MODULI = (13, 23, 31, 59)
 N_VARIABLES = (4, 8, 12, 20)
 N_ELEMENTS = 24  # of the operators that are compared: as many as four letters have orders
-RECORDED: dict[str, Any] = {"training.checkpoints.every": 30_000, "training.checkpoints.per_octave": 0}
+COMMON: dict[str, Any] = {
+    "task.pair_fraction": 0.85, "training.steps": 2_500, "training.schedule.kind": "linear", "training.stop_at": 0.95,
+    "training.checkpoints.every": 2_500,
+}  # fmt: skip
 _CONCLUDE = defer("bindscope.studies.assign_add.conclusions_beyond", "conclude_options")
 _DRAW = defer("bindscope.studies.assign_add.experiment_figures_beyond", "draw_options")
 LIMITS = (
@@ -24,6 +28,11 @@ LIMITS = (
 
 def _operator(name: str, meaning: str, operator: str, modulus: int = N_ELEMENTS) -> Variant:
     return Variant(name, meaning, {"task.operator": operator, "task.modulus": modulus})
+
+
+def _borrow(variant: Variant) -> Variant:
+    """A variant that is the preset as it is, which the modulus experiment trains."""
+    return replace(variant, borrowed=("modulus", "modulus-31"))
 
 
 def _layers(name: str, meaning: str, n_layers: int, mlp_layers: list[int]) -> Variant:
@@ -38,7 +47,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         variants=sweep_variants("task.modulus", MODULI, "modulus"),
         sweeps="task.modulus",
         seeds=2,
-        changes=RECORDED,
+        changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} A larger modulus has more pairs to learn from and more numbers to tell apart: both change.",
         conclude=_CONCLUDE,
@@ -57,7 +66,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             _operator("symmetric", "the 24 orders of four letters: order matters", "symmetric"),
         ),
         seeds=2,
-        changes=RECORDED,
+        changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} All but one have 24 elements and the same trained pairs; modulo 23 there are fewer of both.",
         conclude=_CONCLUDE,
@@ -67,10 +76,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         name="variables",
         question="How many variables can there be?",
         preset=PRESET,
-        variants=sweep_variants("task.n_variables", N_VARIABLES, "variables"),
+        variants=tuple(
+            _borrow(variant) if variant.name == "variables-8" else variant
+            for variant in sweep_variants("task.n_variables", N_VARIABLES, "variables")
+        ),
         sweeps="task.n_variables",
         seeds=2,
-        changes=RECORDED,
+        changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} Two variables are barred from either place whatever their number, so with four none stands in both.",
         conclude=_CONCLUDE,
@@ -82,13 +94,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         preset=PRESET,
         variants=(
             _layers("one-layer", "one layer, with an MLP", 1, [0]),
-            _layers("two-layers", "two layers, an MLP in the second: the preset's shape", 2, [1]),
+            _borrow(_layers("two-layers", "two layers, an MLP in the second: the preset's shape", 2, [1])),
             _layers("two-mlps", "two layers, an MLP in both", 2, [0, 1]),
             _layers("three-layers", "three layers, an MLP in the third", 3, [2]),
             Variant("two-heads", "two layers of two heads", {"model.n_heads": 2}),
         ),
         seeds=2,
-        changes=RECORDED,
+        changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} More layers or heads are also more parameters.",
         conclude=_CONCLUDE,

@@ -47,15 +47,15 @@ PAIR_FRACTION = Sweep(
     "pair_fraction",
     "share of pairs trained on",
     Curve("held-out pairs", "0add"),
-    Curve("held out in both orders", "0add", "both_held"),
+    Curve("pairs held out in both orders", "0add", "both_held"),
     (Curve("trained pairs", "0tr"),),
 )
 TWO_VARIABLE_FREQUENCY = Sweep(
     "two_variable_frequency",
     "frequency of two-variable sums",
-    Curve("two variables, held-out pairs", "2add"),
-    Curve("two variables, trained pairs", "2tr"),
-    (Curve("no variable, trained pairs", "0tr"), Curve("one variable, trained pairs", "1tr")),
+    Curve("two variables (held-out pairs)", "2add"),
+    Curve("two variables (trained pairs)", "2tr"),
+    (Curve("no variable (trained pairs)", "0tr"), Curve("one variable (trained pairs)", "1tr")),
 )
 
 

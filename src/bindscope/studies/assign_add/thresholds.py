@@ -1,7 +1,7 @@
 """Where in a sweep a model begins to succeed: a logistic curve fitted to the accuracies of its runs.
 
 Accuracy at x is floor + (ceiling − floor) · σ((x − t) / w). The floor is chance and known; the threshold t, the width w
-and the ceiling are those of greatest likelihood over a fine grid, every run counted once however many sums it was asked.
+and the ceiling are those of greatest likelihood on a grid, every run counted once however many sums it was asked.
 The interval comes from drawing the runs anew: what one run more or less would change.
 
 >>> fit_threshold(dataset.pair_fraction_of_each_run, dataset.accuracy_of_each_run, floor=1 / 59)
@@ -16,13 +16,14 @@ import numpy as np
 
 from bindscope.errors import BindscopeError
 
-N_PLACES, N_WIDTHS = 241, 25  # how fine the grid is
-CEILINGS = np.linspace(0.5, 1.0, 11)
-BEYOND = 0.2  # thresholds may lie this share of the swept range outside of it
+N_PLACES, N_RISES, N_CEILINGS = 141, 15, 6  # how fine the grid is
+LEAST_CEILING = 0.5
+BEYOND = 0.2  # thresholds may lie this share of the swept range outside of it, but not below 0
+N_REFINED = 9  # on either axis, between the neighbours of the best curve of the grid
 RISE = 2 * np.log(9)  # widths that the curve takes from 10 % to 90 % of its way
 SMALLEST_SHARE = 1e-3  # no answer is held to be surer than this, or a single mistake would rule a curve out
 FEWEST_VALUES = 4
-AT_ONCE = 25  # resamples whose likelihoods are in memory together
+AT_ONCE = 100  # resamples whose likelihoods are in memory together
 
 
 @dataclass(frozen=True)
@@ -55,18 +56,25 @@ def fit_threshold(
     values, accuracies = _known(values, accuracies)
     grid = _Grid.over(values)
     likelihoods = grid.likelihoods(values, accuracies, floor)  # [run, curve]
-    best = int(likelihoods.sum(0).argmax())
+    fine = grid.around(int(likelihoods.sum(0).argmax()))
+    value, rise, ceiling = fine.curve(int(fine.likelihoods(values, accuracies, floor).sum(0).argmax()))
     resampled = _resample(likelihoods, n_resamples, np.random.default_rng(seed))  # [resample]: indices of curves
     low, high = (float(end) for end in np.percentile(grid.places[resampled], (2.5, 97.5)))
     rise_low, rise_high = (float(end) for end in np.percentile(grid.rises[resampled], (2.5, 97.5)))
-    value, rise = float(grid.places[best]), float(grid.rises[best])
     left, right = _gap_around(np.unique(values), value)
     if rise < right - left:
         low, high = min(low, left), max(high, right)
     return Threshold(
-        value, min(low, value), max(high, value), rise, rise_low, rise_high, floor, float(grid.ceilings[best]),
-        len(values),
-    )  # fmt: skip
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        rise=rise,
+        rise_low=min(rise_low, rise),
+        rise_high=max(rise_high, rise),
+        floor=floor,
+        ceiling=ceiling,
+        n_runs=len(values),
+    )
 
 
 def logistic_curve(
@@ -79,6 +87,22 @@ def logistic_curve(
     """
     exponent = np.clip((values - place) * RISE / rise, -50, 50)
     return floor + (ceiling - floor) / (1 + np.exp(-exponent))
+
+
+def share_of_shuffles(
+    values: np.ndarray, accuracies: np.ndarray, floor: float, n_shuffles: int = 200, seed: int = 0
+) -> float:
+    """In how many random orders of the same accuracies a curve fits at least as well as in their own.
+
+    >>> share_of_shuffles(values, accuracies, floor=1 / 59)
+    0.0
+    """
+    values, accuracies = _known(values, accuracies)
+    rng = np.random.default_rng(seed)
+    orders = np.stack([accuracies, *(rng.permutation(accuracies) for _ in range(n_shuffles))])  # [order, run]
+    right, wrong = _Grid.over(values).log_shares(values, floor)  # [run, curve]
+    best = (orders @ (right - wrong) + wrong.sum(0)).max(1)  # [order]
+    return float(np.mean(best[1:] >= best[0]))
 
 
 def straight_line(values: np.ndarray, accuracies: np.ndarray) -> np.ndarray:
@@ -97,19 +121,45 @@ class _Grid:
 
     @staticmethod
     def over(values: np.ndarray) -> _Grid:
+        """Thresholds in and around the values, from jumps to rises longer than the sweep."""
         first, last = float(values.min()), float(values.max())
         span = last - first
-        places = np.linspace(first - BEYOND * span, last + BEYOND * span, N_PLACES)
-        rises = np.geomspace(span / 100, 4 * span, N_WIDTHS)
-        grid = np.meshgrid(places, rises, CEILINGS, indexing="ij")
-        return _Grid(*(axis.ravel() for axis in grid))
+        return _Grid.of(
+            np.linspace(max(first - BEYOND * span, 0.0), last + BEYOND * span, N_PLACES),
+            np.geomspace(span / 50, 3 * span, N_RISES),
+            np.linspace(LEAST_CEILING, 1, N_CEILINGS),
+        )
+
+    @staticmethod
+    def of(places: np.ndarray, rises: np.ndarray, ceilings: np.ndarray) -> _Grid:
+        return _Grid(*(axis.ravel() for axis in np.meshgrid(places, rises, ceilings, indexing="ij")))
+
+    def curve(self, index: int) -> tuple[float, float, float]:
+        return float(self.places[index]), float(self.rises[index]), float(self.ceilings[index])
+
+    def around(self, index: int) -> _Grid:
+        """A finer grid between the neighbours of one curve."""
+        place, rise, ceiling = self.curve(index)
+        step = float(np.diff(np.unique(self.places)).max())
+        factor = float(self.rises.max() / self.rises.min()) ** (1 / (N_RISES - 1))
+        ceiling_step = (1 - LEAST_CEILING) / (N_CEILINGS - 1)
+        ceilings = np.linspace(ceiling - ceiling_step, ceiling + ceiling_step, N_REFINED)
+        return _Grid.of(
+            np.linspace(place - step, place + step, N_REFINED),
+            np.geomspace(rise / factor, rise * factor, N_REFINED),
+            np.unique(np.clip(ceilings, LEAST_CEILING, 1)),
+        )
+
+    def log_shares(self, values: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
+        """The logarithm of a right answer's share under each curve, and of a wrong one's: [run, curve]."""
+        expected = logistic_curve(values[:, None], self.places, self.rises, floor, self.ceilings)
+        expected = np.clip(expected, SMALLEST_SHARE, 1 - SMALLEST_SHARE)
+        return np.log(expected), np.log1p(-expected)
 
     def likelihoods(self, values: np.ndarray, accuracies: np.ndarray, floor: float) -> np.ndarray:
         """The log-likelihood of each run under each curve, for one question a run: [run, curve]."""
-        expected = logistic_curve(values[:, None], self.places, self.rises, floor, self.ceilings)
-        expected = np.clip(expected, SMALLEST_SHARE, 1 - SMALLEST_SHARE)
-        right = accuracies[:, None]
-        return right * np.log(expected) + (1 - right) * np.log1p(-expected)
+        right, wrong = self.log_shares(values, floor)
+        return accuracies[:, None] * right + (1 - accuracies[:, None]) * wrong
 
 
 def _known(values: np.ndarray, accuracies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

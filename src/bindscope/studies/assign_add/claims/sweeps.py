@@ -17,7 +17,13 @@ from bindscope.studies.assign_add.swept import (
     run_values,
     threshold_of,
 )
-from bindscope.studies.assign_add.thresholds import FEWEST_VALUES, Threshold, fit_threshold, straight_line
+from bindscope.studies.assign_add.thresholds import (
+    FEWEST_VALUES,
+    Threshold,
+    fit_threshold,
+    share_of_shuffles,
+    straight_line,
+)
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 
 if TYPE_CHECKING:
@@ -63,16 +69,6 @@ def judge_sweep(dataset: xr.Dataset, sweep: Sweep, experiment: str) -> Finding:
     return Finding(finding.verdict, f"{finding.reason} {where}", finding.quantities, finding.control)
 
 
-def share_of_shuffles(values: np.ndarray, accuracies: np.ndarray, seed: int = 0) -> float:
-    """In how many random orders of the runs the two ends of the sweep differ as a threshold's do."""
-    rng = np.random.default_rng(seed)
-    known = np.isfinite(accuracies)
-    values, accuracies = values[known], accuracies[known]
-    low, high = values == values.min(), values == values.max()
-    shuffled = [rng.permutation(accuracies) for _ in range(N_SHUFFLES)]
-    return float(np.mean([order[low].mean() <= FAILS and order[high].mean() >= SUCCEEDS for order in shuffled]))
-
-
 def _criterion(values: np.ndarray, means: np.ndarray, fitted: Threshold) -> tuple[Condition, ...]:
     first, last = float(means[values.argmin()]), float(means[values.argmax()])
     steep = fitted.rise <= STEEP * (values.max() - values.min())
@@ -103,12 +99,12 @@ def _control(
         )
         quantities.append(Quantity(f"{curve.label}, at worst", worst, n=fitted.n_runs))
     values, accuracies = run_values(dataset, sweep).ravel(), sweep.asked.accuracies(dataset).ravel()
-    by_chance = share_of_shuffles(values, accuracies)
-    words = f"with runs shuffled the ends differ so in {by_chance:.0%} of orders".replace("%", " %")
+    floor, span = 1 / modulus_of(dataset), float(values.max() - values.min())
+    by_chance = share_of_shuffles(values, accuracies, floor, N_SHUFFLES)
+    words = f"with the runs shuffled a curve fits as well in {by_chance:.0%} of orders".replace("%", " %")
     conditions.append(Condition(by_chance <= MOST_BY_CHANCE, words, words))
-    quantities.append(Quantity("ends apart, shuffled", by_chance, n=N_SHUFFLES))
-    even = fit_threshold(values, straight_line(values, accuracies), 1 / modulus_of(dataset), n_resamples=1).rise
-    span = float(values.max() - values.min())
+    quantities.append(Quantity("as good a fit, shuffled", by_chance, n=N_SHUFFLES))
+    even = fit_threshold(values, straight_line(values, accuracies), floor, n_resamples=1).rise
     conditions.append(
         Condition(
             even > STEEP * span, f"a straight line would take {even:.2f}", "a straight line would pass as steep too"
@@ -142,7 +138,7 @@ _CRITERION = (
     "its threshold lies inside that range."
 )
 _CONTROL = (
-    f"{{trained}} reach {LEARNED:.0%} at every value; with the runs shuffled the ends differ so in at most "
+    f"{{trained}} reach {LEARNED:.0%} at every value; with the runs shuffled a curve fits as well in at most "
     f"{MOST_BY_CHANCE:.0%} of {N_SHUFFLES} orders; a straight line between the same ends would not pass as steep."
 )
 

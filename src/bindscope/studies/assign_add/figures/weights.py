@@ -87,7 +87,7 @@ def draw_matrices(dataset: xr.Dataset) -> Figure:
     >>> save_figure(draw_matrices(circuit_matrices(forms, task)), Path("circuit.svg"))
     """
     with figure_style():
-        figure = Figure(figsize=(13.2, 4.6), layout="constrained")
+        figure = Figure(figsize=(13.2, 5.1), layout="constrained")
         axes = [figure.add_subplot(1, 3, place) for place in range(1, 4)]
         _draw_all_pairs(axes[0], dataset, "row: who looks; column: at whom")
         _draw_positions(axes[1], dataset.assign(positions=dataset.positions.expand_dims("step")))

@@ -1,0 +1,197 @@
+"""Sweeps over sums: what runs recorded is gathered, thresholds are judged on made-up sweeps, and told and drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bindscope.cli.experiment import format_cells
+from bindscope.runs.execute import train_run
+from bindscope.studies.assign_add.claims.sweeps import AA2, AA3, judge_sweep
+from bindscope.studies.assign_add.conclusions import conclude_pair_fraction, conclude_two_variable_frequency
+from bindscope.studies.assign_add.experiment_figures import draw_pair_fraction, draw_two_variable_frequency
+from bindscope.studies.assign_add.results.sweeps import compute_sweep
+from bindscope.studies.assign_add.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Sweep
+from bindscope.studies.assign_add.thresholds import logistic_curve
+from bindscope.studies.experiments import (
+    experiment_dataset,
+    find_cells,
+    find_experiment,
+    plan_cells,
+    save_experiment_dataset,
+)
+from bindscope.studies.presets import find_preset
+from bindscope.studies.results import Context, NotTestable
+from bindscope.studies.style import save_figure
+from bindscope.tasks.assign_add import POOL_NAMES
+
+FLASH = {
+    "training.steps": 4, "training.batch_size": 8, "training.evaluate_every": 2, "training.evaluation_size": 40,
+}  # fmt: skip
+VALUES = np.linspace(0.05, 0.95, 10)
+
+
+def made_sweep(
+    sweep: Sweep, asked: np.ndarray, learned: float = 0.99, n_seeds: int = 2, preset: str = "assign-add-small"
+) -> xr.Dataset:
+    """A sweep whose runs end with the ``asked`` accuracies in the pool that the sweep is about, ``learned`` in others."""
+    n = len(asked)
+    last = np.full((n, n_seeds, len(POOL_NAMES)), learned)
+    scatter = np.random.default_rng(0).normal(0, 0.01, (n, n_seeds))
+    for pool in {sweep.asked.pool, sweep.beside.pool}:
+        last[..., POOL_NAMES.index(pool)] = np.clip(asked[:, None] + scatter, 0, 1)
+    halves = np.stack([last, last], -1)
+    dims = ("variant", "seed", "pool")
+    return xr.Dataset(
+        {
+            "last_accuracy": (dims, last),
+            "last_half_accuracy": ((*dims, "half"), halves),
+            "pool_accuracy": (("variant", "seed", "step", "pool"), np.stack([last / 2, last], 2)),
+            "last_step": (("variant", "seed"), np.full((n, n_seeds), 1000.0)),
+        },
+        {
+            "variant": [f"value-{value:g}" for value in VALUES[:n]],
+            "seed": np.arange(n_seeds),
+            "step": [0, 1000],
+            "pool": list(POOL_NAMES),
+            "half": ["swap_seen", "both_held"],
+            sweep.coordinate: ("variant", VALUES[:n]),
+        },
+        {"preset": preset},
+    )
+
+
+STEEP = logistic_curve(VALUES, 0.4, 0.15, 1 / 31, 1.0)
+BOTH = pytest.mark.parametrize(
+    ("sweep", "claim"), [(PAIR_FRACTION, AA2), (TWO_VARIABLE_FREQUENCY, AA3)], ids=["AA2", "AA3"]
+)
+
+
+@BOTH
+def test_a_threshold_replicates_and_is_told_with_its_interval(sweep, claim):
+    finding = claim.judge({claim.results[0]: made_sweep(sweep, STEEP)})
+    assert finding.verdict == "replicates", finding.reason
+    threshold = finding.quantities[0]
+    assert threshold.value == pytest.approx(0.4, abs=0.03)
+    assert threshold.low <= 0.4 <= threshold.high
+    assert "20 runs of assign-add-small" in finding.reason
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (np.linspace(0.03, 1, 10), "no threshold"),
+        (np.full(10, 0.97), "not from failing to succeeding"),
+        (np.full(10, 0.03), "not from failing to succeeding"),
+        (STEEP[::-1], "not from failing to succeeding"),
+    ],
+    ids=["a line", "always right", "always wrong", "falling"],
+)
+def test_what_is_no_threshold_differs(sweep, claim, asked, words):
+    finding = claim.judge({claim.results[0]: made_sweep(sweep, asked)})
+    assert finding.verdict == "differs"
+    assert words in finding.reason
+
+
+@BOTH
+def test_where_training_itself_fails_the_control_does(sweep, claim):
+    finding = claim.judge({claim.results[0]: made_sweep(sweep, STEEP, learned=0.6)})
+    assert finding.verdict == "differs"
+    assert "its control is not" in finding.reason
+    assert "training itself fails" in finding.reason
+
+
+def test_runs_that_succeed_here_and_there_do_not_pass_the_shuffled_control():
+    scattered = np.array([0.03, 1, 0.03, 1, 0.03, 0.03, 1, 0.03, 1, 1])
+    finding = judge_sweep(made_sweep(PAIR_FRACTION, scattered, n_seeds=1), PAIR_FRACTION, "pair-fraction")
+    assert finding.verdict == "differs"
+    (shuffled,) = [quantity for quantity in finding.control if "shuffled" in quantity.label]
+    assert shuffled.value > 0.05
+
+
+def test_too_few_values_are_not_testable():
+    finding = judge_sweep(made_sweep(PAIR_FRACTION, STEEP[:3]), PAIR_FRACTION, "pair-fraction")
+    assert finding.verdict == "not testable"
+    assert "3 values" in finding.reason
+    assert "bindscope experiment pair-fraction" in finding.reason
+
+
+@BOTH
+def test_the_figure_and_the_conclusion_of_a_sweep(sweep, claim, tmp_path):
+    dataset = made_sweep(sweep, STEEP)
+    assert save_figure(claim.draw({claim.results[0]: dataset}), tmp_path / "claim.svg").stat().st_size > 5000
+    draw, conclude = (
+        (draw_pair_fraction, conclude_pair_fraction)
+        if sweep is PAIR_FRACTION
+        else (draw_two_variable_frequency, conclude_two_variable_frequency)
+    )
+    assert save_figure(draw(dataset.isel(variant=slice(0, 2))), tmp_path / "few.svg").is_file()  # no fit to draw
+    text = conclude(dataset)
+    assert text.startswith("20 runs of assign-add-small at 10 values")
+    assert "the fitted threshold is 0.4" in text
+    assert "too few values for a threshold" in conclude(dataset.isel(variant=slice(0, 2)))
+
+
+def test_the_table_of_a_sweep_has_a_row_for_each_value_and_a_column_for_each_pool():
+    dataset = made_sweep(PAIR_FRACTION, STEEP)
+    dataset.last_step[9, 1] = np.nan  # a run that has not ended
+    heading, _, *rows = format_cells(dataset, {}).splitlines()
+    assert heading.split() == ["variant", "seeds", "steps", *POOL_NAMES]
+    assert len(rows) == 10
+    assert rows[9].split()[:3] == ["value-0.95", "1", "1,000"]
+
+
+@dataclass(frozen=True)
+class OfConfig:
+    """As much of a run as a sweep's result reads."""
+
+    config: object
+
+
+def test_a_claim_reads_the_sweep_of_its_own_size_else_the_other(tmp_path):
+    def context(preset):
+        return Context(OfConfig(find_preset(preset).config), runs_directory=tmp_path)
+
+    def keep(name, dataset):
+        save_experiment_dataset(dataset, tmp_path / f"experiment-{name}" / f"{name}.nc")
+
+    keep("pair-fraction-small", made_sweep(PAIR_FRACTION, STEEP))
+    assert compute_sweep("pair-fraction", context("assign-add")).attrs["preset"] == "assign-add-small"
+    keep("pair-fraction", made_sweep(PAIR_FRACTION, STEEP[:2], preset="assign-add"))  # begun, and too short to be used
+    assert compute_sweep("pair-fraction", context("assign-add")).attrs["preset"] == "assign-add-small"
+    keep("pair-fraction", made_sweep(PAIR_FRACTION, STEEP, preset="assign-add"))
+    assert compute_sweep("pair-fraction", context("assign-add")).attrs["preset"] == "assign-add"
+    assert compute_sweep("pair-fraction", context("assign-add-small")).attrs["preset"] == "assign-add-small"
+    other = find_preset("assign-add-small").config
+    other = replace(other, task=replace(other.task, operator="*"))
+    with pytest.raises(NotTestable, match="another operator"):
+        compute_sweep("pair-fraction", Context(OfConfig(other), runs_directory=tmp_path))
+
+
+def test_runs_on_sums_are_gathered_with_their_pools_and_the_swept_number(tmp_path):
+    experiment = find_experiment("pair-fraction-small")
+    experiment = replace(experiment, changes=FLASH, variants=experiment.variants[3:5])
+    cells = plan_cells(experiment, [0])
+    for cell in cells:
+        train_run(cell.config, cell.place(tmp_path), device="cpu", threads=1)
+    runs = find_cells(cells, tmp_path)
+    dataset = experiment_dataset(experiment, runs)
+    assert list(dataset.pair_fraction.values) == [0.35, 0.45]
+    assert dataset.pool_accuracy.sizes == {"variant": 2, "seed": 1, "step": 3, "pool": 9}
+    for cell, run in runs.items():
+        record = run.metrics[-1]
+        ended = dataset.sel(variant=cell.variant, seed=0)
+        for pool in POOL_NAMES:
+            assert ended.last_accuracy.sel(pool=pool) == record[pool]["accuracy"]
+            assert ended.pool_accuracy.sel(pool=pool, step=4) == record[pool]["accuracy"]
+        held = record["0add"]["both_held"]["accuracy"]
+        assert ended.last_half_accuracy.sel(pool="0add", half="both_held") == held
+    assert (dataset.pool_n == 40).all()
+    assert (dataset.last_step == 4).all()
+    assert np.isnan(dataset.learned).all()
+    assert dataset.attrs["sweeps"] == "task.pair_fraction"
+    assert "too few values" in conclude_pair_fraction(dataset)
