@@ -326,6 +326,7 @@ def test_both_spikes_carried_by_routing_and_one_last_variable_replicate():
         ({"computing": 0.6}, "compute carry 60 %"),
         ({"random": 0.5}, "control is not"),
         ({"drift": 0.9}, "control is not"),
+        ({"drift": np.nan, "random": 0.9}, "control is not"),
         ({"old": 0.6}, "from 60 % to 99 %"),
         ({"new": 0.5}, "from 2 % to 50 %"),
         ({"focus": ("e", "first")}, "training does show"),
