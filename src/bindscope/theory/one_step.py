@@ -66,7 +66,9 @@ class Setting:
         if self.focus not in FOCI:
             raise BindscopeError(f"focus: '{self.focus}' is unknown; use {' or '.join(FOCI)}.")
         if self.modulus > MOST_MODULUS:
-            raise BindscopeError(f"modulus: must be at most {MOST_MODULUS} to enumerate the gradient, got {self.modulus}.")
+            raise BindscopeError(
+                f"modulus: must be at most {MOST_MODULUS} to enumerate the gradient, got {self.modulus}."
+            )
         _ = self.model
 
     @cached_property
