@@ -25,7 +25,7 @@ from bindscope.studies.assign_add.spike_table import read_spikes, spike_table
 from bindscope.studies.assign_add.transplanting import ask_pools
 from bindscope.studies.trajectory import trajectory_dataset
 
-SUM = "c=1 _ b=17 e=30 | c+b"
+SUM = "f=1 _ l=17 e=30 | l+f"
 ANSWER = "18"
 NEURON = 7
 

@@ -106,12 +106,19 @@ def test_pools_are_those_of_the_evaluations(client: TestClient, lab: Lab) -> Non
 
 
 def test_spikes_are_sent_with_their_pools(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    spike = Spike(number=1, before_step=10, after_step=20, pools=("1tr", "2var2"), size=0.5)
-    monkeypatch.setattr("bindscope.studies.assign_add.learning.spikes_of", lambda dataset: [spike])
+    pools = [("1tr", "2var2"), ("1tr", "1add", "2tr", "2add"), ("1var", "2var1", "2var2")]
+    spikes = [Spike(number + 1, 10 * number, 10 * number + 5, own, 0.5) for number, own in enumerate(pools)]
+    monkeypatch.setattr("bindscope.studies.assign_add.learning.spikes_of", lambda dataset: spikes)
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
     body = read(client, "pools")
-    sent = {name: body["variables"][f"spike_{name}"]["values"] for name in ("before", "after", "size", "pools")}
-    assert sent == {"before": [10], "after": [20], "size": [0.5], "pools": ["1tr 2var2"]}
+    sent = {name: body["variables"][f"spike_{name}"]["values"] for name in ("before", "after", "size", "pools", "told")}
+    assert sent == {
+        "before": [0, 10, 20],
+        "after": [5, 15, 25],
+        "size": [0.5] * 3,
+        "pools": [" ".join(own) for own in pools],
+        "told": [0, 1, 2],  # which of the paper's two it is
+    }
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
 
 

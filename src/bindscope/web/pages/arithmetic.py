@@ -48,7 +48,7 @@ class TransplantQuestion(Question):
 def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Accuracy of the nine pools over (step), the halves of those with held-out pairs, and over (spike) where it jumps."""
     from bindscope.measures.arithmetic.spikes import SpikeCriterion
-    from bindscope.studies.assign_add.learning import spikes_of
+    from bindscope.studies.assign_add.learning import published_spikes, spikes_of
     from bindscope.studies.trajectory import trajectory_dataset
 
     try:
@@ -57,12 +57,14 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
         raise NotMeasured(f"{run.name}: {problem}") from None
     dataset = whole[["pool_accuracy", "pool_accuracy_low", "pool_accuracy_high", "half_accuracy"]]
     spikes = spikes_of(whole)
+    told = published_spikes(spikes)
     dataset = dataset.assign_coords(spike=[spike.number for spike in spikes])
     dataset = dataset.assign(
         spike_before=("spike", [spike.before_step for spike in spikes]),
         spike_after=("spike", [spike.after_step for spike in spikes]),
         spike_size=("spike", [spike.size for spike in spikes]),
         spike_pools=("spike", [" ".join(spike.pools) for spike in spikes]),
+        spike_told=("spike", [told.index(spike) + 1 if spike in told else 0 for spike in spikes]),  # the paper's 1 or 2
     )
     dataset.attrs = {"spike": SpikeCriterion().describe()}
     return to_body(
