@@ -73,7 +73,8 @@ def test_transplanting_everything_gives_the_donor(site: Any, page: Any) -> None:
 def test_the_papers_two_spikes_come_first_and_a_pin_moves_the_transplant(site: Any, page: Any) -> None:
     trajectory = trajectory_dataset(Run.open(RUN).metrics)
     first, second = published_spikes(spikes_of(trajectory))
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     open_page(page, site.at(ADDRESS))
     asked, pools = panel(page, "Parts of another checkpoint"), panel(page, "Nine pools over training")
     across = asked.get_by_role("button", name=re.compile("Across spike"))

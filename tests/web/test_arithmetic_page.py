@@ -122,6 +122,10 @@ def test_spikes_are_sent_with_their_pools(client: TestClient, monkeypatch: pytes
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
 
 
+def test_the_trajectory_of_sums_was_measured_on_sums(client: TestClient) -> None:
+    assert read(client, "trajectory")["provenance"]["interval"] == "95 % Wilson interval over sums"
+
+
 def test_the_circuit_is_read_off_the_weights_of_its_step(client: TestClient, lab: Lab) -> None:
     run = lab.find(RUN)
     task = run.run.config.task
