@@ -62,7 +62,12 @@ describe('bands', () => {
     expect([0, 10, 20, 21].map((x) => bandAt(bands, x)?.name)).toEqual(['random', 'Systematic phase', 'Systematic phase', undefined]);
   });
   test('have the colour of their phase', () => {
-    expect(bandColour('Systematic phase', 0)).toContain('--systematic');
+    expect(bandColour({ name: 'Systematic phase', from: 0, to: 1 }, 0)).toContain('--systematic');
+  });
+  test('that are no phases are coloured by weight, and only those that matter are named', () => {
+    const spikes = [{ name: 'spike 1', from: 0, to: 1, weight: 'faint' as const }, { name: 'spike 2', from: 1, to: 2, weight: 'strong' as const }]; // prettier-ignore
+    expect(spikes.map((band, index) => bandColour(band, index))).toEqual(['var(--ink-soft, GrayText)', 'var(--accent, Highlight)']);
+    expect(bandNames(spikes, (x) => 100 * x, [0, 400]).map(({ name }) => name)).toEqual(['spike 2']);
   });
 });
 

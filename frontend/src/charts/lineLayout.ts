@@ -75,8 +75,9 @@ const LETTER = 6.2; // pixels of a letter of a band's name
 export function bandNames(bands: readonly Band[], place: (x: number) => number, [first, last]: Limits): { name: string; middle: number }[] {
   const names: { name: string; middle: number }[] = [];
   let before = first - 2; // left of it are the labels of the other axis
-  bands.forEach(({ name, from, to }, index) => {
-    const next = bands[index + 1];
+  const named = bands.filter(({ weight }) => weight !== 'faint');
+  named.forEach(({ name, from, to }, index) => {
+    const next = named[index + 1];
     const after = Math.max(place(to), next ? place(next.from) - 4 : last + 20);
     const wanted = name.length * LETTER;
     const fitting = after - before >= wanted ? name : shorten(name, Math.floor((after - before) / LETTER));
@@ -91,8 +92,9 @@ export function bandNames(bands: readonly Band[], place: (x: number) => number, 
 
 const PHASES = ['random', 'heuristic', 'systematic'];
 
-/** The colour of a band: that of its phase, or those of the phases in turn. */
-export function bandColour(name: string, index: number): string {
+/** The colour of a band: that of its phase, or those of the phases in turn; what is no phase has one colour by its weight. */
+export function bandColour({ name, weight }: Band, index: number): string {
+  if (weight) return weight === 'strong' ? 'var(--accent, Highlight)' : 'var(--ink-soft, GrayText)';
   const phase = PHASES.find((known) => name.toLowerCase().includes(known)) ?? PHASES[index % PHASES.length];
   return `var(--${phase}, GrayText)`;
 }

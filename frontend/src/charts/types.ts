@@ -40,6 +40,7 @@ export interface Band {
   name: string;
   from: number;
   to: number;
+  weight?: 'strong' | 'faint'; // not a phase: one that matters, or one without a name above it
 }
 export interface LineChartProps {
   label: string;

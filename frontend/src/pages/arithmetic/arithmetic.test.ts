@@ -3,8 +3,8 @@ import type { Body, Labelled, Value } from '../../api/body';
 import { parseSum } from '../../sums/sum';
 import { blockOf, countAhead, largestCells, positionsOf } from './circuit';
 import { answerBars, expectedLooks, lookOfEquals, patternOf, sumCurves, tellSum, tellValues } from './looks';
-import { bestNeuron, countFrequencies, fitted, neuronPoints, preactivation, reachOf } from './neurons';
-import { describePool, halfCurves, poolCurves, spikeBands, spikesOf } from './pools';
+import { bestNeuron, countFrequencies, fitted, neuronPoints, preactivation, reachOf, tellFrequencies } from './neurons';
+import { describePool, halfCurves, poolCurves, sortSpikes, spikeBands, spikesOf } from './pools';
 import { partGroups, poolBars, tellTransplant, usualEnds } from './transplant';
 
 const over = (dims: string[], values: Value[]): Labelled => ({ dims, values, units: '' });
@@ -20,7 +20,7 @@ describe('pools', () => {
     {
       pool_accuracy: over(['step', 'pool'], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
       half_accuracy: over(['step', 'pool', 'half'], [0.1, 0.2, null, null, null, null, 0.9, 0.8, null, null, null, null]),
-      spike_before: over(['spike'], [0]), spike_after: over(['spike'], [10]), spike_size: over(['spike'], [0.3]), spike_pools: over(['spike'], ['1tr 2var1']),
+      spike_before: over(['spike'], [0]), spike_after: over(['spike'], [10]), spike_size: over(['spike'], [0.3]), spike_pools: over(['spike'], ['1tr 2var1']), spike_told: over(['spike'], [2]),
     },
   ); // prettier-ignore
   it('are told by how many variables they have and what is new', () => {
@@ -32,9 +32,23 @@ describe('pools', () => {
     expect(halfCurves(body, 0).map(({ y, dashed }) => [y, dashed])).toEqual([[[0.1, 0.9], false], [[0.2, 0.8], true]]); // prettier-ignore
   });
   it('jump at spikes', () => {
-    expect(spikesOf(body)).toEqual([{ number: 1, before: 0, after: 10, size: 0.3, pools: '1tr 2var1' }]);
-    expect(spikeBands(spikesOf(body))).toEqual([{ name: 'spike 1', from: 0, to: 10 }]);
+    expect(spikesOf(body)).toEqual([{ number: 1, before: 0, after: 10, size: 0.3, pools: '1tr 2var1', told: 2 }]);
+    expect(spikeBands(spikesOf(body))).toEqual([{ name: 'spike 1', from: 0, to: 10, weight: 'strong' }]);
     expect(spikesOf({ ...body, sizes: { ...body.sizes, spike: 0 } })).toEqual([]);
+  });
+});
+
+describe('spikes', () => {
+  const made = (...told: number[]) => told.map((one, index) => ({ number: index + 1, before: 10 * index, after: 10 * index + 5, size: 0.3, pools: '', told: one }));
+  it('that the paper tells of come first and are strong', () => {
+    const { first, others } = sortSpikes(made(0, 1, 0, 2));
+    expect([first.map(({ number }) => number), others.map(({ number }) => number)]).toEqual([[2, 4], [1, 3]]); // prettier-ignore
+    expect(spikeBands(made(0, 1, 0, 2)).map(({ weight }) => weight)).toEqual(['faint', 'strong', 'faint', 'strong']);
+    const same = (step: number): number => step;
+    expect(usualEnds([0, 50], made(0, 1), null, null, same)).toEqual({ receiver: 10, donor: 15 });
+  });
+  it('are all offered where the paper tells of none of them', () => {
+    expect(sortSpikes(made(0, 0))).toEqual({ first: made(0, 0), others: [] });
   });
 });
 
@@ -62,7 +76,7 @@ describe('one sum', () => {
     expect(tellSum(body, 5, percent)).toBe('The model says 35 (50 %). The right answer is 36.');
     expect(tellSum(body, 6, percent)).toBe('The model says 36 (80 %), which is right.');
     expect(sumCurves(body)[0]?.y).toEqual([0.3, 0.8]);
-    expect(tellValues(sum)).toContain('b is 17, written in column 4; 19 stands in column 14');
+    expect(tellValues(sum)).toContain('b is 17, written at position 4; 19 stands at position 14');
   });
 });
 
@@ -108,6 +122,9 @@ describe('neurons', () => {
     expect(neuronPoints(body).neurons).toEqual([0]);
     expect(bestNeuron(body)).toBe(0);
     expect(countFrequencies(body)).toEqual([{ frequency: 3, count: 1 }]);
+    expect(tellFrequencies(countFrequencies(body))).toBe('3 (1)');
+    expect(tellFrequencies([5, 4, 3].map((frequency) => ({ frequency, count: 2 })), 2)).toBe('5 (2), 4 (2) and 1 more');
+    expect(tellFrequencies([])).toBe('none');
   });
   it('are drawn on a scale of round numbers', () => {
     expect([reachOf([0.3, -4.2]), reachOf([1.5]), reachOf([-60])]).toEqual([5, 2, 100]);
@@ -121,12 +138,16 @@ describe('transplants', () => {
     Object.fromEntries(['accuracy', 'accuracy_low', 'accuracy_high'].map((name) => [name, over(['condition', 'pool'], [1, 0.4, 1, 0.85, 1, 0.9])])),
   );
   it('are told as a share of the way', () => {
-    expect(tellTransplant(body)).toBe("Of the way from the receiver's accuracy to the donor's: 1tr 90 %.");
+    expect(tellTransplant(body)).toBe("Of the way from the receiver's accuracy up to the donor's: 1tr 90 %.");
     expect(poolBars(body, 'transplanted')[1]).toMatchObject({ label: '1tr', value: 0.85, reference: 0.4 });
     expect(poolBars(body, 'receiver')[1]?.reference).toBeUndefined();
   });
+  it('that make a pool worse, as the donor is, are told apart from gains', () => {
+    const worse = makeBody(body.sizes, body.coords, { accuracy: over(['condition', 'pool'], [0.4, 0.2, 0.3, 0.5, 0.2, 0.8]) });
+    expect(tellTransplant(worse)).toBe("Of the way from the receiver's accuracy up to the donor's: 1tr 50 %. Where the donor is worse, of the way down: 0tr 50 %.");
+  });
   it('go from the pins, or across the first spike, or through the whole run', () => {
-    const spike = { number: 1, before: 20, after: 30, size: 0.5, pools: '' };
+    const spike = { number: 1, before: 20, after: 30, size: 0.5, pools: '', told: 0 };
     const same = (step: number): number => step;
     expect(usualEnds([0, 50], [spike], 7, 8, same)).toEqual({ receiver: 7, donor: 8 });
     expect(usualEnds([0, 50], [spike], null, null, same)).toEqual({ receiver: 20, donor: 30 });

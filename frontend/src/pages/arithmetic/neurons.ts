@@ -52,6 +52,13 @@ export function countFrequencies(body: Body, least = 0.5): { frequency: number; 
   return [...counts].map(([frequency, count]) => ({ frequency, count })).sort((one, other) => other.count - one.count || one.frequency - other.frequency);
 }
 
+/** `22 (50), 2 (49) and 3 more`: the frequencies that most neurons have, and how many are left out. */
+export function tellFrequencies(counts: readonly { frequency: number; count: number }[], most = 12): string {
+  const listed = counts.slice(0, most).map(({ frequency, count }) => `${frequency} (${count})`);
+  const left = counts.length - listed.length;
+  return `${listed.join(', ') || 'none'}${left ? ` and ${left} more` : ''}`;
+}
+
 /** The neuron that is fitted best. */
 export function bestNeuron(body: Body): number {
   const variance = numbers(body, 'explained_variance').map((share) => share ?? -1);

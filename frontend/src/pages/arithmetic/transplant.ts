@@ -1,7 +1,7 @@
 /** Parts of one checkpoint in another: what can be chosen, and what came of it. */
 import { labelsOf, number, pick, type Body } from '../../api/body';
 import type { Bar } from '../../charts/types';
-import type { Spike } from './pools';
+import { sortSpikes, type Spike } from './pools';
 
 export interface Part {
   name: string;
@@ -41,20 +41,22 @@ export function poolBars(body: Body, condition: Condition): Bar[] {
   });
 }
 
-/** What the parts did, pool by pool where receiver and donor differ: `They bring 1add 95 % of the way from 38 % to 97 %.` */
+/** What the parts did, pool by pool where receiver and donor differ: `Of the way from the receiver's accuracy up to the donor's: 1add 95 %.` */
 export function tellTransplant(body: Body, least = 0.1): string {
   const percent = (share: number): string => `${Math.round(100 * share)} %`.replace('-', '−');
   const told = labelsOf(body, 'pool').flatMap((pool) => {
     const [before, after, goal] = CONDITIONS.map((condition) => number(body, 'accuracy', { condition, pool }) ?? 0) as [number, number, number];
-    return Math.abs(goal - before) < least ? [] : [`${pool} ${percent((after - before) / (goal - before))}`];
+    return Math.abs(goal - before) < least ? [] : [{ better: goal > before, words: `${pool} ${percent((after - before) / (goal - before))}` }];
   });
+  const list = (better: boolean): string => told.filter((one) => one.better === better).map(({ words }) => words).join(', ');
   if (!told.length) return `Receiver and donor differ by less than ${percent(least)} in every pool: there is no way to go.`;
-  return `Of the way from the receiver's accuracy to the donor's: ${told.join(', ')}.`;
+  const [up, down] = [list(true), list(false)];
+  return [up && `Of the way from the receiver's accuracy up to the donor's: ${up}.`, down && `Where the donor is worse, of the way down: ${down}.`].filter(Boolean).join(' ');
 }
 
-/** Receiver and donor until the reader chooses: the pins, else the two sides of the first spike, else the ends of the run. */
+/** Receiver and donor until the reader chooses: the pins, else the two sides of the paper's first spike, else the ends of the run. */
 export function usualEnds(steps: readonly number[], spikes: readonly Spike[], a: number | null, b: number | null, near: (step: number) => number): { receiver: number; donor: number } {
-  const [spike] = spikes;
+  const [spike] = sortSpikes(spikes).first;
   return {
     receiver: near(a ?? spike?.before ?? steps[0] ?? 0),
     donor: near(b ?? spike?.after ?? steps.at(-1) ?? 0),

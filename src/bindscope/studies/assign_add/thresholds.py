@@ -18,7 +18,7 @@ from bindscope.errors import BindscopeError
 
 N_PLACES, N_RISES, N_CEILINGS = 141, 15, 6  # how fine the grid is
 LEAST_CEILING = 0.5
-BEYOND = 0.2  # thresholds may lie this share of the swept range outside of it
+BEYOND = 0.2  # thresholds may lie this share of the swept range outside of it, but not below 0
 N_REFINED = 9  # on either axis, between the neighbours of the best curve of the grid
 RISE = 2 * np.log(9)  # widths that the curve takes from 10 % to 90 % of its way
 SMALLEST_SHARE = 1e-3  # no answer is held to be surer than this, or a single mistake would rule a curve out
@@ -125,7 +125,7 @@ class _Grid:
         first, last = float(values.min()), float(values.max())
         span = last - first
         return _Grid.of(
-            np.linspace(first - BEYOND * span, last + BEYOND * span, N_PLACES),
+            np.linspace(max(first - BEYOND * span, 0.0), last + BEYOND * span, N_PLACES),
             np.geomspace(span / 50, 3 * span, N_RISES),
             np.linspace(LEAST_CEILING, 1, N_CEILINGS),
         )

@@ -48,7 +48,7 @@ class TransplantQuestion(Question):
 def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Accuracy of the nine pools over (step), the halves of those with held-out pairs, and over (spike) where it jumps."""
     from bindscope.measures.arithmetic.spikes import SpikeCriterion
-    from bindscope.studies.assign_add.learning import spikes_of
+    from bindscope.studies.assign_add.learning import published_spikes, spikes_of
     from bindscope.studies.trajectory import trajectory_dataset
 
     try:
@@ -57,12 +57,14 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
         raise NotMeasured(f"{run.name}: {problem}") from None
     dataset = whole[["pool_accuracy", "pool_accuracy_low", "pool_accuracy_high", "half_accuracy"]]
     spikes = spikes_of(whole)
+    told = published_spikes(spikes)
     dataset = dataset.assign_coords(spike=[spike.number for spike in spikes])
     dataset = dataset.assign(
         spike_before=("spike", [spike.before_step for spike in spikes]),
         spike_after=("spike", [spike.after_step for spike in spikes]),
         spike_size=("spike", [spike.size for spike in spikes]),
         spike_pools=("spike", [" ".join(spike.pools) for spike in spikes]),
+        spike_told=("spike", [told.index(spike) + 1 if spike in told else 0 for spike in spikes]),  # the paper's 1 or 2
     )
     dataset.attrs = {"spike": SpikeCriterion().describe()}
     return to_body(
@@ -121,9 +123,12 @@ def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     from bindscope.measures.arithmetic.neurons import fit_neurons, preactivations
 
     task, forms = sum_task(run), _forms(run, step)
-    numbers = CyclicNumbers.of(task)
     values = preactivations(forms)  # [n1, n2, neuron]
-    fits = fit_neurons(values, numbers)
+    try:
+        numbers = CyclicNumbers.of(task)
+        fits = fit_neurons(values, numbers)
+    except BindscopeError as problem:
+        raise NotMeasured(f"{run.name}: {problem}") from None
     names = ["frequency", "mean", "amplitude", "phase_1", "phase_2", "explained_variance"]
     dataset = fits[names].assign_coords(
         number=np.arange(task.modulus), first=("place", numbers.first), second=("place", numbers.second)
@@ -181,7 +186,10 @@ def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
     from bindscope.interventions import transplant
 
     task = sum_task(run)
-    parts = list(transplant.list_parts(run.run.config.model).values())
+    try:
+        parts = list(transplant.list_parts(run.run.config.model).values())
+    except BindscopeError as problem:
+        raise NotMeasured(f"{run.name}: {problem}") from None
     regions = [(part.name, region) for part in parts for region in part.regions]
     looks = [(part.name, look) for part in parts for look in part.looks]
     pools = task.sample_evaluation(np.random.default_rng(STORED_SEED), N_STORED)

@@ -9,8 +9,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bindscope.studies.assign_add.swept import (
     PAIR_FRACTION,
@@ -28,7 +29,6 @@ from bindscope.studies.style import (
     MUTED,
     ORANGE,
     figure_style,
-    place_legend_above,
     set_share_axis,
     set_step_axis,
     title_figure,
@@ -37,6 +37,7 @@ from bindscope.studies.style import (
 if TYPE_CHECKING:
     import xarray as xr
 
+LOG_FROM = 20  # colours are logarithmic where the largest value is this many times the smallest
 LABEL_LEFT_FROM = 0.65  # thresholds this far right are labelled above the curve's foot, others beside its head
 
 
@@ -88,9 +89,7 @@ def _draw_ends(axes: Axes, dataset: xr.Dataset, sweep: Sweep) -> None:
     set_share_axis(axes)
     axes.set_xlim(0, 1)
     axes.set_xlabel(sweep.label, labelpad=2)
-    place_legend_above(axes)
-    for text in axes.get_legend().get_texts():  # type: ignore[union-attr]
-        text.set_fontsize(7)
+    axes.legend(loc="lower right", bbox_to_anchor=(1.01, 0.1), fontsize=7.5, labelspacing=0.35, handletextpad=0.3)
 
 
 def _draw_runs(axes: Axes, dataset: xr.Dataset, sweep: Sweep, curve: Curve, colour: str, marker: str) -> None:
@@ -108,7 +107,8 @@ def _draw_fit(axes: Axes, dataset: xr.Dataset, sweep: Sweep, curve: Curve, colou
 
 def _draw_training(axes: Axes, dataset: xr.Dataset, sweep: Sweep) -> None:
     swept = dataset[sweep.coordinate].values
-    colours = ScalarMappable(Normalize(float(swept.min()), float(swept.max())), mpl.colormaps["viridis_r"])
+    scale = LogNorm if swept.max() > LOG_FROM * swept.min() else Normalize
+    colours = ScalarMappable(scale(float(swept.min()), float(swept.max())), mpl.colormaps["viridis_r"])
     for name, value in zip(dataset.variant.values, swept):
         for seed in dataset.seed.values:
             curve = dataset.pool_accuracy.sel(variant=name, seed=seed, pool=sweep.asked.pool).dropna("step")
@@ -119,4 +119,6 @@ def _draw_training(axes: Axes, dataset: xr.Dataset, sweep: Sweep) -> None:
     axes.text(0, 1.03, f"sums of {sweep.asked.label} over training", transform=axes.transAxes, fontsize=8, color=MUTED)
     bar = axes.figure.colorbar(colours, ax=axes, pad=0.02, aspect=28)
     bar.set_label(sweep.label)
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    bar.ax.yaxis.set_minor_formatter(NullFormatter())
     bar.outline.set_visible(False)  # type: ignore[operator]
