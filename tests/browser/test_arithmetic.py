@@ -10,6 +10,8 @@ from playwright.sync_api import expect
 
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY
+from bindscope.studies.assign_add.learning import published_spikes, spikes_of
+from bindscope.studies.trajectory import trajectory_dataset
 from browser.opening import open_page, settle
 
 RUN = SHIPPED_DIRECTORY / "assign-add"
@@ -66,6 +68,22 @@ def test_transplanting_everything_gives_the_donor(site: Any, page: Any) -> None:
     expect(asked).to_contain_text("everything. Of the way from", timeout=90_000)
     told = re.findall(r"[0-9][a-z]+[12]? (\d+) %", asked.locator("p[aria-live]").inner_text())
     assert set(told) == {"100"}
+
+
+def test_the_papers_two_spikes_come_first_and_a_pin_moves_the_transplant(site: Any, page: Any) -> None:
+    trajectory = trajectory_dataset(Run.open(RUN).metrics)
+    first, second = published_spikes(spikes_of(trajectory))
+    assert first is not None
+    assert second is not None
+    open_page(page, site.at(ADDRESS))
+    asked, pools = panel(page, "Parts of another checkpoint"), panel(page, "Nine pools over training")
+    across = asked.get_by_role("button", name=re.compile("Across spike"))
+    expect(across).to_have_text([f"Across spike {spike.number}" for spike in (first, second)])
+    across.last.click()
+    receiver = asked.get_by_role("combobox", name="Receiver")
+    expect(receiver).to_have_value(str(second.before_step))
+    pools.get_by_role("button", name="Pin as A and B").first.click()
+    expect(receiver).to_have_value(str(first.before_step))
 
 
 def test_a_page_about_programs_offers_the_way_out(site: Any, page: Any) -> None:

@@ -136,6 +136,7 @@ def test_the_command_prints_and_writes_what_the_library_measures(
         (("--beta", "99"), "beta"),
         (("--scale", "0"), "scale"),
         (("--n", "0"), "n:"),
+        (("--modulus", "100000"), "modulus: must be at most"),
         (("--variables", "2"), "n_variables"),
     ],
 )

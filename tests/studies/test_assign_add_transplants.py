@@ -326,6 +326,7 @@ def test_both_spikes_carried_by_routing_and_one_last_variable_replicate():
         ({"computing": 0.6}, "compute carry 60 %"),
         ({"random": 0.5}, "control is not"),
         ({"drift": 0.9}, "control is not"),
+        ({"drift": np.nan, "random": np.nan}, "control is not"),
         ({"old": 0.6}, "from 60 % to 99 %"),
         ({"new": 0.5}, "from 2 % to 50 %"),
         ({"focus": ("e", "first")}, "training does show"),
@@ -336,6 +337,13 @@ def test_any_condition_that_fails_makes_the_run_differ_and_is_named(changes, wor
     finding = AA10.judge(written(**changes))
     assert finding.verdict == "differs"
     assert words in finding.reason
+
+
+def test_a_control_that_was_not_measured_is_not_told():
+    assert "without a spike carry" in AA10.judge(written()).reason
+    finding = AA10.judge(written(drift=np.nan))
+    assert finding.verdict == "replicates", finding.reason
+    assert "without a spike carry" not in finding.reason
 
 
 def test_one_spike_is_not_enough_to_test():

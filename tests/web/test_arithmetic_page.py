@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
 from fastapi.testclient import TestClient
 
+from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.circuit import circuit_matrices
+from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.neurons import fit_neuron, preactivation
 from bindscope.measures.arithmetic.spikes import Spike
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run as run_model
 from bindscope.web.app import create_app
-from bindscope.web.lab import Lab
+from bindscope.web.lab import Lab, NotMeasured
+from bindscope.web.pages.arithmetic import read_neurons
 
 RUN, STEP = "sums", 30
 SUM = "_ c=1 b=7 | b+9"
@@ -122,6 +127,10 @@ def test_spikes_are_sent_with_their_pools(client: TestClient, monkeypatch: pytes
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
 
 
+def test_the_trajectory_of_sums_was_measured_on_sums(client: TestClient) -> None:
+    assert read(client, "trajectory")["provenance"]["interval"] == "95 % Wilson interval over sums"
+
+
 def test_the_circuit_is_read_off_the_weights_of_its_step(client: TestClient, lab: Lab) -> None:
     run = lab.find(RUN)
     task = run.run.config.task
@@ -147,6 +156,16 @@ def test_neurons_are_sent_with_their_fits_and_what_each_number_gives(client: Tes
         fit = fit_neuron(values)
         assert array(body, "frequency")[neuron] == fit.frequency
         assert array(body, "explained_variance")[neuron] == pytest.approx(fit.explained_variance, abs=6e-4)
+
+
+def test_neurons_of_numbers_that_are_no_circle_are_said_to_be_absent(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = lab.find(RUN)
+    task = replace(run.run.config.task, operator="symmetric", modulus=6)
+    with pytest.raises(BindscopeError, match="no circle") as refused:
+        CyclicNumbers.of(task)
+    monkeypatch.setattr(CyclicNumbers, "of", Mock(side_effect=refused.value))
+    with pytest.raises(NotMeasured, match=f"{RUN}: elements of a symmetric group"):
+        read_neurons(lab, run, STEP)
 
 
 def test_transplanting_everything_gives_the_donor_and_nothing_the_receiver(client: TestClient, lab: Lab) -> None:

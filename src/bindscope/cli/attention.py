@@ -36,14 +36,14 @@ def attention(
     the operands, 15 the '=' at which the answer is read.
 
     Examples:
-        bindscope attention runs/assign-add "c=1 b=17 | b+19"
-        bindscope attention runs/assign-add "c=1 _ b=17 | b+c" --step 6000 --out maps.svg
-        bindscope attention runs/assign-add "c=1 b=17 | b+19" --step all --out steps.png
+        bindscope attention assign-add "c=1 b=17 | b+19"
+        bindscope attention assign-add "c=1 _ b=17 | b+c" --step 5400 --out maps.svg
+        bindscope attention assign-add "c=1 b=17 | b+19" --step all --out steps.png
 
     Parameters
     ----------
     run
-        A path, or a name under ./runs, of a run on sums.
+        A path, a name under ./runs, or a shipped run's name: a run on sums.
     sequence
         The sum: assignments, '|', and two operands that are numbers or assigned variables.
     step

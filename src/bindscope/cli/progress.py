@@ -33,8 +33,8 @@ def progress(
     with the run's spikes marked.
 
     Examples:
-        bindscope progress runs/assign-add
-        bindscope progress runs/assign-add --n 500 --seed 1 --out progress.png
+        bindscope progress assign-add
+        bindscope progress assign-add --n 500 --seed 1 --out progress.png
 
     Parameters
     ----------

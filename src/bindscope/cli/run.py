@@ -32,7 +32,7 @@ def run_program(
         bindscope run binding-laptop "a=5;b=a;c=3;#b:"
         bindscope run binding-laptop "a=5;b=a;c=3;#b:" --step all
         bindscope sample binding --n 1 --plain | bindscope run binding-laptop
-        bindscope run runs/assign-add "c=1 b=17 | b+19" --top 3
+        bindscope run assign-add "c=1 b=17 | b+19" --top 3
 
     Parameters
     ----------

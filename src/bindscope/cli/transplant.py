@@ -46,7 +46,7 @@ def transplant(
     Parameters
     ----------
     run
-        A path, or a name under ./runs: a run on sums.
+        A path, a name under ./runs, or a shipped run's name: a run on sums.
     source
         The checkpoint that gives (the donor): a step, 'first' or 'last'. Without --from and --to: from after each spike of
         the run to before it.
@@ -157,7 +157,7 @@ def _format_parts(parts: Any) -> str:
 
 
 def _figure(out: Path, name: str, dataset: Any) -> Any:
-    if out.suffix == ".nc":
+    if out.suffix.lower() == ".nc":
         return None
     from bindscope.studies.heat_map import figure_summary
 

@@ -226,11 +226,13 @@ def _two_halves(config: ModelConfig) -> list[Part]:
     attention = [region for layer in early for region in (*_qk(config, layer), *_ov(config, layer))]
     last_mlp = _mlp(config, last) if last in config.layers_with_mlp else ()
     routing = (Region("embed.weight"), *positions, *attention, *early_mlps, *_qk(config, last))
+    names = ["embeddings", *["positions"] * bool(positions), *(f"QK{layer + 1}, OV{layer + 1}" for layer in early)]
+    names += ["earlier MLPs"] * bool(early_mlps)
+    meaning = f"all that decides where the last layer looks: {', '.join(names)} and QK{last + 1}"
+    rest = f"the rest: OV{last + 1}, {'MLP' if last_mlp else 'no MLP'} and unembedding"
     return [
-        Part(
-            "routing", "all that decides where the last layer looks: embeddings, positions, QK1, OV1 and QK2", routing
-        ),
-        Part("computing", "the rest: OV2, MLP and unembedding", (*_ov(config, last), *last_mlp, *UNEMBEDDING)),
+        Part("routing", meaning, routing),
+        Part("computing", rest, (*_ov(config, last), *last_mlp, *UNEMBEDDING)),
     ]
 
 

@@ -44,6 +44,7 @@ from bindscope.theory.one_step_model import FOCI, LITERAL_POSITION, Disentangled
 Focus = Literal["literal", "operator"]
 TERMS = ("associative", "spurious", "slot")
 MOST_BETA = 30.0  # beyond, nothing but the focus is attended to in double precision
+MOST_MODULUS = 500  # the gradient is enumerated whole, with four times as many entries as there are pairs
 SMALL_SCALE = 1e-3  # a λ at which the softmax over answers is flat to three digits
 
 
@@ -64,6 +65,10 @@ class Setting:
             raise BindscopeError(f"scale: must be a positive number, got {self.scale}.")
         if self.focus not in FOCI:
             raise BindscopeError(f"focus: '{self.focus}' is unknown; use {' or '.join(FOCI)}.")
+        if self.modulus > MOST_MODULUS:
+            raise BindscopeError(
+                f"modulus: must be at most {MOST_MODULUS} to enumerate the gradient, got {self.modulus}."
+            )
         _ = self.model
 
     @cached_property

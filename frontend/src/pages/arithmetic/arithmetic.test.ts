@@ -76,7 +76,7 @@ describe('one sum', () => {
     expect(tellSum(body, 5, percent)).toBe('The model says 35 (50 %). The right answer is 36.');
     expect(tellSum(body, 6, percent)).toBe('The model says 36 (80 %), which is right.');
     expect(sumCurves(body)[0]?.y).toEqual([0.3, 0.8]);
-    expect(tellValues(sum)).toContain('b is 17, written in column 4; 19 stands in column 14');
+    expect(tellValues(sum)).toContain('b is 17, written at position 4; 19 stands at position 14');
   });
 });
 

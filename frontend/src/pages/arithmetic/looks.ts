@@ -66,10 +66,10 @@ export function tellSum(body: Body, step: number, percent: (share: number) => st
   return `The model says ${said} (${percent(shares[best] ?? 0)})${said === right ? ', which is right' : `. The right answer is ${right}`}.`;
 }
 
-/** A sum in words: `17 is written in column 6, 19 in column 14.` */
+/** A sum in words: `Answer 36: b is 17, written at position 6; 19 stands at position 14. 10 of the first 12 positions are empty.` */
 export function tellValues(sum: Sum): string {
   const [first, second] = sum.operands;
   const tell = ({ variable, value, valuePosition }: Sum['operands'][number]): string =>
-    variable ? `${variable} is ${value}, written in column ${valuePosition}` : `${value} stands in column ${valuePosition}`;
-  return `Answer ${sum.answer}: ${tell(first)}; ${tell(second)}. ${sum.symbols.slice(0, N_PREFIX).filter((symbol) => symbol === 'PAD').length} of the first ${N_PREFIX} columns are empty.`;
+    variable ? `${variable} is ${value}, written at position ${valuePosition}` : `${value} stands at position ${valuePosition}`;
+  return `Answer ${sum.answer}: ${tell(first)}; ${tell(second)}. ${sum.symbols.slice(0, N_PREFIX).filter((symbol) => symbol === 'PAD').length} of the first ${N_PREFIX} positions are empty.`;
 }

@@ -64,6 +64,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             _operator("times-prime", "a · b modulo 23, a prime: all factors but 0 can be undone", "*", 23),
             _operator("dihedral", "the 24 symmetries of a polygon with twelve corners: order matters", "dihedral"),
             _operator("symmetric", "the 24 orders of four letters: order matters", "symmetric"),
+            Variant(
+                "minus-two-heads",
+                "a − b modulo 24, with two heads a layer: one could follow each operand",
+                {"task.operator": "-", "task.modulus": N_ELEMENTS, "model.n_heads": 2},
+            ),
         ),
         seeds=2,
         changes=COMMON,

@@ -123,9 +123,12 @@ def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     from bindscope.measures.arithmetic.neurons import fit_neurons, preactivations
 
     task, forms = sum_task(run), _forms(run, step)
-    numbers = CyclicNumbers.of(task)
     values = preactivations(forms)  # [n1, n2, neuron]
-    fits = fit_neurons(values, numbers)
+    try:
+        numbers = CyclicNumbers.of(task)
+        fits = fit_neurons(values, numbers)
+    except BindscopeError as problem:
+        raise NotMeasured(f"{run.name}: {problem}") from None
     names = ["frequency", "mean", "amplitude", "phase_1", "phase_2", "explained_variance"]
     dataset = fits[names].assign_coords(
         number=np.arange(task.modulus), first=("place", numbers.first), second=("place", numbers.second)
@@ -183,7 +186,10 @@ def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
     from bindscope.interventions import transplant
 
     task = sum_task(run)
-    parts = list(transplant.list_parts(run.run.config.model).values())
+    try:
+        parts = list(transplant.list_parts(run.run.config.model).values())
+    except BindscopeError as problem:
+        raise NotMeasured(f"{run.name}: {problem}") from None
     regions = [(part.name, region) for part in parts for region in part.regions]
     looks = [(part.name, look) for part in parts for look in part.looks]
     pools = task.sample_evaluation(np.random.default_rng(STORED_SEED), N_STORED)

@@ -13,7 +13,7 @@ from bindscope.web.page import Page, Resource
 if TYPE_CHECKING:
     import xarray as xr
 
-WILSON = "95 % Wilson interval over programs"
+WILSON = "95 % Wilson interval over {}"
 
 
 def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
@@ -27,9 +27,10 @@ def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
         dataset.attrs |= {f"phase_{name}": words for name, words in PhaseCriterion().describe().items()}
     elif dataset.attrs["family"] == "assign_add":
         dataset.attrs |= {f"phase_{name}": words for name, words in SumPhaseCriterion().describe().items()}
+    interval = WILSON.format("sums" if dataset.attrs["family"] == "assign_add" else "programs")
     return to_body(
         dataset,
-        Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=WILSON),
+        Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=interval),
         title="Training trajectory",
         command=f"bindscope trajectory {run.name}",
         python=in_python(
