@@ -34,6 +34,7 @@ from bindscope.tasks.task import Batch, Layout
 from bindscope.tasks.vocabulary import Vocabulary
 
 LITERAL = -1  # stands for "a number, not a variable" wherever a variable's index is expected
+MOST_NUMBERS = 1000  # all pairs of them are listed
 POOL_NAMES = ("0tr", "0add", "1tr", "1add", "1var", "2tr", "2add", "2var1", "2var2")
 
 
@@ -82,6 +83,8 @@ class AssignAddTask:
     def __post_init__(self) -> None:
         if self.modulus < 2:
             raise BindscopeError(f"task.modulus: must be at least 2, got {self.modulus}.")
+        if self.modulus > MOST_NUMBERS:
+            raise BindscopeError(f"task.modulus: must be at most {MOST_NUMBERS}, got {self.modulus}.")
         refuse_modulus(self.operator, self.modulus)
         if self.n_restricted < 1:
             raise BindscopeError(f"task.n_restricted: must be at least 1, got {self.n_restricted}.")
