@@ -54,7 +54,7 @@ def _describe_run(cell: xr.Dataset) -> str:
     missed = [f"{kind} ({_describe_lowest(cell, kind)})" for kind, step in steps.items() if np.isnan(step)]
     if not learned:
         return f"seed {int(cell.seed)} learns none of the kinds: {', '.join(missed)}"
-    return f"seed {int(cell.seed)} learns sums {', '.join(learned)}{', not ' if missed else ''}{', '.join(missed)}"
+    return f"seed {int(cell.seed)} learns sums {', '.join(learned)}{', not ' if missed else ''}{', nor '.join(missed)}"
 
 
 def _describe_lowest(cell: xr.Dataset, kind: str) -> str:

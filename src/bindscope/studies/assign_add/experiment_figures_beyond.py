@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from bindscope.studies.assign_add.conclusions_beyond import KINDS, kind_learned
-from bindscope.studies.experiment_charts import Chart, draw_charts, draw_seeds, finish_step_axes, variant_colours
+from bindscope.studies.experiment_charts import Chart, draw_charts, draw_seeds, finish_step_axes
 from bindscope.studies.style import BLUE, CATEGORIES, GREY, INK, ORANGE, format_step, place_legend_above
 
 KIND_COLOURS = dict(zip(KINDS, (GREY, ORANGE, BLUE)))
 MARKERS = dict(zip(KINDS, ("s", "D", "o")))
+COLOURS = (*CATEGORIES, INK)
 NEW = [pool for kind in ("with held-out pairs", "in new places") for pool in KINDS[kind]]
 
 
@@ -52,13 +53,13 @@ def _draw_learned(axes: Axes, dataset: xr.Dataset) -> None:
 
 def _mark_kinds(axes: Axes, cell: xr.Dataset, y: float, end: float) -> None:
     n_missed = 0
-    for kind, colour in KIND_COLOURS.items():
+    for place, (kind, colour) in enumerate(KIND_COLOURS.items()):
         step = kind_learned(cell, kind)
         if np.isnan(step):
             axes.plot([end * (1.03 + 0.035 * n_missed)], [y], marker="x", color=colour, ms=4.5, mew=1.4, clip_on=False)
             n_missed += 1
         else:
-            axes.plot([step], [y], marker=MARKERS[kind], color=colour, ms=4.5, alpha=0.9)
+            axes.plot([step], [y + 0.08 * (place - 1)], marker=MARKERS[kind], color=colour, ms=4.5, alpha=0.9)
 
 
 def _draw_last(axes: Axes, dataset: xr.Dataset) -> None:
@@ -70,13 +71,13 @@ def _draw_last(axes: Axes, dataset: xr.Dataset) -> None:
             axes.text(column, row, text, ha="center", va="center", fontsize=8, color="white" if value > 0.8 else INK)
     axes.set_yticks(range(dataset.sizes["variant"]), [str(name) for name in dataset.variant.values])
     axes.set_xticks(range(dataset.sizes["pool"]), [str(pool) for pool in dataset.pool.values])
-    axes.tick_params(axis="x", labelsize=7)
+    axes.tick_params(axis="x", labelsize=6.3)
     axes.grid(visible=False)
 
 
 def _draw_lowest(axes: Axes, dataset: xr.Dataset) -> None:
     lowest = dataset.pool_accuracy.sel(pool=NEW).min("pool")
-    for place, (name, colour) in enumerate(variant_colours(dataset).items()):
-        draw_seeds(axes, lowest.sel(variant=name), colour, name, place)
+    for place, name in enumerate(map(str, dataset.variant.values)):
+        draw_seeds(axes, lowest.sel(variant=name), COLOURS[place % len(COLOURS)], name, place)
     finish_step_axes(axes, dataset)
-    axes.legend(loc="upper left", fontsize=7, ncols=1 + (len(CATEGORIES) < dataset.sizes["variant"]))
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=7.5)
