@@ -21,8 +21,8 @@ from bindscope.web.pages import trajectory
 from bindscope.web.stored import Stored
 from studies.made_runs import make_run
 
-NAMES = [path.name for path in shipped_runs()]
 EXPERIMENT = {"binding-laptop": "seeds", "binding-plain": "seeds-plain"}
+NAMES = list(EXPERIMENT)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +47,15 @@ def test_every_share_lies_inside_its_wilson_interval(lab: Lab, name: str) -> Non
     np.testing.assert_allclose(body.variables["accuracy_by_depth_low"].values, low.ravel(), rtol=1e-5)
     assert body.command == f"bindscope trajectory {name}"
     assert "phase_heuristic" in body.attrs
+
+
+def test_a_run_on_sums_has_its_pools_and_phases(lab: Lab) -> None:
+    run = lab.find("assign-add")
+    body = as_sent(trajectory.read_trajectory(lab, run))
+    values, low, high = (np.array(body.variables[f"pool_accuracy{end}"].values) for end in ("", "_low", "_high"))
+    assert np.all((low <= values + 1e-6) & (values <= high + 1e-6))
+    assert len(body.coords["pool"].values) == 9
+    assert {"phase_addition", "phase_assignment", "phase_refinement"} <= set(body.attrs)
 
 
 def test_a_run_in_training_shows_what_it_has_so_far(tmp_path: Path) -> None:
