@@ -152,9 +152,9 @@ def test_impossible_requests_are_refused(
 
 
 def test_a_run_of_another_family_gets_one_sentence(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = find_preset("assign-add").config
-    Run.create(Path("runs/sums"), Manifest("sums", config_to_mapping(config), {}, total_steps=1))
-    assert "no claims about runs of the family 'assign_add'" in refusal(capsys, "verify", "sums")
+    config = find_preset("templates-copy").config
+    Run.create(Path("runs/copy"), Manifest("copy", config_to_mapping(config), {}, total_steps=1))
+    assert "no claims about runs of the family 'templates'" in refusal(capsys, "verify", "copy")
 
 
 def test_a_run_too_small_to_show_anything_gets_reasons(
