@@ -14,8 +14,8 @@ MEASURED: dict[str, Cost] = {
     "binding-laptop": Cost(seconds_per_step=0.199, megabytes=757, steps=3_700),
     "binding-plain": Cost(seconds_per_step=0.126, megabytes=569, steps=5_300),
     "binding-paper": Cost(seconds_per_step=8.4, megabytes=4_000, steps=105_465),  # three steps alone, no evaluation
-    "assign-add": Cost(seconds_per_step=0.087, megabytes=562, steps=40_000),
-    "assign-add-small": Cost(seconds_per_step=0.02, megabytes=360, steps=2_000),  # processor time, one busy core
+    "assign-add": Cost(seconds_per_step=0.035, megabytes=441, steps=40_000),
+    "assign-add-small": Cost(seconds_per_step=0.015, megabytes=359, steps=2_000),
     "templates-same-different": Cost(seconds_per_step=0.305, megabytes=610, steps=1_000),
     "templates-aba-abb": Cost(seconds_per_step=0.383, megabytes=662, steps=1_000),
     "templates-aabb-abab": Cost(seconds_per_step=0.556, megabytes=758, steps=1_000),
