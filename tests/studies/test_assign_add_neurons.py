@@ -153,7 +153,7 @@ def test_the_written_adder_replicates_but_for_chance_at_so_small_a_modulus(libra
     """With 11 numbers a random order fits some neurons; the criterion itself is met in full."""
     judged = judge(AA7, {"neurons": library.fill("neurons")})
     assert [quantity.value for quantity in judged.finding.quantities[:2]] == [1, 1]
-    assert judged.finding.verdict in ("replicates", "differs")
+    assert judged.finding.verdict != "not testable"
     assert "100% of the neurons fit" in judged.finding.reason
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.errors import BindscopeError
+from bindscope.measures.arithmetic.addition import answers_alone, right_answers
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, N_POSITIONS, N_PREFIX, OPERAND_POSITIONS
 
 if TYPE_CHECKING:
@@ -97,23 +98,10 @@ def measure_weights(forms: SumForms, task: AssignAddTask) -> dict[str, Reading]:
     matrix = variable_identity(forms)
     previous = prefers_previous(forms.positions @ forms.qk1 @ forms.positions.T)
     return {
-        "ov2_mlp2_accuracy": (float(added_rightly(forms, task).mean()), task.modulus**2),
+        "ov2_mlp2_accuracy": (float((answers_alone(forms) == right_answers(task)).mean()), task.modulus**2),
         "qk1_num_to_prev_var": (float(previous.mean()), len(previous)),
         "qk2_ov1_var_identity": (float((matrix.argmax(1) == np.arange(n_variables)).mean()), n_variables),
     }
-
-
-def added_rightly(forms: SumForms, task: AssignAddTask) -> np.ndarray:
-    """[n1, n2] bool: whether W_U · MLP2(OV2 e_n1 + OV2 e_n2), without the stream it is added to, has the answer on top."""
-    values = forms.numbers @ forms.ov2  # [number, d_model]
-    numbers = np.arange(task.modulus)
-    right = np.empty((task.modulus, task.modulus), dtype=bool)
-    read = forms.down @ forms.unembed  # [d_mlp, modulus]
-    before = values @ forms.up  # [number, d_mlp]: the sum goes through the same linear map
-    for n1 in numbers:
-        outputs = np.maximum(before[n1] + before, 0) @ read  # [n2, modulus]
-        right[n1] = outputs.argmax(1) == task.sequences.combine(np.full_like(numbers, n1), numbers)
-    return right
 
 
 def variable_identity(forms: SumForms) -> np.ndarray:
