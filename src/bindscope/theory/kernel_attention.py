@@ -84,13 +84,14 @@ def string_moments(
     """
     n_symbols, n_places = int(max(first.max(), second.max())) + 1, first.shape[1]
     n_points = sampling.n_outer * sampling.n_inner
-    shifts = rng.random((sampling.n_randomisations, n_symbols + n_places))
+    scales = beta * np.repeat([1, gamma], [n_symbols, n_places])
+    _, _, basis = mix_shared(np.eye(n_symbols)[np.concatenate([first, second])], gamma)
     same, crossed = [], []
-    for shift in shifts:
-        points = lattice_points(n_points, n_symbols + n_places, shift)
+    for shift in rng.random((sampling.n_randomisations, len(basis))):
+        points = lattice_points(n_points, len(basis), shift)
         diagonal, cross = np.zeros(len(first)), np.zeros((len(first), len(second)))
         for part in _split(points, (len(first) + len(second)) * (n_symbols + n_places)):
-            weights = np.exp(beta * to_gaussian(part) * np.repeat([1, gamma], [n_symbols, n_places]))
+            weights = np.exp(scales * (to_gaussian(part) @ basis))  # [point, symbol … place]
             left, right = (_string_features(strings, weights, n_symbols, gamma) for strings in (first, second))
             diagonal += np.einsum("sf,sf->s", left, left)
             cross += left @ right.T
@@ -121,7 +122,8 @@ class _Integrand:
         self.kinds = np.concatenate(  # [template, place, wildcard …, whether the token is shared]
             [self.stands_at[:, :, :n_wildcards], (codes >= n_wildcards)[:, :, None]], axis=2
         )
-        self.mixing = _mix_shared(self.shared, gamma)  # [template × place, outer dimension]
+        left, sizes, _ = mix_shared(self.shared, gamma)
+        self.mixing = left * sizes  # [template × place, outer dimension]
 
     def evaluate(self, points: np.ndarray, n_inner: int) -> tuple[np.ndarray, np.ndarray]:
         """[template] and [template, other], summed over the points [outer, dimension]."""
@@ -155,17 +157,19 @@ class _Integrand:
         return inverse @ weights / n_inner, (inverse**2) @ (weights**2) / n_inner
 
 
-def _mix_shared(shared: np.ndarray, gamma: float) -> np.ndarray:
-    """[template × place, dimension]: logits' shared part as a mixture of as few Gaussians as it takes, largest first.
+def mix_shared(shared: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Logits' shared part as a mixture of as few Gaussians as it takes, largest first: its singular value decomposition.
 
-    A softmax does not feel what is added to all its logits, so each template's mean over places is taken away.
+    From [template, place, token] come [template × place, dimension], [dimension] and [dimension, token … place]. A
+    softmax does not feel what is added to all its logits, so each template's mean over places is taken away.
     """
     n_templates, n_places, _ = shared.shape
     positions = np.broadcast_to(gamma * np.eye(n_places), (n_templates, n_places, n_places))
     mixture = np.concatenate([shared, positions], axis=2)
     mixture = mixture - mixture.mean(1, keepdims=True)
-    left, sizes, _ = np.linalg.svd(mixture.reshape(n_templates * n_places, -1), full_matrices=False)
-    return left[:, sizes > RANK_TOLERANCE] * sizes[sizes > RANK_TOLERANCE]
+    left, sizes, right = np.linalg.svd(mixture.reshape(n_templates * n_places, -1), full_matrices=False)
+    rank = int((sizes > RANK_TOLERANCE).sum())
+    return left[:, :rank], sizes[:rank], right[:rank]
 
 
 def _split(points: np.ndarray, width: int) -> Sequence[np.ndarray]:
