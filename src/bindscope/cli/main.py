@@ -49,6 +49,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "circuit": ("circuit:circuit", "Find the heads that move a value along its chain, and try them on other programs."),
     "fourier": ("fourier:fourier", "Fit every neuron of a model of sums by waves; key frequencies, clock or pizza."),
     "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
+    "kernel": ("kernel:kernel", "Judge by its kernel whether a transformer can learn templates for unseen symbols."),
+    "templates": ("templates:templates", "Check templates typed as text, or print strings they make."),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
     "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.templates import Template, find_common_string
+from bindscope.tasks.templates import Template
+from bindscope.tasks.templates.checks import Overlap, find_overlaps
 from bindscope.theory.kernel import Estimate, KernelSettings, TemplateKernel, parse_templates, template_kernel
 
 if TYPE_CHECKING:
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 Verdict = Literal["learnable", "not learnable", "undecided", "not covered"]
 ROUNDING = 1e-12  # eigenvalues below this share of the largest are not told from 0 in double precision
 LABEL_TOLERANCE = 1e-6  # labels with a smaller share in the null directions have none
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """Two templates that are not disjoint, and a string that matches both."""
-
-    first: str
-    second: str
-    string: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +113,6 @@ def learnable(
     return KernelReport(kernel, checked, overlaps, null, verdict, why)
 
 
-def find_overlaps(templates: Sequence[Template]) -> tuple[Overlap, ...]:
-    """All pairs of templates that a common string matches, wildcards standing for regular tokens too."""
-    found = []
-    for first, second in combinations(templates, 2):
-        string = find_common_string(first, second)
-        if string is not None:
-            found.append(Overlap(str(first), str(second), string))
-    return tuple(found)
-
-
 def _judge(kernel: TemplateKernel, labels: tuple[float, ...] | None, null: np.ndarray) -> tuple[Verdict, str]:
     found = kernel.eigenvalues
     value, low, high = found.value[0], found.low[0], found.high[0]
@@ -141,7 +122,7 @@ def _judge(kernel: TemplateKernel, labels: tuple[float, ...] | None, null: np.nd
             return "learnable", f"N is not singular: {words}."
         return "undecided", f"{words}: its sign cannot be told; use more points."
     directions = " and ".join(_describe_direction(direction, kernel.templates) for direction in null)
-    singular = f"N is singular: {words}, and it is 0 along {directions}"
+    singular = f"N is singular: it takes {directions} to 0"
     if labels is None:
         return "not learnable", f"{singular}; labels with a component there cannot be learned."
     if found.low[len(null)] <= _floor(kernel) if len(null) < len(found.low) else False:
@@ -179,7 +160,7 @@ def _check_labels(labels: Sequence[float], n_templates: int) -> tuple[float, ...
 
 
 def _describe(overlaps: tuple[Overlap, ...]) -> str:
-    shown = "; ".join(f"{o.first} and {o.second} both match {' '.join(o.string)}" for o in overlaps[:3])
+    shown = "; ".join(map(str, overlaps[:3]))
     more = f"; and {len(overlaps) - 3} more pairs" if len(overlaps) > 3 else ""
     return f"Templates are not disjoint: {shown}{more}."
 
