@@ -78,7 +78,7 @@ class KernelSettings:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A value with its standard error, and a 95 % interval around the value freed of its first-order bias."""
+    """A value with its standard error, and a 95 % interval around both it and what it is without first-order bias."""
 
     value: np.ndarray
     standard_error: np.ndarray
@@ -171,7 +171,7 @@ def jackknife(statistic: Callable[[np.ndarray, np.ndarray], np.ndarray], moments
     error = np.sqrt((n - 1) / n * ((without - without.mean(0)) ** 2).sum(0))
     centre = n * value - (n - 1) * without.mean(0)
     half = student_quantile(n - 1) * error
-    return Estimate(value, error, centre - half, centre + half)
+    return Estimate(value, error, np.minimum(value, centre) - half, np.maximum(value, centre) + half)
 
 
 def student_quantile(n_degrees: int, confidence: float = 0.95) -> float:

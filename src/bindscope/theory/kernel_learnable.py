@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Verdict = Literal["learnable", "not learnable", "undecided", "not covered"]
 ROUNDING = 1e-12  # eigenvalues below this share of the largest are not told from 0 in double precision
 LABEL_TOLERANCE = 1e-6  # labels with a smaller share in the null directions have none
+PRECISE_SHARE = 1e-2  # … and when less than this can be told apart from none, there is said to be none
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,17 +126,29 @@ def _judge(kernel: TemplateKernel, labels: tuple[float, ...] | None, null: np.nd
     singular = f"N is singular: it takes {directions} to 0"
     if labels is None:
         return "not learnable", f"{singular}; labels with a component there cannot be learned."
-    if found.low[len(null)] <= _floor(kernel) if len(null) < len(found.low) else False:
-        return "undecided", f"{singular}; whether other directions are too cannot be told with these points."
-    share = _label_share(labels, null)
-    if share > LABEL_TOLERANCE:
-        return "not learnable", f"{singular}, where the labels have a component ({share:.1%} of their length)."
+    share = _estimate_share(kernel, labels, len(null))
+    if share.low > LABEL_TOLERANCE:
+        return "not learnable", f"{singular}, where the labels have a component ({share.value:.1%} of their length)."
+    if share.high > PRECISE_SHARE or (len(null) < len(labels) and found.low[len(null)] <= _floor(kernel)):
+        return "undecided", f"{singular}; whether the labels have a component there cannot be told; use more points."
     return "learnable", f"{singular}, but the labels have no component there."
+
+
+def _estimate_share(kernel: TemplateKernel, labels: Sequence[float], n_null: int) -> Estimate:
+    """How much of the labels lies in the null directions, which are themselves estimated."""
+    expect = kernel.settings.phi.expect
+
+    def statistic(same: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+        vectors = np.linalg.eigh(expect(same[:, None], same[None, :], fresh))[1]
+        return np.array(_label_share(labels, vectors[:, :n_null].T))
+
+    return kernel.estimate(statistic)
 
 
 def _null_directions(kernel: TemplateKernel) -> np.ndarray:
     """Eigenvectors of N whose eigenvalue is 0 with certainty: its whole interval is within rounding."""
-    n_null = int((kernel.eigenvalues.high < _floor(kernel)).sum())
+    found, floor = kernel.eigenvalues, _floor(kernel)
+    n_null = int(((found.high < floor) & (found.low > -floor)).sum())
     return np.linalg.eigh(kernel.matrix.value)[1][:, :n_null].T
 
 

@@ -92,7 +92,7 @@ def answers_from_means(kernel: TemplateKernel, labels: np.ndarray, counts: np.nd
 def half_loss_size(kernel: TemplateKernel, labels: Sequence[float], ridge: float = RIDGE) -> Estimate:
     """How many strings (templates equally often) template means need to halve the mean square error, with an interval.
 
-    Infinite where no number of them does.
+    Infinite where no number of them does, and 1 where the first string is enough.
     """
     values = np.array(labels, dtype=float)
 
@@ -111,7 +111,7 @@ def _find_half(matrix: np.ndarray, nugget: np.ndarray, labels: np.ndarray, ridge
         counts = np.full(len(labels), np.exp(log_n) / len(labels))
         return float(((_answer_means(matrix, nugget, labels, counts, ridge) - labels) ** 2).mean())
 
-    low, high, goal = np.log(1e-3), np.log(1e15), float((labels**2).mean()) / 2
+    low, high, goal = 0.0, np.log(1e15), float((labels**2).mean()) / 2
     if error(high) > goal:
         return np.inf
     for _ in range(80):
