@@ -1,12 +1,14 @@
 """Study 3, reasoning with abstract symbols (arXiv 2310.09753): its presets.
 
 A bidirectional transformer reads a string of symbols and answers at its CLS token; it is tested on symbols that training
-never shows. With n training symbols there are n training strings, and a step sees 1,024 of them. The model is the plain
-one: the study's modification is ``--set model.identity_qk=true --set model.identity_vo=true``.
+never shows. With n training symbols there are n training strings, and a step sees at most 1,024 of them; training ends
+early when validation symbols are answered or nothing is left to learn. The model is the plain one: the study's
+modification is ``--set model.identity_qk=true --set model.identity_vo=true``.
 """
 
 from __future__ import annotations
 
+from bindscope.model.config import InitConfig
 from bindscope.runs.config import RunConfig
 from bindscope.studies.preset import Preset, model_for
 from bindscope.tasks.templates import TemplateTask
@@ -15,6 +17,8 @@ from bindscope.training.config import CheckpointPlan, OptimizerConfig, TrainingC
 
 BATCH_SIZE = 1024
 EPOCHS = 1000
+IDENTITY_GAIN = 100.0  # a and b learn this many times as fast as other weights, before strings are remembered
+TORCH_GAIN = 3**-0.5  # torch draws linear weights uniformly within ±1/√fan_in
 
 
 TASKS: tuple[tuple[str, Name, int, str], ...] = (
@@ -32,25 +36,37 @@ TASKS: tuple[tuple[str, Name, int, str], ...] = (
 
 
 def make_preset(name: str, task: TemplateTask, summary: str) -> Preset:
-    """The study's default model and training on one of its tasks."""
+    """The study's default model and training on one of its tasks: n strings, seen a thousand times.
+
+    Weights start as torch starts them. Embeddings have entries of size 1, which a learning rate of 0.001 hardly moves, so
+    that a string is not simply remembered by moving its symbols; where they are also the answers, length 1.
+    """
+    symbolic, d_model = task.target_kind == "token", 128
     model = model_for(
         task,
         n_layers=2,
         n_heads=16,
-        d_model=128,
+        d_model=d_model,
         d_head=64,
-        d_mlp=256,
+        d_mlp=2 * d_model,
         causal=False,
         positions="learned",
-        tied=task.target_kind == "token",
+        tied=symbolic,
+        identity_gain=IDENTITY_GAIN,
+        init=InitConfig("fan_in", gain=TORCH_GAIN, embedding_std=d_model**-0.5 if symbolic else 1.0),
     )
     training = TrainingConfig(
-        steps=max(EPOCHS, EPOCHS * task.alphabet // BATCH_SIZE),
-        batch_size=BATCH_SIZE,
+        batch_size=min(task.alphabet, BATCH_SIZE),
+        data="fixed",
+        epochs=EPOCHS,
         optimizer=OptimizerConfig(lr=1e-3, betas=(0.9, 0.999), weight_decay=0.0),
         clip=None,
         checkpoints=CheckpointPlan(every=100, per_octave=2),
-        evaluate_every=20,
+        evaluate_every=25,
+        evaluation_size=500,
+        stop_at=0.999 if symbolic else None,
+        stop_below=None if symbolic else 0.003,
+        stop_fitted=1e-3 if symbolic else 1e-4,
     )
     return Preset(RunConfig(name=name, task=task, model=model, training=training), summary)
 
