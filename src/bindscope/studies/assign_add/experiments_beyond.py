@@ -21,6 +21,7 @@ COMMON: dict[str, Any] = {
 _CONCLUDE = defer("bindscope.studies.assign_add.conclusions_beyond", "conclude_options")
 _DRAW = defer("bindscope.studies.assign_add.experiment_figures_beyond", "draw_options")
 IDENTITY_GAIN: dict[str, Any] = {"model.identity_gain": 20.0}  # as in the binding experiments
+_IDENTITY = "bindscope.studies.assign_add.identity_sums"
 LIMITS = (
     "A small model, few seeds, and a learning rate and number of steps chosen for the preset as it is; a variant that "
     "fails may only need longer. The same pairs are kept with every seed."
@@ -130,7 +131,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         changes=COMMON,
         minutes=2,
         limits=f"{LIMITS} One gain of the identity paths, that of the binding experiments, at which they learn twenty times as fast as other numbers of their size.",
-        conclude=_CONCLUDE,
+        conclude=defer(_IDENTITY, "conclude_identity_sums"),
         draw=_DRAW,
+        measure=defer(_IDENTITY, "measure_identity_sums"),
     ),
 )
