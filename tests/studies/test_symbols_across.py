@@ -23,6 +23,7 @@ from bindscope.studies.symbols.across import (
 )
 from bindscope.studies.symbols.censored import (
     Waits,
+    compare_pairs,
     compare_waits,
     interval_depth,
     median_bounds,
@@ -168,6 +169,25 @@ def test_the_median_is_known_as_far_as_the_runs_tell():
     assert median_bounds(waits(inf, inf, inf)) == (100, inf)
 
 
+def test_pairs_are_compared_by_their_own_ratios_and_signs():
+    first, second = waits(20, 40, 90, 30, inf, 64), waits(10, 10, 30, 10, 50, 32)
+    ratio = compare_pairs(first, second)
+    assert (ratio.low, ratio.high, ratio.p) == (2, inf, 2 / 64)  # 2, 4, 3, 3, at least 2, 2
+    assert ratio.lowest == pytest.approx(np.sqrt(2 * 3))
+    assert ratio.highest == 3
+    undecided = compare_pairs(waits(10, inf, 30), waits(10, inf, 20))  # alike, unknown, longer
+    assert (undecided.low, undecided.high, undecided.p) == (0, inf, 1)
+
+
+def test_pairs_find_a_factor_that_the_differences_between_seeds_hide():
+    seeds = np.array([1.0, 3, 9, 27, 81, 243])
+    slow, fast = waits(*1.5 * seeds, end=1e3), waits(*seeds, end=1e3)
+    assert rank_test(slow, fast) > 0.5
+    paired = compare_pairs(slow, fast)
+    assert (paired.low, paired.lowest, paired.highest, paired.high) == (1.5,) * 4
+    assert paired.p == 2 / 64
+
+
 def test_waits_that_make_no_sense_are_refused():
     with pytest.raises(BindscopeError, match="2 times but 1 ends"):
         Waits((1.0, 2.0), (3.0,))
@@ -175,6 +195,8 @@ def test_waits_that_make_no_sense_are_refused():
         Waits((1.0,), (inf,))
     with pytest.raises(BindscopeError, match="at least one run"):
         compare_waits(waits(), waits(1))
+    with pytest.raises(BindscopeError, match="same number"):
+        compare_pairs(waits(1, 2), waits(1))
 
 
 def test_examples_are_steps_times_batch_size_until_the_last_pool_is_learned():
@@ -192,10 +214,10 @@ def test_where_all_learn_the_ratio_and_its_interval_are_told():
     both = dataset.sel(comparison="sums", path="both")
     assert float(both.ratio_low) == 500 / 400
     assert float(both.ratio_high) == 650 / 250
-    assert float(both.p) == pytest.approx(2 / 70)
+    assert float(both.ratio_p) == pytest.approx(2 / 70)
     assert float(dataset.ratio_lowest.sel(comparison="sums", path="vo")) == 1
     text = conclude_across(dataset)
-    assert "95 % interval 1.25–2.60, p = 0.029" in text
+    assert "without takes 1.78 (95 % 1.25–2.60, p = 0.029) times as many" in text
     assert text.endswith("With both identity paths: binding, recipe, fewer examples; sums, fewer examples.")
 
 
@@ -205,7 +227,7 @@ def test_where_some_end_before_the_interval_stays_open_above():
     assert (float(both.ratio_low), float(both.ratio_high)) == (600 / 400, inf)
     text = conclude_across(dataset)
     assert "learned by 1 of 4 runs without identity paths (median > 51,200 examples), 4 of 4 with both" in text
-    assert "95 % interval > 1.50" in text
+    assert "(95 % > 1.50, p = 0.029)" in text
     assert "recipe, fewer examples" in text
 
 
@@ -227,7 +249,7 @@ def test_where_none_learns_nothing_is_claimed():
 
 def test_two_seeds_are_too_few_for_an_interval_however_they_fall():
     text = conclude_across(made((600, 700), (10, 20)))
-    assert "95 % interval open on both sides, p = 0.33" in text
+    assert "(95 % open, p = 0.33)" in text
     assert text.endswith("no difference shown; sums, no difference shown.")
 
 
@@ -277,5 +299,5 @@ def test_the_shipped_datasets_answer(capsys, tmp_path):
 def test_what_was_trained_here_goes_before_what_is_shipped(capsys, tmp_path):
     sums = made_sums(off=SLOW, qk=FAST, vo=SLOW, both=FAST)
     save_experiment_dataset(sums, tmp_path / "experiment-identity-sums" / "identity-sums.nc")
-    assert "95 % interval 1.25–2.60" in answer(capsys, "across", "--runs", str(tmp_path))
+    assert "(95 % 1.25–2.60, p = 0.029)" in answer(capsys, "across", "--runs", str(tmp_path))
     assert "unknown ending" in refusal(capsys, "across", "--out", "across.txt")

@@ -52,7 +52,7 @@ def across(*, runs: Path = RUNS_DIRECTORY, out: Path | None = None, json: Flag =
 
 def format_across(dataset: xr.Dataset) -> str:
     """One row for each start and path: who learned, after how many examples, and how many more it takes without."""
-    from bindscope.studies.symbols.across import PATH_WORDS, count_learned, format_between, known_paths
+    from bindscope.studies.symbols.across import PATH_WORDS, count_learned, format_between, known_paths, tell_ratio
 
     def between(at: Any, low: str, high: str, digits: int = 0) -> str:
         return format_between(float(at[low]), float(at[high]), digits)
@@ -64,14 +64,10 @@ def format_across(dataset: xr.Dataset) -> str:
             at, (learned, runs) = row.sel(path=path), count_learned(row, path)
             texts = [name, PATH_WORDS[path], f"{learned} of {runs}", between(at, "median_lowest", "median_highest")]
             texts.append(between(at, "median_low", "median_high"))
-            if path == "off":
-                texts += ["", "", ""]
-            else:
-                texts += [between(at, "ratio_lowest", "ratio_highest", 2), between(at, "ratio_low", "ratio_high", 2)]
-                texts.append(f"{float(at.p):.2g}")
+            texts += ["", ""] if path == "off" else [tell_ratio(at, "ratio"), tell_ratio(at, "paired")]
             rows.append(texts)
-    headings = ["task, start", "identity paths", "learned", "median examples", "95 %", "off/this", "95 %", "p"]
-    return format_table(headings, rows, numbers=[3, 4, 5, 6, 7])
+    headings = ["task, start", "identity paths", "learned", "median examples", "95 %", "off / this", "seed by seed"]
+    return format_table(headings, rows, numbers=[3, 4])
 
 
 def _to_json(dataset: xr.Dataset) -> dict[str, Any]:

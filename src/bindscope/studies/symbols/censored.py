@@ -59,11 +59,7 @@ class Ratio:
     highest: float
     low: float
     high: float
-    p: float  # of the exact rank test that both groups wait alike
-
-    @property
-    def differs(self) -> bool:
-        return self.low > 1 or self.high < 1
+    p: float  # of the exact test that both wait alike
 
 
 def compare_waits(first: Waits, second: Waits, confidence: float = CONFIDENCE) -> Ratio:
@@ -75,8 +71,7 @@ def compare_waits(first: Waits, second: Waits, confidence: float = CONFIDENCE) -
         raise BindscopeError("compare_waits: both groups need at least one run.")
     least = np.sort(np.divide.outer(first.earliest, second.latest).ravel())  # finite / infinite = 0
     greatest = np.sort(np.divide.outer(first.latest, second.earliest).ravel())
-    depth = interval_depth(len(first.times), len(second.times), confidence)
-    low, high = (0.0, inf) if depth == 0 else (float(least[depth - 1]), float(greatest[-depth]))
+    low, high = _between_ends(least, greatest, interval_depth(len(first.times), len(second.times), confidence))
     return Ratio(_middle_ratio(least), _middle_ratio(greatest), low, high, rank_test(first, second))
 
 
@@ -91,15 +86,22 @@ def median_interval(waits: Waits, confidence: float = CONFIDENCE) -> tuple[float
     The d-th smallest and d-th greatest of n times hold the median between them unless fewer than d of n fair coins fall
     on one side; with six runs at 95 % these are the smallest and the greatest.
     """
-    n, tail, depth = len(waits.times), 0.0, 0
-    for heads in range(n // 2):
-        tail += comb(n, heads) / 2**n
-        if tail > (1 - confidence) / 2:
-            break
-        depth = heads + 1
-    if depth == 0:
-        return 0.0, inf
-    return float(np.sort(waits.earliest)[depth - 1]), float(np.sort(waits.latest)[-depth])
+    return _between_ends(np.sort(waits.earliest), np.sort(waits.latest), _coin_depth(len(waits.times), confidence))
+
+
+def compare_pairs(first: Waits, second: Waits, confidence: float = CONFIDENCE) -> Ratio:
+    """The median of the ratios first/second of runs that belong together, place by place, with the sign test's interval.
+
+    For runs that share a seed, and with it their first weights and their examples: what a seed does to both cancels.
+    """
+    if len(first.times) != len(second.times) or not first.times:
+        raise BindscopeError("compare_pairs: both groups need the same number of runs, at least one.")
+    least, greatest = np.sort(first.earliest / second.latest), np.sort(first.latest / second.earliest)
+    low, high = _between_ends(least, greatest, _coin_depth(len(least), confidence))
+    longer, shorter = np.diagonal(_longer(first, second)), np.diagonal(_longer(second, first))
+    n, fewer = int((longer | shorter).sum()), int(min(longer.sum(), shorter.sum()))
+    p = min(1.0, 2 * sum(comb(n, heads) for heads in range(fewer + 1)) / 2**n)
+    return Ratio(_middle_ratio(least), _middle_ratio(greatest), low, high, p)
 
 
 def rank_test(first: Waits, second: Waits) -> float:
@@ -107,11 +109,8 @@ def rank_test(first: Waits, second: Waits) -> float:
 
     Each pair of runs counts +1, −1, or 0 where a censored time leaves open which was longer, or both are equal.
     """
-    earliest = np.concatenate([first.earliest, second.earliest])
-    latest = np.concatenate([first.latest, second.latest])
-    longer = (earliest[:, None] > latest[None, :]) | (
-        (earliest[:, None] >= latest[None, :]) & _censored(earliest, latest)
-    )
+    everyone = Waits((*first.times, *second.times), (*first.ends, *second.ends))
+    longer = _longer(everyone, everyone)
     scores = (longer.astype(int) - longer.T.astype(int)).sum(1)  # of each run against all others
     seen = abs(scores[: len(first.times)].sum())
     dealt = [abs(sum(chosen)) for chosen in combinations(scores.tolist(), len(first.times))]
@@ -148,10 +147,30 @@ def _n_orders(n_first: int, n_second: int, statistic: int) -> int:
     return _n_orders(n_first - 1, n_second, statistic - n_second) + _n_orders(n_first, n_second - 1, statistic)
 
 
-def _censored(earliest: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """For pairs: the first is censored and the second is not, so that equal times are not alike."""
-    open_ended = ~np.isfinite(latest)
-    return open_ended[:, None] & ~open_ended[None, :]
+def _coin_depth(n: int, confidence: float) -> int:
+    """The greatest d for which fewer than d of n coins show heads with a probability of at most (1 − confidence)/2."""
+    tail, depth = 0.0, 0
+    for heads in range(n // 2):
+        tail += comb(n, heads) / 2**n
+        if tail > (1 - confidence) / 2:
+            break
+        depth = heads + 1
+    return depth
+
+
+def _between_ends(least: np.ndarray, greatest: np.ndarray, depth: int) -> tuple[float, float]:
+    """The ``depth``-th of sorted values from below and from above; everything where there is no such depth."""
+    return (float(least[depth - 1]), float(greatest[-depth])) if depth else (0.0, inf)
+
+
+def _longer(first: Waits, second: Waits) -> np.ndarray:
+    """Where a run of the first certainly took longer than one of the second, [first, second].
+
+    It arrived later, or had not arrived when the other had.
+    """
+    censored = np.isinf(first.latest)[:, None]
+    earliest, latest = first.earliest[:, None], second.latest[None, :]
+    return np.asarray((earliest > latest) | (censored & (earliest >= latest)))
 
 
 def _median(ordered: np.ndarray) -> float:
