@@ -41,6 +41,8 @@ def build_evaluator(task: Task, size: int, seed: int, pools: Mapping[str, Batch]
     def evaluate(model: Transformer) -> Evaluation:
         evaluation: Evaluation = {name: score(name, read_answers(model, batch), batch) for name, batch in pools.items()}
         evaluation["watched"] = _watch(task, evaluation)
+        if task.family == "templates":
+            evaluation["watched_loss"] = evaluation["validation"]["loss"]
         return evaluation
 
     return evaluate
@@ -101,7 +103,7 @@ def _watch(task: Task, evaluation: Evaluation) -> dict[str, float]:
         by_depth = evaluation["test"]["accuracy_by_depth"]
         watched = {f"depth {depth}": accuracy for depth, accuracy in enumerate(by_depth, start=1)}
     elif task.family == "templates":
-        watched = {"test": evaluation["test"]["accuracy"]}
+        watched = {"validation": evaluation["validation"]["accuracy"]}
     else:
         watched = {name: scores["accuracy"] for name, scores in evaluation.items()}
     return {name: accuracy for name, accuracy in watched.items() if accuracy is not None}
