@@ -217,7 +217,7 @@ def test_where_all_learn_the_ratio_and_its_interval_are_told():
     assert float(both.ratio_p) == pytest.approx(2 / 70)
     assert float(dataset.ratio_lowest.sel(comparison="sums", path="vo")) == 1
     text = conclude_across(dataset)
-    assert "without takes 1.77 (95 % 1.25–2.60, p = 0.029) times as many" in text
+    assert "without takes 1.77 times as many, 95 % interval 1.25–2.60, p = 0.029; seed by seed 1.77 times, open" in text
     assert text.endswith("With both identity paths: binding, recipe, fewer examples; sums, fewer examples.")
 
 
@@ -227,7 +227,7 @@ def test_where_some_end_before_the_interval_stays_open_above():
     assert (float(both.ratio_low), float(both.ratio_high)) == (600 / 400, inf)
     text = conclude_across(dataset)
     assert "learned by 1 of 4 runs without identity paths (median > 51,200 examples), 4 of 4 with both" in text
-    assert "(95 % > 1.50, p = 0.029)" in text
+    assert "95 % interval > 1.50, p = 0.029" in text
     assert "recipe, fewer examples" in text
 
 
@@ -249,7 +249,7 @@ def test_where_none_learns_nothing_is_claimed():
 
 def test_two_seeds_are_too_few_for_an_interval_however_they_fall():
     text = conclude_across(made((600, 700), (10, 20)))
-    assert "(95 % open, p = 0.33)" in text
+    assert "95 % interval open, p = 0.33" in text
     assert text.endswith("no difference shown; sums, no difference shown.")
 
 
@@ -299,5 +299,5 @@ def test_the_shipped_datasets_answer(capsys, tmp_path):
 def test_what_was_trained_here_goes_before_what_is_shipped(capsys, tmp_path):
     sums = made_sums(off=SLOW, qk=FAST, vo=SLOW, both=FAST)
     save_experiment_dataset(sums, tmp_path / "experiment-identity-sums" / "identity-sums.nc")
-    assert "(95 % 1.25–2.60, p = 0.029)" in answer(capsys, "across", "--runs", str(tmp_path))
+    assert "95 % interval 1.25–2.60, p = 0.029" in answer(capsys, "across", "--runs", str(tmp_path))
     assert "unknown ending" in refusal(capsys, "across", "--out", "across.txt")

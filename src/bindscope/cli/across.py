@@ -57,6 +57,10 @@ def format_across(dataset: xr.Dataset) -> str:
     def between(at: Any, low: str, high: str, digits: int = 0) -> str:
         return format_between(float(at[low]), float(at[high]), digits)
 
+    def told(at: Any, word: str) -> str:
+        estimate, interval, p = tell_ratio(at, word)
+        return f"{estimate} ({interval}, p = {p})"
+
     rows = []
     for name in map(str, dataset.comparison.values):
         row = dataset.sel(comparison=name)
@@ -64,9 +68,17 @@ def format_across(dataset: xr.Dataset) -> str:
             at, (learned, runs) = row.sel(path=path), count_learned(row, path)
             texts = [name, PATH_WORDS[path], f"{learned} of {runs}", between(at, "median_lowest", "median_highest")]
             texts.append(between(at, "median_low", "median_high"))
-            texts += ["", ""] if path == "off" else [tell_ratio(at, "ratio"), tell_ratio(at, "paired")]
+            texts += ["", ""] if path == "off" else [told(at, "ratio"), told(at, "paired")]
             rows.append(texts)
-    headings = ["task, start", "identity paths", "learned", "median examples", "95 %", "off / this", "seed by seed"]
+    headings = [
+        "task, start",
+        "identity paths",
+        "learned",
+        "median examples",
+        "95 %",
+        "off / this (95 %)",
+        "seed by seed (95 %)",
+    ]
     return format_table(headings, rows, numbers=[3, 4])
 
 

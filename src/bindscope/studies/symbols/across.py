@@ -195,14 +195,18 @@ def _describe_path(row: xr.Dataset, path: str) -> str:
 
 
 def _describe_ratio(at: xr.Dataset) -> str:
-    return f"without takes {tell_ratio(at, 'ratio')} times as many; seed by seed {tell_ratio(at, 'paired')}"
+    (estimate, interval, p), (of_seed, seed_interval, seed_p) = (tell_ratio(at, word) for word in ("ratio", "paired"))
+    return (
+        f"without takes {estimate} times as many, 95 % interval {interval}, p = {p}; seed by seed {of_seed} times, "
+        f"{seed_interval}, p = {seed_p}"
+    )
 
 
-def tell_ratio(at: xr.Dataset, word: str) -> str:
-    """``1.80 (95 % 1.20–2.50, p = 0.004)``, of all runs (``ratio``) or seed by seed (``paired``)."""
+def tell_ratio(at: xr.Dataset, word: str) -> tuple[str, str, str]:
+    """``("1.80", "1.20–2.50", "0.004")``: estimate, interval and p, of all runs (``ratio``) or seed by seed (``paired``)."""
     lowest, highest, low, high, p = (float(at[f"{word}_{name}"]) for name in COMPARED)
     interval = "open" if low == 0 and high == inf else format_between(low, high, 2)
-    return f"{format_between(lowest, highest, 2)} (95 % {interval}, p = {p:.2g})"
+    return format_between(lowest, highest, 2), interval, f"{p:.2g}"
 
 
 def _sum_up(dataset: xr.Dataset) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from bindscope.studies.style import BLUE, GREY, INK, MUTED, ORANGE, figure_style, format_step, title_figure
-from bindscope.studies.symbols.across import COMPARISONS, count_learned, format_between, known_paths
+from bindscope.studies.symbols.across import COMPARISONS, count_learned, known_paths, tell_ratio
 
 COLOURS = {"off": GREY, "qk": ORANGE, "vo": "#8c5fbf", "both": BLUE}
 LABELS = {"off": "off", "qk": "scores", "vo": "outputs", "both": "both"}
@@ -90,9 +90,7 @@ def _draw_interval(axes: Axes, cell: xr.Dataset, y: float, end: float, colour: s
 def _tell_ratio(row: xr.Dataset, path: str) -> str:
     if path == "off":
         return ""
-    at = row.sel(path=path)
     if not (count_learned(row, path)[0] or count_learned(row, "off")[0]):
         return "none learned"
-    low, high = float(at.ratio_low), float(at.ratio_high)
-    interval = "open" if low == 0 and high == inf else format_between(low, high, 2)
-    return f"{format_between(float(at.ratio_lowest), float(at.ratio_highest), 2)}  ({interval})"
+    estimate, interval, _ = tell_ratio(row.sel(path=path), "ratio")
+    return f"{estimate}  ({interval})"
