@@ -218,8 +218,9 @@ def all_experiments() -> dict[str, Experiment]:
     from bindscope.studies.assign_add import experiments as assign_add
     from bindscope.studies.assign_add import experiments_beyond as beyond
     from bindscope.studies.binding import experiments as binding
+    from bindscope.studies.symbols import language
 
-    experiments = (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS, *beyond.EXPERIMENTS)
+    experiments = (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS, *beyond.EXPERIMENTS, *language.EXPERIMENTS)
     return {experiment.name: experiment for experiment in experiments}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.studies import assign_add, binding, symbols, text_presets
+from bindscope.studies import assign_add, binding, symbols
 from bindscope.studies.preset import Preset
+from bindscope.studies.symbols import text_presets
 
 PRESETS: dict[str, Preset] = {
     preset.name: preset for preset in (*binding.PRESETS, *assign_add.PRESETS, *symbols.PRESETS, *text_presets.PRESETS)

@@ -29,7 +29,7 @@ class Split:
 class Corpus:
     """A text ready to be trained on.
 
-    >>> corpus = load_corpus("python-library", "", 2048, "text", 0.05, 0.05)
+    >>> corpus = load_corpus("python-library", "", 1024, "text", 0.05, 0.05)
     >>> len(corpus.splits["test"].tokens), corpus.description
     """
 
@@ -71,7 +71,7 @@ def _split_texts(source: Source, shares: Mapping[str, float]) -> dict[str, list[
 
 def _cut_end(documents: Sequence[str], n_characters: int) -> tuple[list[str], list[str]]:
     """All but about the last ``n_characters``, and those; a document is cut after a line break where it has one."""
-    kept, cut = list(documents), []
+    kept, cut = list(documents), list[str]()
     while kept and n_characters >= len(kept[-1]):
         n_characters -= len(kept[-1])
         cut.insert(0, kept.pop())

@@ -25,7 +25,7 @@ class TextTask:
     ``vocab.json`` and ``merges.txt``; without it a byte-level BPE of ``vocabulary_size`` tokens is trained on the
     training part of the text. Splits that the source does not name are cut from the end of its training text.
 
-    >>> task = TextTask(source="python-library", vocabulary_size=2048, context=128)
+    >>> task = TextTask(source="python-library", vocabulary_size=1024, context=128)
     >>> batch = task.sample_batch(np.random.default_rng(0), n_examples=16)
     >>> task.decode(batch.tokens[0])
     ' the object is not a string.  If *encoding* is given …'
@@ -35,7 +35,7 @@ class TextTask:
 
     source: str = ""
     tokenizer: str = ""
-    vocabulary_size: int = 2048
+    vocabulary_size: int = 1024
     context: int = 128
     column: str = "text"  # of a table: the one that holds the text
     validation_share: float = 0.05
@@ -72,24 +72,31 @@ class TextTask:
 
     @property
     def corpus(self) -> Corpus:
-        """The text as tokens, read once in a process."""
-        return load_corpus(
+        """The text as tokens, read once in a process; each of its parts fills one window or more."""
+        corpus = load_corpus(
             self.source, self.tokenizer, self.vocabulary_size, self.column, self.validation_share, self.test_share
         )
+        for name, split in corpus.splits.items():
+            if len(split.tokens) <= self.context:
+                raise BindscopeError(
+                    f"task.source: the {name} part of '{self.source}' has {len(split.tokens)} tokens, and one window "
+                    f"needs {self.context + 1}; give a longer text or a smaller task.context."
+                )
+        return corpus
 
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
         """Windows of the training text that begin anywhere."""
-        tokens = self._tokens_of("train")
+        tokens = self.corpus.splits["train"].tokens
         return self._windows(tokens, rng.integers(len(tokens) - self.context, size=n_examples))
 
     def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
         """At most ``n_examples`` windows of each split, spread evenly over it and without overlap."""
         pools = {}
-        for split in SPLITS:
-            tokens = self._tokens_of(split)
+        for name in SPLITS:
+            tokens = self.corpus.splits[name].tokens
             n_windows = (len(tokens) - 1) // self.context
-            chosen = np.unique(np.linspace(0, n_windows - 1, min(n_examples, n_windows)).round().astype(np.int64))
-            pools[split] = self._windows(tokens, chosen * self.context)
+            chosen = np.linspace(0, n_windows - 1, min(n_examples, n_windows)).round().astype(np.int64)
+            pools[name] = self._windows(tokens, chosen * self.context)
         return pools
 
     def encode(self, text: str) -> np.ndarray:
@@ -99,15 +106,6 @@ class TextTask:
     def decode(self, tokens: np.ndarray) -> str:
         """What token ids spell."""
         return self.corpus.tokenizer.decode(tokens)
-
-    def _tokens_of(self, split: str) -> np.ndarray:
-        tokens = self.corpus.splits[split].tokens
-        if len(tokens) <= self.context:
-            raise BindscopeError(
-                f"task.source: the {split} part of '{self.source}' has {len(tokens)} tokens, and one window needs "
-                f"{self.context + 1}; give a longer text or a smaller task.context."
-            )
-        return tokens
 
     def _windows(self, tokens: np.ndarray, starts: np.ndarray) -> Batch:
         columns = starts[:, None] + np.arange(self.context + 1)  # [batch, context + 1]

@@ -14,20 +14,20 @@ from bindscope.training.config import CheckpointPlan, OptimizerConfig, ScheduleC
 
 
 def _make_small() -> Preset:
-    task = TextTask(vocabulary_size=2048, context=128)
+    task = TextTask(vocabulary_size=1024, context=128)
     model = model_for(
         task, n_layers=2, n_heads=4, d_model=128, d_head=32, d_mlp=512, positions="learned", activation="gelu_tanh",
         tied=True, init=InitConfig(scale_residual=True),
     )  # fmt: skip
     training = TrainingConfig(
-        steps=400,
-        batch_size=16,
+        steps=1_000,
+        batch_size=8,
         optimizer=OptimizerConfig(lr=2e-3, betas=(0.9, 0.99), weight_decay=0.01),
-        schedule=ScheduleConfig(kind="linear", warmup_steps=40),
-        checkpoints=CheckpointPlan(every=400, per_octave=0),
-        evaluate_every=50,
+        schedule=ScheduleConfig(kind="linear", warmup_steps=100),
+        checkpoints=CheckpointPlan(every=1_000, per_octave=0),
+        evaluate_every=100,
         evaluation_size=32,
-        save_every=100,
+        save_every=200,
     )
     return Preset(
         RunConfig(name="text-small", task=task, model=model, training=training),

@@ -1,0 +1,1 @@
+"""The claims of study 3."""

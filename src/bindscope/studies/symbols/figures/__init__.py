@@ -1,0 +1,1 @@
+"""Figures of the claims of study 3."""

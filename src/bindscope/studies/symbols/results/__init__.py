@@ -1,0 +1,1 @@
+"""Results that the claims of study 3 read."""
