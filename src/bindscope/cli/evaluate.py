@@ -58,7 +58,7 @@ def evaluate(
 
 def format_evaluation(evaluation: Mapping[str, Any]) -> str:
     """All pools of an evaluation as tables."""
-    pools = {name: pool for name, pool in evaluation.items() if name != "watched"}
+    pools = {name: pool for name, pool in evaluation.items() if not name.startswith("watched")}
     rows = [[name, *_share_cells(pool["accuracy"], pool["n"]), f"{pool['loss']:.4f}"] for name, pool in pools.items()]
     headings = ["pool", "accuracy", "interval", "n", "loss"]
     if any("perplexity" in pool for pool in pools.values()):

@@ -30,6 +30,7 @@ def experiment(
     only: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     out: Path | None = None,
     figure: Path | None = None,
+    full: Flag = False,
     show: Flag = False,
 ) -> None:
     """List the experiments, or train what one needs and answer its question.
@@ -63,6 +64,8 @@ def experiment(
         The directory that holds the runs, the dataset and the figure; runs/experiment-NAME when left out.
     figure
         The figure's file; its ending chooses the format (svg, png, pdf).
+    full
+        Also train the variants whose size is for many machines (those of the papers).
     show
         Train nothing: the answer from the dataset made here before, else from the shipped one.
     """
@@ -82,7 +85,7 @@ def experiment(
     if show:
         _show(chosen, out, figure)
     else:
-        cells = plan_cells(chosen, None if seeds is None else range(seeds), only, steps)
+        cells = plan_cells(chosen, None if seeds is None else range(seeds), only, steps, full)
         _train(chosen, cells, jobs, cluster, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
 
 
@@ -92,8 +95,8 @@ def format_experiments(experiments: Mapping[str, Experiment]) -> str:
         [
             each.name,
             each.preset,
-            str(len(each.variants) * each.seeds),
-            format_duration(60 * each.minutes * each.seeds * sum(v.borrowed is None for v in each.variants)),
+            str(sum(not v.full for v in each.variants) * each.seeds),
+            format_duration(60 * each.minutes * each.seeds * sum(not (v.full or v.borrowed) for v in each.variants)),
             each.question,
         ]
         for each in experiments.values()

@@ -50,7 +50,8 @@ def verify(
     Parameters
     ----------
     run
-        A path, a name under ./runs, or a shipped run's name.
+        A path, a name under ./runs, or a shipped run's name; or symbols, for the claims of study 3, which are about
+        experiments.
     claim
         Only this claim (VB3); give it once per claim. All when left out.
     n
@@ -85,7 +86,7 @@ def verify(
         print(format_verification(verification))
     if html:
         options = "".join([f" --claim {name}" for name in claim] + [f" --n {n}" if n else "", f" --seed {seed}"])
-        page = write_page(verification, library.run, library.folder.parent, f"bindscope verify {run}{options}")
+        page = write_page(verification, library.opened, library.folder.parent, f"bindscope verify {run}{options}")
         if not json:
             print(f"page     {page}")
 
@@ -93,14 +94,21 @@ def verify(
 def open_library(
     name: str, *, n: int | None = None, seed: int = 0, fresh: bool = False, out: Path | None = None
 ) -> tuple[Library, Study]:
-    """A run's results, wherever they may be read and written, and the study whose claims are about it."""
+    """A run's results, wherever they may be read and written, and the study whose claims are about it.
+
+    The name of a study whose claims are about experiments gives those without a run.
+    """
     from bindscope.errors import BindscopeError
     from bindscope.runs.directory import Run
     from bindscope.studies.results import Library
-    from bindscope.studies.verify import find_study
+    from bindscope.studies.verify import WITHOUT_RUNS, find_study
 
     if n is not None and n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
+    if name in WITHOUT_RUNS:
+        study = find_study(WITHOUT_RUNS[name])
+        folder = (out or RUNS_DIRECTORY / f"verify-{name}") / "results"
+        return Library(None, study.results, folder, (), n, seed, fresh, RUNS_DIRECTORY, name), study
     opened = Run.open(find_run(name))
     study = find_study(opened.config.task.family)
     folder = (out or default_directory(opened)) / "results"
@@ -134,12 +142,12 @@ def format_verification(verification: Verification) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write_page(verification: Verification, run: Run, directory: Path, command: str) -> Path:
+def write_page(verification: Verification, run: Run | None, directory: Path, command: str) -> Path:
     """The self-contained HTML page, as verify.html in ``directory``."""
     from bindscope.runs.files import explain_failure, write_atomically
     from bindscope.studies.verify_page import render_verification
 
-    page = render_verification(verification, command, run.manifest.config)
+    page = render_verification(verification, command, {} if run is None else run.manifest.config)
     path = directory / "verify.html"
     with explain_failure(path):
         directory.mkdir(parents=True, exist_ok=True)

@@ -48,6 +48,8 @@ def build_evaluator(task: Task, size: int, seed: int, pools: Mapping[str, Batch]
     def evaluate(model: Transformer) -> Evaluation:
         evaluation: Evaluation = {name: measure_pool(model, name, batch) for name, batch in pools.items()}
         evaluation["watched"] = _watch(task, evaluation)
+        if task.family == "templates":
+            evaluation["watched_loss"] = evaluation["validation"]["loss"]
         return evaluation
 
     return evaluate
@@ -107,7 +109,9 @@ def _watch(task: Task, evaluation: Evaluation) -> dict[str, float]:
     if task.family == "binding":
         by_depth = evaluation["test"]["accuracy_by_depth"]
         watched = {f"depth {depth}": accuracy for depth, accuracy in enumerate(by_depth, start=1)}
-    elif task.family in ("templates", "text"):
+    elif task.family == "templates":
+        watched = {"validation": evaluation["validation"]["accuracy"]}
+    elif task.family == "text":
         watched = {"test": evaluation["test"]["accuracy"]}
     else:
         watched = {name: scores["accuracy"] for name, scores in evaluation.items()}

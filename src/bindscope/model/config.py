@@ -29,12 +29,27 @@ class InitConfig:
     offset_layers: int = 1
     offsets: tuple[int, ...] | None = None  # how many places, head by head; None: head h looks h back
     relay_offset: int | None = None  # the offset head that copies through a rotation which later keys look through
+    readout_gain: float = 1.0  # the unembedding starts this many times as large as the scheme says
     tied_start: float = 0.0  # the unembedding starts as tied_start · embedding/√d_model
 
     def __post_init__(self) -> None:
-        for name in ("std", "gain", "embedding_std", "offset_layers"):
+        for name in ("std", "gain", "embedding_std", "readout_gain", "offset_layers"):
             if getattr(self, name) < 0:
                 raise BindscopeError(f"model.init.{name}: must not be negative, got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class BaselineConfig:
+    """A simpler network in place of the transformer (``model/baselines.py``), which takes its other sizes from it."""
+
+    kind: Literal["one-hot-mlp", "embedding-mlp", "relation-mlp", "rnn", "lstm"] = "embedding-mlp"
+    d_hidden: int = 256
+    n_layers: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("d_hidden", "n_layers"):
+            if getattr(self, name) < 1:
+                raise BindscopeError(f"baseline.{name}: must be at least 1, got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True)

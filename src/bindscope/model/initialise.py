@@ -43,6 +43,8 @@ def initialise(model: Transformer, generator: torch.Generator) -> None:
         _draw(model.pos_embed, model.config.d_model**-0.5, generator)
     if init.scale_residual:
         _scale_residual_outputs(model)
+    if init.readout_gain != 1 and model.unembed is not None:
+        model.unembed.weight.mul_(init.readout_gain)
     if init.tied_start and model.unembed is not None:
         shared = model.embed.weight[: model.config.outputs]
         model.unembed.weight.copy_(init.tied_start * model.config.d_model**-0.5 * shared)

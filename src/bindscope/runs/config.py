@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.model.config import ModelConfig
+from bindscope.model.config import BaselineConfig, ModelConfig
 from bindscope.schema import convert_value, from_mapping, to_mapping
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.binding import BindingTask
@@ -51,6 +51,7 @@ class RunConfig:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
     dataset: DatasetConfig | None = None
+    baseline: BaselineConfig | None = None  # trained instead of the transformer, whose shape it takes
 
     def __post_init__(self) -> None:
         if not self.name or self.name != self.name.strip() or "/" in self.name or self.name.startswith("."):
@@ -59,6 +60,8 @@ class RunConfig:
             raise BindscopeError(f"seed: must not be negative, got {self.seed}.")
         _check_dataset(self)
         _check_model_fits(self.model, self.task)
+        if self.training.trained == "last" and (self.model.tied or self.baseline is not None):
+            raise BindscopeError("training.trained: 'last' needs a transformer with an unembedding of its own.")
         if self.training.loss == "all":
             _check_every_token_can_be_asked(self.model, self.task)
 

@@ -138,6 +138,11 @@ class Run:
         from bindscope.model.transformer import Transformer
 
         step = self.find_step(step)
+        if self.config.baseline is not None:
+            raise BindscopeError(
+                f"{self.path}: trained a {self.config.baseline.kind}, which has no attention to look into; name a run of a "
+                "transformer."
+            )
         tensors = self.weights(step)
         model = Transformer(self.config.model)
         load_into(model, tensors, str(self.path / "checkpoints" / self.manifest.checkpoints[step].file))

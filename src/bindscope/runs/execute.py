@@ -10,8 +10,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from bindscope.measures.evaluation import build_evaluator
+from bindscope.model.baselines import build_baseline
 from bindscope.model.convert.checkpoint import check_names_and_shapes
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
@@ -94,7 +96,7 @@ def resume_run(
 
 def _train(
     run: Run,
-    model: Transformer,
+    model: nn.Module,
     data: TrainingData,
     state: TrainingState | None,
     device: torch.device,
@@ -123,8 +125,15 @@ def _train(
     return processes.share(lambda: run)
 
 
-def _new_model(config: RunConfig) -> Transformer:
-    return Transformer(config.model, torch.Generator().manual_seed(config.seeds["model"]))
+def _new_model(config: RunConfig) -> nn.Module:
+    generator = torch.Generator().manual_seed(config.seeds["model"])
+    if config.baseline is not None:
+        return build_baseline(config.baseline, config.model, generator)
+    model = Transformer(config.model, generator)
+    if config.training.trained == "last":
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(name.startswith("unembed."))
+    return model
 
 
 def _task_evaluation(config: RunConfig, data: TrainingData) -> Evaluate:

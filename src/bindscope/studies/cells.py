@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CURVES = ("accuracy_by_depth", "follows_chain", "follows_early_lines", "training_loss")
 POOL_CURVES = ("pool_accuracy", "pool_perplexity", "half_accuracy", "training_loss")
+TEMPLATE_CURVES = ("pool_accuracy", "pool_loss", "training_loss")
 PER_POOL = {"pool_n"}
 UNITS = {
     "left_plateau": "step",
@@ -34,9 +35,9 @@ def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> x
     Every family: ``status``, ``last_step`` and ``seconds`` over (variant, seed). Variants come in ``order``.
 
     Sums, templates and text, over (variant, seed, pool): ``last_accuracy``, ``learned`` (the step at which the pool reaches
-    90 % and stays) and, with step, ``pool_accuracy``; over (pool,) ``pool_n``; sums also have ``half_accuracy`` and
-    ``last_half_accuracy``, with half: held-out pairs apart by whether training shows their swap; text has
-    ``pool_perplexity``.
+    90 % and stays) and, with step, ``pool_accuracy``; over (pool,) ``pool_n``; templates also have ``last_loss`` and, with
+    step, ``pool_loss``; text also has ``pool_perplexity``; sums also have ``half_accuracy`` and ``last_half_accuracy``, with
+    half: held-out pairs apart by whether training shows their swap.
 
     Binding, over (variant, seed, step): ``accuracy``, ``follows_chain`` and ``follows_early_lines`` (of the programs that lines
     1 and 2 mislead), ``held_out_accuracy``, ``training_loss``, and with depth ``accuracy_by_depth``. Over (variant,
@@ -86,11 +87,14 @@ def _cell_dataset(run: Run) -> xr.Dataset:
 
 
 def _pools_cell(trajectory: xr.Dataset) -> xr.Dataset:
-    dataset = trajectory[[name for name in POOL_CURVES if name in trajectory]]
+    of_templates = trajectory.attrs["family"] == "templates"
+    dataset = trajectory[[name for name in (TEMPLATE_CURVES if of_templates else POOL_CURVES) if name in trajectory]]
     last, steps = trajectory.isel(step=-1, drop=True), trajectory.step.values
     learned = [find_transition(steps, trajectory.pool_accuracy.sel(pool=pool).values) for pool in trajectory.pool]
     dataset["learned"] = ("pool", [np.nan if step is None else float(step) for step in learned])
     dataset["last_accuracy"] = last.pool_accuracy
+    if of_templates:
+        dataset["last_loss"] = last.pool_loss
     if "half_accuracy" in trajectory:
         dataset["last_half_accuracy"] = last.half_accuracy
     return dataset.assign(last_step=float(steps[-1]), seconds=_seconds(trajectory), pool_n=trajectory.pool_n)

@@ -42,6 +42,8 @@ class Variant:
     changes: Mapping[str, Any] = field(default_factory=dict)
     borrowed: tuple[str, str] | None = None  # the experiment and variant that train exactly this already
     shipped: str | None = None  # the shipped run that is this with seed 0, trained as long or longer
+    labels: Mapping[str, str | float] = field(default_factory=dict)  # coordinates of the dataset, such as model and n
+    full: bool = False  # trained with --full only: a size for many machines
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,15 @@ class Cell:
 
 
 def plan_cells(
-    experiment: Experiment, seeds: Sequence[int] | None = None, only: Sequence[str] = (), steps: int | None = None
+    experiment: Experiment,
+    seeds: Sequence[int] | None = None,
+    only: Sequence[str] = (),
+    steps: int | None = None,
+    full: bool = False,
 ) -> list[Cell]:
     """The cells of an experiment, seed by seed, so that what is stopped early has all variants of the first seeds.
+
+    Variants of a size for many machines are planned with ``full``, or by name.
 
     >>> [cell.config.name for cell in plan_cells(find_experiment("weighting"))]
     ['binding-laptop', 'uniform-seed-0']
@@ -105,7 +113,8 @@ def plan_cells(
     from bindscope.studies.presets import find_preset
 
     base = find_preset(experiment.preset).config
-    chosen = [experiment.find_variant(name) for name in only] if only else experiment.variants
+    usual = [variant for variant in experiment.variants if full or not variant.full]
+    chosen = [experiment.find_variant(name) for name in only] if only else usual
     more = {} if steps is None else {"training.steps": steps}
     cells = []
     for seed in range(experiment.seeds) if seeds is None else seeds:
@@ -120,8 +129,9 @@ def plan_cells(
 
 
 def cell_config(base: RunConfig, changes: Mapping[str, Any], variant: str, seed: int) -> RunConfig:
-    """The configuration of one run, named ``no-offsets-seed-1``."""
-    return override(base, {**changes, "seed": seed, "name": f"{variant}-seed-{seed}"})
+    """The configuration of one run, named ``no-offsets-seed-1``. A fixed set of strings is drawn anew for each seed."""
+    drawn = {"task.seed": seed} if base.task.family == "templates" else {}
+    return override(base, {**drawn, **changes, "seed": seed, "name": f"{variant}-seed-{seed}"})
 
 
 def split_name(name: str) -> tuple[str, int]:
@@ -178,6 +188,9 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
     if experiment.sweeps is not None:
         numbers = [float(variant.changes[experiment.sweeps]) for variant in used]
         dataset = dataset.assign_coords({experiment.sweeps.rpartition(".")[2]: ("variant", numbers)})
+    for label in dict.fromkeys(name for variant in used for name in variant.labels):
+        values = [variant.labels[label] for variant in used]
+        dataset = dataset.assign_coords({label: ("variant", values)})
     dataset.attrs = {
         "title": f"experiment {experiment.name}",
         "source": f"bindscope experiment {experiment.name}",
@@ -218,9 +231,11 @@ def all_experiments() -> dict[str, Experiment]:
     from bindscope.studies.assign_add import experiments as assign_add
     from bindscope.studies.assign_add import experiments_beyond as beyond
     from bindscope.studies.binding import experiments as binding
+    from bindscope.studies.symbols import experiments as symbols
     from bindscope.studies.symbols import language
 
-    experiments = (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS, *beyond.EXPERIMENTS, *language.EXPERIMENTS)
+    studies = (binding, assign_add, beyond, symbols, language)
+    experiments = [experiment for study in studies for experiment in study.EXPERIMENTS]
     return {experiment.name: experiment for experiment in experiments}
 
 

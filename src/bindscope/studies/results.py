@@ -43,15 +43,19 @@ class NotTestable(BindscopeError):
 
 @dataclass(frozen=True)
 class Context:
-    """What a result is made from."""
+    """What a result is made from. In a study whose claims are about experiments alone there is no run."""
 
-    run: Run
+    opened: Run | None
     n: int = 0
     seed: int = 0
     found: Mapping[str, xr.Dataset] = field(default_factory=dict)  # the results it needs
     runs_directory: Path = Path("runs")  # where datasets of experiments are looked for, before the shipped ones
     on_progress: OnProgress | None = None
     before: xr.Dataset | None = None  # of a result that grows: what was kept when the run had other checkpoints
+
+    @property
+    def run(self) -> Run:
+        return _required(self.opened)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -93,14 +97,14 @@ class Filled:
 
 
 class Library:
-    """The results of one run, under one choice of n and seed.
+    """The results of one run, under one choice of n and seed; or, without a run, those of a study's experiments.
 
     ``folder`` is where new ones are kept; ``also_in`` are further folders to look in and never to write to.
     """
 
     def __init__(
         self,
-        run: Run,
+        run: Run | None,
         results: Iterable[Result],
         folder: Path,
         also_in: Sequence[Path] = (),
@@ -108,14 +112,20 @@ class Library:
         seed: int = 0,
         fresh: bool = False,
         runs_directory: Path = Path("runs"),
+        name: str = "",
     ) -> None:
-        self.run = run
+        self.opened = run
+        self.name = name or (run.name if run is not None else "")
         self.results = {result.name: result for result in results}
         self.folder, self.also_in = folder, tuple(also_in)
         self.n, self.seed, self.fresh = n, seed, fresh
         self.runs_directory = runs_directory
         self.filled: dict[str, Filled] = {}
         self._lock = threading.RLock()  # a server asks from several threads; nothing is made twice
+
+    @property
+    def run(self) -> Run:
+        return _required(self.opened)
 
     def order(self, names: Iterable[str]) -> list[str]:
         """These results and all they need, each after what it needs."""
@@ -153,7 +163,7 @@ class Library:
                 return self.filled[name]
             if None in needed:
                 return None
-            if not result.steps(self.run) or any(need.dataset is None for need in needed if need):
+            if not self._steps(result) or any(need.dataset is None for need in needed if need):
                 return self.fill(name)
             found, _ = self._look_up(result, self.key(result))
             if found is not None:
@@ -188,15 +198,18 @@ class Library:
 
     def key(self, result: Result) -> str:
         """The hash of everything that the dataset depends on."""
-        run = self.run
-        read = {str(step): run.manifest.checkpoints[step].sha256 for step in result.steps(run)}
+        read = {str(step): self.run.manifest.checkpoints[step].sha256 for step in self._steps(result)}
         needs = {need: self.fill(need).key for need in result.needs}
-        evaluations = [run.status, run.metrics] if result.metrics else None
+        evaluations = [self.run.status, self.run.metrics] if result.metrics else None
         return _hash([*self._stem(result), read, evaluations, needs])
 
     def _stem(self, result: Result) -> list[Any]:
         """What a dataset depends on besides what it read."""
-        return [result.name, result.revision, self.settings(result), to_mapping(self.run.manifest.config)]
+        config = None if self.opened is None else to_mapping(self.opened.manifest.config)
+        return [result.name, result.revision, self.settings(result), config]
+
+    def _steps(self, result: Result) -> Sequence[int]:
+        return () if self.opened is None else result.steps(self.opened)
 
     def _find(self, name: str) -> Result:
         if name not in self.results:
@@ -234,7 +247,7 @@ class Library:
         settings = self.settings(result)
         found = {need: self.filled[need].dataset for need in result.needs}
         context = Context(
-            self.run,
+            self.opened,
             settings.get("n", 0),
             settings.get("seed", 0),
             {need: dataset for need, dataset in found.items() if dataset is not None},
@@ -250,13 +263,19 @@ class Library:
         seconds = time.perf_counter() - start
         if not result.kept:
             return Filled(result.name, dataset, "read", seconds=seconds, note=note, key=key)
-        dataset.attrs |= {KEY: key, "result": result.name, "revision": result.revision, "run": self.run.name}
+        dataset.attrs |= {KEY: key, "result": result.name, "revision": result.revision, "run": self.name}
         dataset.attrs |= {f"asked_{name}": value for name, value in settings.items()}
         if result.grows:
             dataset.attrs[STEM] = _hash(self._stem(result))
         path = write_result(self.folder, result.name, _storable(dataset))
         dataset = read_result(path)  # as whoever asks next will find it
         return Filled(result.name, dataset, "computed", path=path, seconds=seconds, note=note, key=key)
+
+
+def _required(run: Run | None) -> Run:
+    if run is None:
+        raise NotTestable("this is measured on a run, and none was named")
+    return run
 
 
 class _Unavailable(Exception):

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 STUDIES: Mapping[str, str] = {  # family → module that holds its STUDY
     "binding": "bindscope.studies.binding.claims",
     "assign_add": "bindscope.studies.assign_add.claims",
+    "templates": "bindscope.studies.symbols.claims",
 }
+WITHOUT_RUNS: Mapping[str, str] = {"symbols": "templates"}  # a study that is verified by its own name → family
 OnResult = Callable[
     [Result, int, int], OnProgress | None
 ]  # told which result is next, its place and how many there are
@@ -104,7 +106,7 @@ def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None
         library.fill(name, on_result(result, place, len(names)) if on_result else None)
     filled = {name: library.filled[name] for name in names}
     settings = {name: library.settings(library.results[name]) for name in names}
-    return Verification(library.run.name, tuple(judge(claim, filled) for claim in claims), filled, settings)
+    return Verification(library.name, tuple(judge(claim, filled) for claim in claims), filled, settings)
 
 
 def judge_kept(library: Library, claim: Claim) -> Judged | tuple[str, ...]:

@@ -76,7 +76,10 @@ class TrainingConfig:
     evaluate_every: int = 100
     evaluation_size: int = 2000
     save_every: int = 200  # steps between savings of the state a killed run resumes from
+    trained: Literal["all", "last"] = "all"  # last: nothing but the unembedding
     stop_at: float | None = None  # stop once every watched accuracy has reached this at two evaluations running
+    stop_below: float | None = None  # … or the watched loss has fallen to this
+    stop_fitted: float | None = None  # … or the training loss has, and nothing is left to learn from
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "evaluate_every", "evaluation_size", "save_every"):
@@ -89,6 +92,9 @@ class TrainingConfig:
             _require(self.clip > 0, "clip", "must be above 0, or none", self.clip)
         if self.stop_at is not None:
             _require(0 < self.stop_at <= 1, "stop_at", "must lie in (0, 1]", self.stop_at)
+        for name in ("stop_below", "stop_fitted"):
+            if getattr(self, name) is not None:
+                _require(getattr(self, name) > 0, name, "must be above 0, or none", getattr(self, name))
 
 
 def _require(holds: bool, key: str, rule: str, value: object) -> None:

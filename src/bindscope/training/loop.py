@@ -153,8 +153,8 @@ class _Training:
         with self.watch.paused(), torch.no_grad():
             self.model.eval()
             evaluation = self.processes.share(lambda: self.evaluate(self.model))
-        if self.config.stop_at is not None:
-            arrived = _all_reached(evaluation, self.config.stop_at)
+        if any(_stops(self.config)):
+            arrived = _has_arrived(evaluation, self.tally.mean_loss, self.config)
             self.tally = replace(self.tally, streak=self.tally.streak + 1 if arrived else 0)
         return evaluation
 
@@ -251,6 +251,23 @@ class _Watch:
         )
         self.last_time, self.last_step, self.seconds_paused = now, tally.step, 0.0
         return progress
+
+
+def _stops(config: TrainingConfig) -> tuple[bool, ...]:
+    """Which of the ways to end early are in use."""
+    return tuple(setting is not None for setting in (config.stop_at, config.stop_below, config.stop_fitted))
+
+
+def _has_arrived(evaluation: Mapping[str, Any], training_loss: float | None, config: TrainingConfig) -> bool:
+    """Whether any target that training may stop at has been reached at this evaluation."""
+    if config.stop_at is not None and _all_reached(evaluation, config.stop_at):
+        return True
+    if config.stop_below is not None:
+        if evaluation.get("watched_loss") is None:
+            raise BindscopeError("training.stop_below: the evaluation of this task watches no loss; set it to none.")
+        if evaluation["watched_loss"] <= config.stop_below:
+            return True
+    return config.stop_fitted is not None and training_loss is not None and training_loss <= config.stop_fitted
 
 
 def _all_reached(evaluation: Mapping[str, Any], target: float) -> bool:

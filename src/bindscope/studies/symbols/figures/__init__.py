@@ -1,1 +1,1 @@
-"""Figures of the claims of study 3."""
+"""The figures of study 3."""
