@@ -69,7 +69,11 @@ def test_samples_are_pieces_of_the_text(place: Path, capsys: pytest.CaptureFixtu
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
 ) -> None:
     monkeypatch.chdir(place)
     assert run(["language", *arguments, "--out", "new"]) == 2

@@ -14,7 +14,15 @@ from bindscope.tasks.task import Batch, Layout
 
 CONTEXT = 8
 CONFIG = ModelConfig(
-    d_vocab=23, n_positions=CONTEXT, n_layers=2, n_heads=2, d_model=16, d_head=8, d_mlp=16, positions="learned", tied=True
+    d_vocab=23,
+    n_positions=CONTEXT,
+    n_layers=2,
+    n_heads=2,
+    d_model=16,
+    d_head=8,
+    d_mlp=16,
+    positions="learned",
+    tied=True,
 )
 TOKENS = np.random.default_rng(0).integers(23, size=45)
 

@@ -82,7 +82,12 @@ def made_dataset(plain: list[float], both: list[float], frozen: list[float] | No
             "test_words": 400,
             "source": "a made text",
         },
-        {"variant": list(rows), "seed": np.arange(values.shape[1]), "step": [0, 1000], "pool": ["train", "validation", "test"]},
+        {
+            "variant": list(rows),
+            "seed": np.arange(values.shape[1]),
+            "step": [0, 1000],
+            "pool": ["train", "validation", "test"],
+        },
         {"preset": "text-small", "meanings": json.dumps(dict.fromkeys(rows, ""))},
     )
 

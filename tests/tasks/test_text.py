@@ -120,7 +120,13 @@ def test_rows_that_are_no_lines_are_texts_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
-    for name, text in (("b.md", "second"), ("a.txt", "first"), ("c/d.py", "third"), (".hidden/e.txt", "no"), ("f.bin", "no")):
+    for name, text in (
+        ("b.md", "second"),
+        ("a.txt", "first"),
+        ("c/d.py", "third"),
+        (".hidden/e.txt", "no"),
+        ("f.bin", "no"),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert read_source(str(tmp_path)).splits == {"train": ["first", "second", "third"]}
@@ -172,7 +178,9 @@ def test_a_given_tokenizer_is_used_as_it_is(task: TextTask, tmp_path: Path) -> N
         load_tokenizer(str(folder), 270)
 
 
-def test_pythons_own_documentation_is_a_text_in_no_particular_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_pythons_own_documentation_is_a_text_in_no_particular_order(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in ("one", "two", "three", "tests/four"):
         (tmp_path / f"{name}.py").parent.mkdir(exist_ok=True)
         source = f'"""About {name}."""\n\n\ndef inner():\n    """Inner of {name}."""\n'
@@ -259,7 +267,10 @@ def test_bad_tokenizers_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "name", "sentence"),
-    [("tokenizers", "made.txt", r"pip install 'bindscope\[text\]'"), ("pyarrow", "made.parquet", "pip install pyarrow")],
+    [
+        ("tokenizers", "made.txt", r"pip install 'bindscope\[text\]'"),
+        ("pyarrow", "made.parquet", "pip install pyarrow"),
+    ],
 )
 def test_what_is_not_installed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str, sentence: str

@@ -109,10 +109,8 @@ def _watch(task: Task, evaluation: Evaluation) -> dict[str, float]:
     if task.family == "binding":
         by_depth = evaluation["test"]["accuracy_by_depth"]
         watched = {f"depth {depth}": accuracy for depth, accuracy in enumerate(by_depth, start=1)}
-    elif task.family == "templates":
+    elif task.family in ("templates", "text"):
         watched = {"validation": evaluation["validation"]["accuracy"]}
-    elif task.family == "text":
-        watched = {"test": evaluation["test"]["accuracy"]}
     else:
         watched = {name: scores["accuracy"] for name, scores in evaluation.items()}
     return {name: accuracy for name, accuracy in watched.items() if accuracy is not None}
