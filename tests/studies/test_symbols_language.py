@@ -33,6 +33,7 @@ from bindscope.studies.symbols.language_measures import measure_language
 from bindscope.studies.symbols.perplexities import compare_with_plain, conclude_language
 from bindscope.studies.symbols.results.language import compute_language
 from bindscope.tasks.text import load_corpus
+from bindscope.training.progress import Progress
 from tasks.made_text import write_text
 
 FLASH = {
@@ -142,11 +143,10 @@ def test_the_baseline_is_that_of_token_frequencies(runs: dict[Cell, Run], datase
 def test_ended_runs_are_kept_and_interrupted_ones_end_as_if_they_had_not_been(
     experiment: Experiment, directory: Path, runs: dict[Cell, Run], tmp_path: Path
 ) -> None:
-    cells, stops = plan_cells(experiment, [0], ["both"]), []
+    cells = plan_cells(experiment, [0], ["both"])
 
-    def stop(progress: object) -> None:
-        stops.append(progress)
-        if getattr(progress, "step") == 3:
+    def stop(progress: Progress) -> None:
+        if progress.step == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -165,8 +165,8 @@ def test_a_run_goes_on_with_its_own_text_only(tmp_path: Path) -> None:
     text = write_text(tmp_path / "made.txt")
     cells = plan_cells(language_experiment(str(text), changes=FLASH), [0], ["plain"])
 
-    def stop(progress: object) -> None:
-        if getattr(progress, "step") == 3:
+    def stop(progress: Progress) -> None:
+        if progress.step == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -174,7 +174,7 @@ def test_a_given_tokenizer_is_used_as_it_is(task: TextTask, tmp_path: Path) -> N
     for place in (folder, folder / "tokenizer.json", gpt2):
         given = TextTask(source=task.source, tokenizer=str(place), vocabulary_size=280, context=16)
         assert np.array_equal(given.encode(made_text(3)), TOKENIZER.encode(made_text(3)))
-    with pytest.raises(BindscopeError, match="has 280 tokens, got 270; set task.vocabulary_size=280"):
+    with pytest.raises(BindscopeError, match="has 280 tokens, got 270; set"):
         load_tokenizer(str(folder), 270)
 
 
@@ -239,7 +239,7 @@ def test_a_directory_without_text_or_with_several_datasets_is_refused(tmp_path: 
         read_source(str(tmp_path))
     for folder in ("wikitext-2-raw-v1", "wikitext-103-raw-v1"):
         write_text(tmp_path / folder / "wiki.train.raw", 5)
-    with pytest.raises(BindscopeError, match="several folders .wikitext-103-raw-v1, wikitext-2-raw-v1.; name one"):
+    with pytest.raises(BindscopeError, match=r"several folders \(wikitext-103-raw-v1, wikitext-2-raw-v1\); name one"):
         read_source(str(tmp_path))
 
 
@@ -258,7 +258,7 @@ def test_bad_settings_are_refused(settings: dict, sentence: str) -> None:
 
 
 def test_bad_tokenizers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BindscopeError, match="has no tokenizer.json, nor"):
+    with pytest.raises(BindscopeError, match=r"has no tokenizer\.json, nor"):
         load_tokenizer(str(tmp_path), 300)
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(BindscopeError, match="cannot be read as a tokenizer"):

@@ -80,7 +80,12 @@ def _draw_changes(axes: Axes, dataset: xr.Dataset) -> None:
             axes.plot([100 * low, 100 * high], [row, row], color=colours[name], lw=5, alpha=0.3, solid_capstyle="butt")
         axes.plot([mean, mean], [row - 0.28, row + 0.28], color=INK, lw=1.4)
         axes.annotate(
-            f"{mean:+.2f} %", (mean, row - 0.3), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8
+            f"{round(mean, 2) + 0.0:+.2f} %",
+            (mean, row - 0.3),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
         )
     published = 100 * (PAPER[1] / PAPER[0] - 1)
     names.append("paper: both,\nGPT-2, WikiText-2")
