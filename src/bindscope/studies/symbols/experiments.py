@@ -8,7 +8,7 @@ left to learn from its training strings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -196,9 +196,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "How many strings does it take to see whether the first symbol fills more than half of six places?",
         "templates-majority",
         (
-            curve("plain", (128, 512), full=(8192,)),
+            curve("plain", (128, 512, 2048), full=(8192,)),
             curve("kq", (128, 512)),
-            curve("both", (32, 64, 128, 256, 512), full=(8192,)),
+            curve("both", (32, 64, 128, 256, 512, 2048), full=(8192,)),
             curve("relation-mlp", (128, 512)),
         ),
         seeds=2,
