@@ -13,7 +13,7 @@ of one number of heads only: a model of fewer heads and one of the paper's are t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -29,6 +29,19 @@ if TYPE_CHECKING:
     from bindscope.tasks.templates import TemplateTask
 
 HALF = 0.5
+MODEL_NAMES: Mapping[str, str] = {
+    "plain": "transformer",
+    "kq": "KQ scaling",
+    "vo": "VO scaling",
+    "both": "both scalings",
+    "mimetic": "mimetic start",
+    "last-layer": "last layer only",
+    "one-hot-mlp": "one-hot MLP",
+    "embedding-mlp": "embedding MLP",
+    "relation-mlp": "MLP with XXᵀ",
+    "rnn": "RNN",
+    "lstm": "LSTM",
+}  # short, for figures and sentences
 N_RESAMPLES = 1000
 FEWER, PAPER = int(FEWER_HEADS["model.n_heads"]), int(PAPER_HEADS["model.n_heads"])
 
