@@ -121,7 +121,12 @@ def test_heads_are_counted_and_strings_kept_apart():
 
 @pytest.mark.parametrize(
     ("name", "n", "ridge", "sentence"),
-    [("copy", 8, 1e-4, "symbols"), ("aba-abb", 1, 1e-4, "between 2"), ("aba-abb", 10**6, 1e-4, "4096"), ("aba-abb", 8, 0.0, "ridge")],
+    [
+        ("copy", 8, 1e-4, "symbols"),
+        ("aba-abb", 1, 1e-4, "between 2"),
+        ("aba-abb", 10**6, 1e-4, "4096"),
+        ("aba-abb", 8, 0.0, "ridge"),
+    ],
 )
 def test_impossible_regressions_are_refused(name, n, ridge, sentence):
     with pytest.raises(BindscopeError, match=sentence):
