@@ -31,6 +31,8 @@ MODELS: Mapping[str, tuple[str, dict[str, Any]]] = {
 BATCH_SIZE, EPOCHS = 1024, 1000
 SEEDS = 3
 _CONCLUSIONS, _FIGURES = (f"bindscope.studies.symbols.{module}" for module in ("conclusions", "figures.experiments"))
+_WIDTH_CONCLUSIONS = "bindscope.studies.symbols.conclusions_width"
+_WIDTH_FIGURES = "bindscope.studies.symbols.figures.width"
 LIMITS = (
     "Four heads of 32 instead of the paper's sixteen of 64, and a and b learn a hundred times as fast as other weights; "
     "training strings are drawn anew with each seed; n beyond what two cores can train is left to --full."
@@ -209,8 +211,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
                 _unit_embeddings,
             ),
         ),
-        conclude=defer(_CONCLUSIONS, "conclude_copy"),
-        draw=defer(_FIGURES, "draw_copy"),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_copy"),
+        draw=defer(_WIDTH_FIGURES, "draw_copy"),
     ),
     _experiment(
         "width",
@@ -225,8 +227,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         seeds=2,
         minutes=1,
-        conclude=defer(_CONCLUSIONS, "conclude_width"),
-        draw=defer(_FIGURES, "draw_width"),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_width"),
+        draw=defer(_WIDTH_FIGURES, "draw_width"),
     ),
     _experiment(
         "shape",
@@ -243,7 +245,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             )
         ),
         seeds=2,
-        conclude=defer(_CONCLUSIONS, "conclude_shape"),
-        draw=defer(_FIGURES, "draw_shape"),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_shape"),
+        draw=defer(_WIDTH_FIGURES, "draw_shape"),
     ),
 )  # fmt: skip
