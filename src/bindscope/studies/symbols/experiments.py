@@ -111,6 +111,16 @@ def _unit_embeddings(width: int) -> dict[str, Any]:
     return {"model.init.embedding_std": width**-0.5}
 
 
+def copy_variant(model: str, width: int, n: int) -> Variant:
+    """A variant of the experiment ``copy``, of any size.
+
+    >>> copy_variant("both", 64, 16).name
+    'both-64-wide-16'
+    """
+    (variant,) = _widths(model, {width: (n,)}, {}, _unit_embeddings)
+    return variant
+
+
 def _setting(setting: str, word: str, values: Sequence[Any], model: str, n: int) -> tuple[Variant, ...]:
     """One variant for each value of a setting of a model at one n."""
     (base,) = curve(model, (n,))
