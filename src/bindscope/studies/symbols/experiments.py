@@ -33,6 +33,8 @@ BATCH_SIZE, EPOCHS = 1024, 1000
 SEEDS = 3
 COPY_FITTED = 0.01  # training loss at which copying is over: what unseen symbols get hardly changes after
 _CONCLUSIONS, _FIGURES = (f"bindscope.studies.symbols.{module}" for module in ("conclusions", "figures.experiments"))
+_WIDTH_CONCLUSIONS = "bindscope.studies.symbols.conclusions_width"
+_WIDTH_FIGURES = "bindscope.studies.symbols.figures.width"
 LIMITS = (
     "Four heads of 32 instead of the paper's sixteen of 64, and a and b learn a hundred times as fast as other weights; "
     "training strings are drawn anew with each seed; n beyond what two cores can train is left to --full."
@@ -120,6 +122,16 @@ def _of_width(variant: Variant, model: str, width: int) -> Variant:
         changes={**variant.changes, "model.d_model": width, "model.d_mlp": 2 * width},
         labels={**variant.labels, "width": width},
     )
+
+
+def copy_variant(model: str, width: int, n: int) -> Variant:
+    """A variant of the experiment ``copy``, of any size.
+
+    >>> copy_variant("both", 64, 16).name
+    'both-64-wide-16'
+    """
+    (variant,) = _widths(model, {width: (n,)}, {}, _unit_embeddings)
+    return variant
 
 
 def _setting(setting: str, word: str, values: Sequence[Any], model: str, n: int) -> tuple[Variant, ...]:
@@ -227,8 +239,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             "a and b learn a hundred times as fast as other weights; training strings are drawn anew with each seed; widths "
             "beyond what two cores can train are left to --full."
         ),
-        conclude=defer(_CONCLUSIONS, "conclude_copy"),
-        draw=defer(_FIGURES, "draw_copy"),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_copy"),
+        draw=defer(_WIDTH_FIGURES, "draw_copy"),
     ),
     _experiment(
         "width",
@@ -243,8 +255,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         seeds=2,
         minutes=1,
-        conclude=defer(_CONCLUSIONS, "conclude_width"),
-        draw=defer(_FIGURES, "draw_width"),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_width"),
+        draw=defer(_WIDTH_FIGURES, "draw_width"),
     ),
     _experiment(
         "shape",
@@ -261,7 +273,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             )
         ),
         seeds=2,
-        conclude=defer(_CONCLUSIONS, "conclude_shape"),
-        draw=defer(_FIGURES, "draw_shape"),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_shape"),
+        draw=defer(_WIDTH_FIGURES, "draw_shape"),
     ),
 )  # fmt: skip
