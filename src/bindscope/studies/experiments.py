@@ -232,8 +232,10 @@ def all_experiments() -> dict[str, Experiment]:
     from bindscope.studies.assign_add import experiments_beyond as beyond
     from bindscope.studies.binding import experiments as binding
     from bindscope.studies.symbols import experiments as symbols
+    from bindscope.studies.symbols import experiments_gpt2 as gpt2
 
-    experiments = (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS, *beyond.EXPERIMENTS, *symbols.EXPERIMENTS)
+    parts = (binding, assign_add, beyond, symbols, gpt2)
+    experiments = [experiment for part in parts for experiment in part.EXPERIMENTS]
     return {experiment.name: experiment for experiment in experiments}
 
 
