@@ -232,10 +232,10 @@ def all_experiments() -> dict[str, Experiment]:
     from bindscope.studies.assign_add import experiments_beyond as beyond
     from bindscope.studies.binding import experiments as binding
     from bindscope.studies.symbols import experiments as symbols
-    from bindscope.studies.symbols import experiments_gpt2 as gpt2
+    from bindscope.studies.symbols import experiments_gpt2, language
 
-    parts = (binding, assign_add, beyond, symbols, gpt2)
-    experiments = [experiment for part in parts for experiment in part.EXPERIMENTS]
+    studies = (binding, assign_add, beyond, symbols, experiments_gpt2, language)
+    experiments = [experiment for study in studies for experiment in study.EXPERIMENTS]
     return {experiment.name: experiment for experiment in experiments}
 
 
