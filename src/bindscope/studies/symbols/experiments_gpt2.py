@@ -25,7 +25,7 @@ GPT2_TOKENS = 50257
 SCRATCH, TORCH, PRETRAINED = "scratch", "torch-start", "pretrained"
 MEANINGS = {
     SCRATCH: "from scratch, weights drawn as GPT-2 draws them",
-    TORCH: "from scratch, weights drawn as torch draws them (embeddings of size 1)",
+    TORCH: "from scratch, weights drawn and trained as in the other experiments (embeddings of size 1, rate .001)",
     PRETRAINED: "started from the weights in a directory",
 }
 SIZES = (32, 64, 128, 256, 512, 1024, 2048)
@@ -34,7 +34,7 @@ FULL_SIZES = (32, 256, 512, 2048, 8192)
 TEST_SYMBOLS = 256
 _TORCH_START: dict[str, Any] = {
     "model.init.scheme": "fan_in", "model.init.gain": TORCH_GAIN, "model.init.embedding_std": 1.0,
-    "model.init.scale_residual": False,
+    "model.init.scale_residual": False, "training.optimizer.lr": 1e-3,
 }  # fmt: skip
 
 
