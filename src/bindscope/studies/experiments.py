@@ -232,9 +232,10 @@ def all_experiments() -> dict[str, Experiment]:
     from bindscope.studies.assign_add import experiments_beyond as beyond
     from bindscope.studies.binding import experiments as binding
     from bindscope.studies.symbols import experiments as symbols
+    from bindscope.studies.symbols import experiments_learnability as learnability
 
-    experiments = (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS, *beyond.EXPERIMENTS, *symbols.EXPERIMENTS)
-    return {experiment.name: experiment for experiment in experiments}
+    parts = (binding, assign_add, beyond, symbols, learnability)
+    return {experiment.name: experiment for part in parts for experiment in part.EXPERIMENTS}
 
 
 def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> Path | None:
