@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
-from bindscope.intervals import bootstrap_interval, wilson_interval
+from bindscope.intervals import bootstrap_interval, student_interval, wilson_interval
 
 Z95 = 1.959963984540054
 
@@ -90,3 +90,16 @@ def test_bootstrap_refuses_what_is_not_a_flat_sample(sample):
 def test_confidence_outside_the_open_unit_interval_is_refused():
     with pytest.raises(BindscopeError, match="strictly between 0 and 1"):
         wilson_interval(1, 2, confidence=1.0)
+
+
+def test_student_s_interval_is_that_of_the_tables() -> None:
+    for n, quantile in ((2, 12.7062), (3, 4.3027), (5, 2.7764), (31, 2.0423)):
+        sample = np.arange(n, dtype=float)
+        low, high = student_interval(sample)
+        half = quantile * sample.std(ddof=1) / n**0.5
+        assert (low, high) == pytest.approx((sample.mean() - half, sample.mean() + half), abs=1e-4)
+
+
+def test_student_s_interval_needs_two_values() -> None:
+    with pytest.raises(BindscopeError, match="at least two values"):
+        student_interval([1.0])

@@ -108,6 +108,10 @@ def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str 
     """One row for each variant: per seed when it left the plateau, when it had learned, and its last accuracy."""
     import numpy as np
 
+    if "test_perplexity" in dataset:
+        from bindscope.cli.language import format_perplexities
+
+        return format_perplexities(dataset)
     if "pool" in dataset.dims:
         return _format_pools(dataset, heading)
 
@@ -153,7 +157,7 @@ def _train(
 ) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from bindscope.studies.experiments import experiment_dataset, save_experiment_dataset, train_cells
+    from bindscope.studies.experiments import train_cells
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs: dict[Cell, Run] = {}
@@ -162,6 +166,17 @@ def _train(
         for cell, run in train_cells(cells, directory, jobs, cluster):
             runs[cell] = run
             progress.update(bar, advance=1, description=run.name)
+    finish_experiment(chosen, runs, directory, figure)
+
+
+def finish_experiment(chosen: Experiment, runs: Mapping[Cell, Run], directory: Path, figure: Path | None) -> None:
+    """Measure what the records do not hold, keep the dataset, and print the answer."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from bindscope.studies.experiments import experiment_dataset, save_experiment_dataset
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns) as progress:
         measuring = progress.add_task("measuring", total=1 if chosen.measure is None else None)
         dataset = experiment_dataset(
             chosen, runs, lambda done, total: progress.update(measuring, completed=done, total=total)

@@ -17,9 +17,10 @@ from bindscope.schema import convert_value, from_mapping, to_mapping
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.binding import BindingTask
 from bindscope.tasks.templates import TemplateTask
+from bindscope.tasks.text import TextTask
 from bindscope.training.config import TrainingConfig
 
-AnyTask = BindingTask | AssignAddTask | TemplateTask
+AnyTask = BindingTask | AssignAddTask | TemplateTask | TextTask
 
 
 @dataclass(frozen=True)
@@ -226,6 +227,9 @@ def _check_dataset(config: RunConfig) -> None:
     if isinstance(config.task, TemplateTask):
         if config.dataset is not None:
             raise BindscopeError("dataset: template tasks have a training set of their own; set task.alphabet instead.")
+    elif isinstance(config.task, TextTask):
+        if config.dataset is not None or config.training.data == "fixed":
+            raise BindscopeError("training.data: windows of a text begin anywhere in it; leave it at 'stream'.")
     elif (config.dataset is not None) != (config.training.data == "fixed"):
         raise BindscopeError("dataset: give its sizes with training.data = 'fixed', and only then.")
     if config.n_examples is not None and config.n_examples < config.training.batch_size:

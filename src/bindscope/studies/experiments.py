@@ -233,9 +233,11 @@ def all_experiments() -> dict[str, Experiment]:
     from bindscope.studies.binding import experiments as binding
     from bindscope.studies.symbols import experiments as symbols
     from bindscope.studies.symbols import experiments_learnability as learnability
+    from bindscope.studies.symbols import language
 
-    parts = (binding, assign_add, beyond, symbols, learnability)
-    return {experiment.name: experiment for part in parts for experiment in part.EXPERIMENTS}
+    studies = (binding, assign_add, beyond, symbols, learnability, language)
+    experiments = [experiment for study in studies for experiment in study.EXPERIMENTS]
+    return {experiment.name: experiment for experiment in experiments}
 
 
 def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> Path | None:
