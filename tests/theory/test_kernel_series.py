@@ -21,7 +21,7 @@ def integrate_attention(first, second, beta, gamma, n_nodes=12):
     w, p = z[: len(symbols)].T, gamma * z[len(symbols) :].T
     s, t = np.exp(beta * (w @ x.T + p)), np.exp(beta * (w @ y.T + p))
     s, t = s / s.sum(1, keepdims=True), t / t.sum(1, keepdims=True)
-    return np.einsum("na,ab,nb,n->", s, x @ y.T + gamma**2 * np.eye(len(first)), t, weight)
+    return weight @ (s @ (x @ y.T + gamma**2 * np.eye(len(first))) * t).sum(1)
 
 
 def contrast(function, first, second):
