@@ -57,7 +57,9 @@ def test_a_run_begins_with_the_weights_in_the_directory(pretrained, tmp_path):
     body = [name for name in state if name not in EMBEDDINGS]
     assert body and all(torch.equal(first[name], state[name]) for name in body)
     assert first.keys() - state.keys() == {"unembed.weight"}
-    assert not all(torch.equal(run.checkpoint("last").state_dict()[name], state[name]) for name in body)  # it was trained
+    assert not all(
+        torch.equal(run.checkpoint("last").state_dict()[name], state[name]) for name in body
+    )  # it was trained
     assert run.manifest.start["directory"] == str(directory)
     assert len(run.manifest.start["sha256"]) == 64
 
@@ -124,7 +126,9 @@ def test_a_directory_with_too_few_tokens_or_places_is_refused(pretrained):
     many = make_config(pretrained[0], TemplateTask(name="aba-abb", alphabet=30, test_alphabet=6))
     with pytest.raises(BindscopeError, match=r"embeddings for 40 tokens and this task needs 43; lower task.alphabet"):
         fit_to_start(many)
-    long = TemplateTask(name="custom", alphabet=12, test_alphabet=6, templates=("αααααααααα", "αβαβαβαβαβ"), labels=(1.0, -1.0))
+    long = TemplateTask(
+        name="custom", alphabet=12, test_alphabet=6, templates=("αααααααααα", "αβαβαβαβαβ"), labels=(1.0, -1.0)
+    )
     with pytest.raises(BindscopeError, match="has 9 positions and this task needs 11"):
         fit_to_start(make_config(pretrained[0], long))
 

@@ -170,7 +170,12 @@ def test_presets_are_gpt2s(name, shape):
 
 
 def test_a_preset_takes_the_shape_of_the_directory(directory):
-    config = fit_to_start(override(find_preset("templates-gpt2").config, {"task.alphabet": 32, "training.batch_size": 32, "start.directory": str(directory)}))
+    config = fit_to_start(
+        override(
+            find_preset("templates-gpt2").config,
+            {"task.alphabet": 32, "training.batch_size": 32, "start.directory": str(directory)},
+        )
+    )
     assert (config.model.n_layers, config.model.d_model) == (2, 16)
     with pytest.raises(BindscopeError, match="embeddings for 600 tokens"):
         fit_to_start(override(find_preset("templates-gpt2").config, {"start.directory": str(directory)}))

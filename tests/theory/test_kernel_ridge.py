@@ -12,6 +12,7 @@ from bindscope.tasks.templates import TemplateTask
 from bindscope.theory.kernel import KernelSettings, string_kernel, template_kernel
 from bindscope.theory.kernel_features import features_converge, fresh_strings, random_features, sample_attention
 from bindscope.theory.kernel_ridge import answers_from_means, half_loss_size, ridge_generalises
+
 from bindscope.theory.kernel_ridge import Structures, _Sample  # isort: skip
 
 COARSE = KernelSettings(points=64, inner_points=8)

@@ -265,7 +265,9 @@ def _check_start(config: RunConfig) -> None:
     if not config.start.directory:
         raise BindscopeError("start.directory: name the directory of a GPT-2, with config.json and model.safetensors.")
     if config.baseline is not None or config.model.identity_qk or config.model.identity_vo:
-        raise BindscopeError("start.directory: a run starts from a GPT-2 as a plain transformer, without baseline or identity.")
+        raise BindscopeError(
+            "start.directory: a run starts from a GPT-2 as a plain transformer, without baseline or identity."
+        )
 
 
 def _check_every_token_can_be_asked(model: ModelConfig, task: AnyTask) -> None:

@@ -140,9 +140,7 @@ def _our_names(config: ModelConfig) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 def _convert(tensor: Tensor, name: str, shape: tuple[int, ...], where: str) -> Tensor:
     if tuple(tensor.shape) != shape:
-        raise BindscopeError(
-            f"{where}: '{name}' has shape {list(tensor.shape)} where {CONFIG} asks for {list(shape)}."
-        )
+        raise BindscopeError(f"{where}: '{name}' has shape {list(tensor.shape)} where {CONFIG} asks for {list(shape)}.")
     if not tensor.is_floating_point():
         raise BindscopeError(f"{where}: '{name}' holds {tensor.dtype}; weights in whole or half precision are needed.")
     is_linear = any(name.endswith(f"{linear}.weight") for linear in _LINEARS)

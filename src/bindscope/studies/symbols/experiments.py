@@ -130,7 +130,7 @@ def copy_variant(model: str, width: int, n: int) -> Variant:
     >>> copy_variant("both", 64, 16).name
     'both-64-wide-16'
     """
-    (variant,) = _widths(model, {width: (n,)}, {}, _unit_embeddings)
+    (variant,) = _copy_widths(model, {width: (n,)})
     return variant
 
 

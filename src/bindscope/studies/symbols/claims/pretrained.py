@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from bindscope.studies.symbols.curves import Crossing
 
 FEWER = 4.0  # times fewer strings
-_TRAIN = "'bindscope experiment gpt2 --pretrained DIR --full', DIR a copy of GPT-2 with config.json and model.safetensors"
+_TRAIN = (
+    "'bindscope experiment gpt2 --pretrained DIR --full', DIR a copy of GPT-2 with config.json and model.safetensors"
+)
 
 
 def judge_pretrained(results: Mapping[str, xr.Dataset]) -> Finding:

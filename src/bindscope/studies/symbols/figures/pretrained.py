@@ -55,9 +55,7 @@ def _names(dataset: xr.Dataset) -> dict[tuple[str, Shape], str]:
         TORCH: "from scratch, torch's start",
         PRETRAINED: "pretrained" if comparison is None or comparison.is_gpt2 else "stand-in, pretrained on other text",
     }
-    return {
-        (model, shape): f"{word} ({shape})" for model, word in words.items() for shape in shapes_of(dataset, model)
-    }
+    return {(model, shape): f"{word} ({shape})" for model, word in words.items() for shape in shapes_of(dataset, model)}
 
 
 def _draw_ends(axes: Axes, dataset: xr.Dataset, names: Mapping[tuple[str, Shape], str]) -> None:
