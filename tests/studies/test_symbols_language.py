@@ -127,7 +127,7 @@ def test_scalars_with_gain_0_leave_the_model_as_it_is(dataset: xr.Dataset) -> No
     assert both is not None
     assert np.abs(frozen.differences).max() < 1e-3
     assert np.abs(both.differences).min() > 0
-    assert not dataset.identity_b.sel(variant="frozen").any()
+    assert not dataset.identity_b.sel(variant="frozen", seed=0).any()
     assert dataset.identity_a.sel(variant="both").all()
 
 
