@@ -170,7 +170,9 @@ def test_any_function_can_be_the_activation():
 
 
 def test_lattice_points_are_even_and_gaussian_quantiles_exact():
-    p = np.concatenate([np.random.default_rng(0).random(2000), 10.0 ** -np.arange(1, 14), 1 - 10.0 ** -np.arange(1, 14)])
+    p = np.concatenate(
+        [np.random.default_rng(0).random(2000), 10.0 ** -np.arange(1, 14), 1 - 10.0 ** -np.arange(1, 14)]
+    )
     assert to_gaussian(p) == pytest.approx([NormalDist().inv_cdf(each) for each in p], abs=1e-14, rel=1e-14)
     assert np.gcd(generating_vector(96, 5), 96).max() == 1
     points = lattice_points(4096, 4, np.random.default_rng(0).random((2, 4)))
@@ -201,7 +203,12 @@ def test_impossible_settings_are_refused(settings, sentence):
 
 @pytest.mark.parametrize(
     ("templates", "sentence"),
-    [([], "give 1 to 128"), (["A" * 21], "at most 20"), (["AB", "ABC"], "make them equal"), (["AB", "BA"], "equivalent")],
+    [
+        ([], "give 1 to 128"),
+        (["A" * 21], "at most 20"),
+        (["AB", "ABC"], "make them equal"),
+        (["AB", "BA"], "equivalent"),
+    ],
 )
 def test_impossible_templates_are_refused(templates, sentence):
     with pytest.raises(BindscopeError, match=sentence):
