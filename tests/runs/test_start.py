@@ -55,7 +55,8 @@ def test_a_run_begins_with_the_weights_in_the_directory(pretrained, tmp_path):
     assert torch.equal(first["embed.weight"], state["embed.weight"][rows])
     assert torch.equal(first["pos_embed"], state["pos_embed"][:4])
     body = [name for name in state if name not in EMBEDDINGS]
-    assert body and all(torch.equal(first[name], state[name]) for name in body)
+    assert body
+    assert all(torch.equal(first[name], state[name]) for name in body)
     assert first.keys() - state.keys() == {"unembed.weight"}
     assert not all(
         torch.equal(run.checkpoint("last").state_dict()[name], state[name]) for name in body
