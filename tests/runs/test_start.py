@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from bindscope.cli.main import run as cli
 from bindscope.errors import BindscopeError
 from bindscope.model.config import InitConfig, ModelConfig
 from bindscope.model.convert import export_hugging_face
@@ -132,6 +133,19 @@ def test_a_directory_with_too_few_tokens_or_places_is_refused(pretrained):
     )
     with pytest.raises(BindscopeError, match="has 9 positions and this task needs 11"):
         fit_to_start(make_config(pretrained[0], long))
+
+
+def test_the_command_line_fits_the_model_to_the_directory(pretrained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sizes = ["task.alphabet=12", "task.test_alphabet=6", "training.batch_size=12", "training.epochs=2"]
+    command = ["train", "templates-gpt2", "--threads", "1", "--name", "fitted", *(f"--set={size}" for size in sizes)]
+    assert cli(["train", "templates-gpt2", "--set", "start.directory=nowhere"]) == 2
+    assert capsys.readouterr().err == (
+        "bindscope: nowhere: there is no such directory; copy a GPT-2 there, a directory with config.json and "
+        "model.safetensors.\n"
+    )
+    assert cli([*command, "--set", f"start.directory={pretrained[0]}"]) == 0
+    assert Run.open("runs/fitted").config.model.d_model == 16
 
 
 def interrupt(config: RunConfig, path: Path, at: int) -> None:
