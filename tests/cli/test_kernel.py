@@ -77,9 +77,7 @@ def test_the_kernel_is_written_as_figure_or_numbers(tmp_path: Path, capsys: pyte
         (["A'b"], "closing '"),
     ],
 )
-def test_what_has_no_kernel_is_refused(
-    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_has_no_kernel_is_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sentence in refusal(capsys, "kernel", *arguments)
 
 

@@ -12,6 +12,7 @@ from bindscope.tasks.templates import TemplateTask
 from bindscope.theory.kernel import KernelSettings, string_kernel, template_kernel
 from bindscope.theory.kernel_features import features_converge, fresh_strings, random_features, sample_attention
 from bindscope.theory.kernel_ridge import answers_from_means, half_loss_size, ridge_generalises
+
 from bindscope.theory.kernel_ridge import Structures, _Sample  # isort: skip
 
 COARSE = KernelSettings(points=64, inner_points=8)
@@ -121,7 +122,12 @@ def test_heads_are_counted_and_strings_kept_apart():
 
 @pytest.mark.parametrize(
     ("name", "n", "ridge", "sentence"),
-    [("copy", 8, 1e-4, "symbols"), ("aba-abb", 1, 1e-4, "between 2"), ("aba-abb", 10**6, 1e-4, "4096"), ("aba-abb", 8, 0.0, "ridge")],
+    [
+        ("copy", 8, 1e-4, "symbols"),
+        ("aba-abb", 1, 1e-4, "between 2"),
+        ("aba-abb", 10**6, 1e-4, "4096"),
+        ("aba-abb", 8, 0.0, "ridge"),
+    ],
 )
 def test_impossible_regressions_are_refused(name, n, ridge, sentence):
     with pytest.raises(BindscopeError, match=sentence):

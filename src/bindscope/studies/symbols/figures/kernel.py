@@ -30,7 +30,9 @@ def draw_kernel(dataset: xr.Dataset) -> Figure:
         _draw_eigenvalues(values, dataset)
         _draw_direction(direction, dataset)
         about = f"{dataset.attrs['verdict']}: {dataset.attrs['why']}"
-        title_figure(figure, f"The kernel of templates · {_describe(dataset)}", textwrap.shorten(about, 170, placeholder=" …"))
+        title_figure(
+            figure, f"The kernel of templates · {_describe(dataset)}", textwrap.shorten(about, 170, placeholder=" …")
+        )
     return figure
 
 
@@ -108,7 +110,9 @@ def _draw_eigenvalues(axes: Axes, dataset: xr.Dataset) -> None:
     order = np.arange(len(values))
     shown, bottom, top = (np.maximum(array, foot) for array in (values, low, high))
     colours = [ORANGE if place == 0 else BLUE for place in order]
-    axes.vlines(order, bottom, np.maximum(top, bottom * 1.02), color=colours, lw=4 if len(values) < 20 else 2, alpha=0.35)
+    axes.vlines(
+        order, bottom, np.maximum(top, bottom * 1.02), color=colours, lw=4 if len(values) < 20 else 2, alpha=0.35
+    )
     axes.scatter(order, shown, s=18 if len(values) < 20 else 6, c=colours, zorder=3, clip_on=False)
     axes.set_yscale("log")
     axes.set_ylim(foot, largest * 3)
@@ -125,7 +129,9 @@ def _draw_direction(axes: Axes, dataset: xr.Dataset) -> None:
     """The eigenvector of the smallest eigenvalue: labels along it take the most strings."""
     weights = dataset.eigenvector.isel(eigenvalue=0).values
     weights = weights * np.sign(weights[np.abs(weights).argmax()])
-    axes.barh(np.arange(len(weights)), weights, color=[ORANGE if weight > 0 else GREY for weight in weights], height=0.7)
+    axes.barh(
+        np.arange(len(weights)), weights, color=[ORANGE if weight > 0 else GREY for weight in weights], height=0.7
+    )
     axes.axvline(0, color=MUTED, lw=0.7)
     axes.set_ylim(len(weights) - 0.4, -0.6)
     axes.set_xlim(-1.02, 1.02)
