@@ -56,7 +56,9 @@ def main() -> None:
     options = read_options()
     settings = KernelSettings(beta=options.beta)
     print(f"β = {options.beta:g}, {options.rounds} rounds, peers with {options.samples:,} samples a pair")
-    print(f"{'templates':<26}{'side':<10}{'ms':>8}{'error of N':>12}{'of λ_min':>10}{'λ_min':>11}{'N ×':>9}{'λ_min ×':>10}")
+    print(
+        f"{'templates':<26}{'side':<10}{'ms':>8}{'error of N':>12}{'of λ_min':>10}{'λ_min':>11}{'N ×':>9}{'λ_min ×':>10}"
+    )
     for templates in TASKS:
         compare(templates, settings, options.samples, options.rounds)
 

@@ -23,14 +23,14 @@ from bindscope.theory.kernel_points import generating_vector, lattice_points, to
 COARSE = KernelSettings(points=128, inner_points=8)
 
 
-def sample_plainly(first, second, beta, gamma, n=200_000, seed=0):
+def sample_plainly(first, second, beta, gamma, n=60_000, seed=0):
     """K_attn of two strings by Monte Carlo, and its standard error."""
     rng, symbols = np.random.default_rng(seed), sorted({*first, *second})
     x, y = (np.array([[a == b for b in symbols] for a in string], float) for string in (first, second))
     w, p = rng.standard_normal((n, len(symbols))), gamma * rng.standard_normal((n, len(first)))
     s, t = np.exp(beta * (w @ x.T + p)), np.exp(beta * (w @ y.T + p))
     s, t = s / s.sum(1, keepdims=True), t / t.sum(1, keepdims=True)
-    products = np.einsum("na,ab,nb->n", s, x @ y.T + gamma**2 * np.eye(len(first)), t)
+    products = (s @ (x @ y.T + gamma**2 * np.eye(len(first))) * t).sum(1)
     return products.mean(), products.std() / np.sqrt(n)
 
 
@@ -72,12 +72,12 @@ def test_strings_with_nothing_in_common_are_independent():
 
 
 def test_templates_and_strings_of_them_have_the_same_kernel():
-    kernel = template_kernel(["ABA", "ABB"], replace(COARSE, points=512))
-    found = string_kernel([("aba", "cdc"), ("aba", "cdd"), ("abb", "cdd")], replace(COARSE, points=1024, seed=5))
+    kernel = template_kernel(["ABA", "ABB"], replace(COARSE, points=256))
+    found = string_kernel([("aba", "cdc"), ("aba", "cdd"), ("abb", "cdd")], replace(COARSE, points=256, seed=5))
     wanted = kernel.matrix.value[[0, 0, 1], [0, 1, 1]]
     error = np.hypot(found.standard_error, kernel.matrix.standard_error[[0, 0, 1], [0, 1, 1]])
     assert (np.abs(found.value - wanted) < 4 * error).all()
-    assert (found.standard_error < 3e-4).all()
+    assert (found.standard_error < 5e-4).all()
 
 
 def test_renaming_symbols_changes_nothing():
@@ -98,7 +98,7 @@ def test_a_pair_of_strings_has_a_canonical_name():
 
 
 def test_kernel_matrices_are_symmetric_and_positive():
-    kernel = template_kernel(["AAA", "AAB", "ABA", "ABB", "ABC"], replace(COARSE, points=256))
+    kernel = template_kernel(["AAA", "AAB", "ABA", "ABB", "ABC"], KernelSettings())
     assert (kernel.matrix.value == kernel.matrix.value.T).all()
     assert (kernel.eigenvalues.low > 0).all()
     assert (kernel.with_itself.value > np.diag(kernel.matrix.value)).all()
@@ -170,7 +170,9 @@ def test_any_function_can_be_the_activation():
 
 
 def test_lattice_points_are_even_and_gaussian_quantiles_exact():
-    p = np.concatenate([np.random.default_rng(0).random(2000), 10.0 ** -np.arange(1, 14), 1 - 10.0 ** -np.arange(1, 14)])
+    p = np.concatenate(
+        [np.random.default_rng(0).random(2000), 10.0 ** -np.arange(1, 14), 1 - 10.0 ** -np.arange(1, 14)]
+    )
     assert to_gaussian(p) == pytest.approx([NormalDist().inv_cdf(each) for each in p], abs=1e-14, rel=1e-14)
     assert np.gcd(generating_vector(96, 5), 96).max() == 1
     points = lattice_points(4096, 4, np.random.default_rng(0).random((2, 4)))
@@ -201,7 +203,12 @@ def test_impossible_settings_are_refused(settings, sentence):
 
 @pytest.mark.parametrize(
     ("templates", "sentence"),
-    [([], "give 1 to 128"), (["A" * 21], "at most 20"), (["AB", "ABC"], "make them equal"), (["AB", "BA"], "equivalent")],
+    [
+        ([], "give 1 to 128"),
+        (["A" * 21], "at most 20"),
+        (["AB", "ABC"], "make them equal"),
+        (["AB", "BA"], "equivalent"),
+    ],
 )
 def test_impossible_templates_are_refused(templates, sentence):
     with pytest.raises(BindscopeError, match=sentence):

@@ -57,6 +57,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "probe": ("probe:probe", "Probe the stream for the values of all variables, position by position."),
     "ablate": ("ablate:ablate", "Train a binding preset without each part of its recipe, and compare."),
     "experiment": ("experiment:experiment", "List the experiments, or train what one needs and answer its question."),
+    "across": ("across:across", "Compare learning with and without identity scaling, on programs and on sums."),
+    "language": (
+        "language:language",
+        "Train a language model on your text with and without identity scaling, and compare.",
+    ),
     "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),
     "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
     "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),

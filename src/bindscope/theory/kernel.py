@@ -193,7 +193,9 @@ def parse_templates(templates: Sequence[str | Template]) -> tuple[Template, ...]
     parsed = tuple(Template.parse(t) if isinstance(t, str) else t for t in templates)
     for template in parsed:
         if len(template) > MOST_LENGTH:
-            raise BindscopeError(f"Template {template}: at most {MOST_LENGTH} tokens can be used, it has {len(template)}.")
+            raise BindscopeError(
+                f"Template {template}: at most {MOST_LENGTH} tokens can be used, it has {len(template)}."
+            )
     check_templates(parsed)
     return parsed
 

@@ -161,11 +161,7 @@ class Structures:
     def of(cls, kernel: TemplateKernel, task: TemplateTask, samples: Sequence[_Sample]) -> Structures:
         """The table of every structure that occurs in the samples."""
         n_templates, n_wildcards = len(kernel.templates), task.n_wildcards
-        found = [
-            np.unique(part)
-            for sample in samples
-            for part in _pair_keys(sample, n_templates, n_wildcards)
-        ]
+        found = [np.unique(part) for sample in samples for part in _pair_keys(sample, n_templates, n_wildcards)]
         keys = np.unique(np.concatenate(found))
         return cls(kernel, n_wildcards, keys, _fill(kernel, task, keys))
 

@@ -90,5 +90,7 @@ def published_points(experiment: Experiment) -> list[Point]:
     task: Any = find_preset(experiment.preset).config.task
     curves = published.CURVES.get(task.name, {})
     return [
-        (model, float(n), float("nan"), value) for model, points in curves.items() for n, value in sorted(points.items())
+        (model, float(n), float("nan"), value)
+        for model, points in curves.items()
+        for n, value in sorted(points.items())
     ]

@@ -59,7 +59,9 @@ class Lab:
         self.opens_directories = False  # whether the page may name further directories
         self.watched = tuple(watched)
         self.models = Models()  # of all runs
-        self.libraries: dict[str, tuple[str, Library]] = {}  # results of studies without a run: of which files, and them
+        self.libraries: dict[
+            str, tuple[str, Library]
+        ] = {}  # results of studies without a run: of which files, and them
         self._lock = threading.RLock()
         self._looked = float("-inf")
         for run in runs:

@@ -17,7 +17,14 @@ from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, Missing
 from bindscope.web.page import SVG, LabQuestion, Operation, Page, Parameters, Resource
 from bindscope.web.pages.claims import claim_figure, claims_body, drawable_claims
-from bindscope.web.symbols import curve_experiments, dataset_files, find_curves, read_dataset, study_files, study_subject
+from bindscope.web.symbols import (
+    curve_experiments,
+    dataset_files,
+    find_curves,
+    read_dataset,
+    study_files,
+    study_subject,
+)
 
 MOST_TEMPLATES, MOST_TOKENS, MOST_TEXT = 8, 10, 120
 MOST_STORED = 32  # templates of a named task whose kernel is stored
@@ -100,7 +107,9 @@ def read_curves(lab: Lab, experiment: str) -> dict[str, Any]:
     )
     return to_body(
         summarise_variants(found, dataset),
-        Provenance(n=int(dataset.sizes["seed"]), interval=SEEDS, note="n seeds at most; symbols never seen in training"),
+        Provenance(
+            n=int(dataset.sizes["seed"]), interval=SEEDS, note="n seeds at most; symbols never seen in training"
+        ),
         title=found.question,
         command=f"bindscope experiment {experiment}",
         python=python,
