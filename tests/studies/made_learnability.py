@@ -27,7 +27,11 @@ def made_kernel(**changes):
         "ridge_error": (("task", "n", "seed"), errors),
         "shuffled_error": (("task", "n", "seed"), shuffled),
     }
-    values = {"smallest": smallest, "weighted": 2 / np.where(known, smallest, 0.01), "half_size": 0.2 / np.where(known, smallest, 0.01)}
+    values = {
+        "smallest": smallest,
+        "weighted": 2 / np.where(known, smallest, 0.01),
+        "half_size": 0.2 / np.where(known, smallest, 0.01),
+    }
     for name, value in values.items():
         for ending in ("", "_low", "_high"):
             columns[name + ending] = (("beta", "task"), [value])

@@ -167,10 +167,14 @@ def test_tasks_are_valid_and_disjoint_and_trained_with_the_positions_they_say():
 
 
 def test_the_experiment_tells_and_draws_what_it_found(monkeypatch):
-    monkeypatch.setattr("bindscope.studies.symbols.learnability.kernel_settings", lambda task: kernel_settings(task, **COARSE))
+    monkeypatch.setattr(
+        "bindscope.studies.symbols.learnability.kernel_settings", lambda task: kernel_settings(task, **COARSE)
+    )
     dataset = made_learnability()
     dataset = dataset.isel(variant=np.flatnonzero([find_task(task).borrowed is None for task in dataset.task.values]))
-    cells = [cell for cell in plan_cells(find_experiment("learnability"), [0]) if cell.variant in dataset.variant.values]
+    cells = [
+        cell for cell in plan_cells(find_experiment("learnability"), [0]) if cell.variant in dataset.variant.values
+    ]
     dataset = dataset.sel(variant=[cell.variant for cell in cells])
     dataset = dataset.merge(measure_kernels(dict.fromkeys(cells)), join="left")
     words = conclude_learnability(dataset)

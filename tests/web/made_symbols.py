@@ -21,7 +21,11 @@ def make_dataset(experiment: Experiment, seeds: int = 2) -> xr.Dataset:
     loss = np.array([[min(1.0, expected_loss(each) + seed / 100) for seed in range(seeds)] for each in labels])
     pools = np.stack([loss / 2, loss, loss], axis=2)  # train, validation, test
     dims = ("variant", "seed", "pool")
-    coords = {"variant": [variant.name for variant in variants], "seed": range(seeds), "pool": ["train", "validation", "test"]}
+    coords = {
+        "variant": [variant.name for variant in variants],
+        "seed": range(seeds),
+        "pool": ["train", "validation", "test"],
+    }
     names = dict.fromkeys(name for each in labels for name in each)
     return xr.Dataset(
         {

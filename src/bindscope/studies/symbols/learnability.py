@@ -71,7 +71,9 @@ def describe_kernel(task: LearnedTask, settings: KernelSettings) -> dict[str, An
         expect = settings.phi.expect
 
         def weigh(same: np.ndarray, fresh: np.ndarray) -> np.ndarray:
-            return np.array(labels @ np.linalg.pinv(expect(same[:, None], same[None, :], fresh), hermitian=True) @ labels)
+            return np.array(
+                labels @ np.linalg.pinv(expect(same[:, None], same[None, :], fresh), hermitian=True) @ labels
+            )
 
         estimates["weighted"] = report.kernel.estimate(weigh)
         estimates["half_size"] = half_loss_size(report.kernel, task.labels)
@@ -154,16 +156,16 @@ def kernels_in(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     """What the kernel says of each task, from the experiment's own dataset, the largest λ first."""
     columns = ("verdict", "smallest", "weighted", "half_size")
     rows = {str(task): row for row, task in enumerate(dataset.task.values)}
-    found = {
-        task: {name: dataset[f"kernel_{name}"].values[row] for name in columns} for task, row in rows.items()
-    }
+    found = {task: {name: dataset[f"kernel_{name}"].values[row] for name in columns} for task, row in rows.items()}
     return dict(sorted(found.items(), key=lambda each: -float(each[1]["smallest"])))
 
 
 def kernels_of(kernel: xr.Dataset) -> dict[str, dict[str, Any]]:
     """… and from the result ``kernel`` at one β."""
     columns = ("verdict", "smallest", "weighted", "half_size")
-    return {str(task): {name: kernel[name].values[row] for name in columns} for row, task in enumerate(kernel.task.values)}
+    return {
+        str(task): {name: kernel[name].values[row] for name in columns} for row, task in enumerate(kernel.task.values)
+    }
 
 
 def ridge_bounds(kernel: xr.Dataset) -> dict[str, Bounds]:
@@ -189,7 +191,9 @@ def conclude_learnability(dataset: xr.Dataset) -> str:
         ranks = rank_predictors(kernels, {task: crossing.bounds for task, crossing in sizes.items()})
         if ranks:
             listed = "; ".join(f"{PREDICTORS[rank.predictor]}: {rank}" for rank in ranks)
-            sentences.append(f"Rank correlation with the n of half loss of {words}, over {ranks[0].n_tasks} tasks: {listed}.")
+            sentences.append(
+                f"Rank correlation with the n of half loss of {words}, over {ranks[0].n_tasks} tasks: {listed}."
+            )
     return " ".join(sentences)
 
 
@@ -197,7 +201,9 @@ def _describe_task(
     name: str, kernel: Mapping[str, Any], plain: Mapping[str, Crossing], both: Mapping[str, Crossing]
 ) -> str:
     task = find_task(name)
-    needs = [f"{word} {sizes[name]}" for word, sizes in (("transformer", plain), ("identity scaling", both)) if name in sizes]
+    needs = [
+        f"{word} {sizes[name]}" for word, sizes in (("transformer", plain), ("identity scaling", both)) if name in sizes
+    ]
     says = f"λ = {float(kernel['smallest']):.2g}" if kernel["verdict"] == "learnable" else "N singular"
     labels = "" if len(task.templates) == 2 else f" labelled {', '.join(f'{label:+g}' for label in task.labels)}"
     return f"{task.title}{labels}: {says}; half the loss from n = {', '.join(needs) or 'unknown'}."

@@ -95,10 +95,19 @@ def _control(kernel: xr.Dataset, learnable: list[str]) -> tuple[tuple[Condition,
 def _ridge_quantities(
     kernel: xr.Dataset, errors: xr.DataArray, learnable: list[str], refused: list[str]
 ) -> tuple[Quantity, ...]:
-    last, smallest = errors.isel(n=-1), kernel.sel(task=min(learnable, key=lambda task: float(kernel.smallest.sel(task=task))))
+    last, smallest = (
+        errors.isel(n=-1),
+        kernel.sel(task=min(learnable, key=lambda task: float(kernel.smallest.sel(task=task)))),
+    )
     n = int(errors.n[-1])
     return (
-        Quantity("smallest λ", float(smallest.smallest), float(smallest.smallest_low), float(smallest.smallest_high), unit="1"),
+        Quantity(
+            "smallest λ",
+            float(smallest.smallest),
+            float(smallest.smallest_low),
+            float(smallest.smallest_high),
+            unit="1",
+        ),
         _range(f"ridge error at n = {n:,}, learnable", last.sel(task=learnable).values),
         _range("… not learnable", last.sel(task=refused).values),
     )
@@ -122,13 +131,17 @@ def _describe_trained(trained: xr.Dataset, kernel: xr.Dataset, refused: list[str
     sizes, losses = half_sizes(trained), _losses(trained, refused)
     learned = [task for task, size in sizes.items() if task not in refused and size.censored != "above"]
     asked = [task for task in sizes if task not in refused]
-    parts = [f"Trained transformers halve their loss in {len(learned)} of {len(asked)} learnable tasks within the n trained"]
+    parts = [
+        f"Trained transformers halve their loss in {len(learned)} of {len(asked)} learnable tasks within the n trained"
+    ]
     if len(losses):
         parts.append(f"and end at {losses.min():.2f} or more where N is singular")
     sentences = [", ".join(parts) + "."]
     for ranks, words in _all_ranks(trained, kernel)[:1]:
         listed = "; ".join(f"{PREDICTORS[rank.predictor]}, {rank}" for rank in ranks)
-        sentences.append(f"How {words} goes with what N says, in rank correlations over {ranks[0].n_tasks} tasks: {listed}.")
+        sentences.append(
+            f"How {words} goes with what N says, in rank correlations over {ranks[0].n_tasks} tasks: {listed}."
+        )
     return " ".join(sentences)
 
 
@@ -152,7 +165,9 @@ def _losses(trained: xr.Dataset, tasks: list[str]) -> np.ndarray:
 
 def _range(label: str, values: np.ndarray) -> Quantity:
     values = np.asarray(values, float).ravel()
-    return Quantity(f"{label} (mean, range)", float(values.mean()), float(values.min()), float(values.max()), len(values), "1")
+    return Quantity(
+        f"{label} (mean, range)", float(values.mean()), float(values.min()), float(values.max()), len(values), "1"
+    )
 
 
 def _names(tasks: list[str]) -> str:
