@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
-from bindscope.intervals import bootstrap_interval, t_interval, t_quantile, wilson_interval
+from bindscope.intervals import bootstrap_interval, student_interval, student_quantile, wilson_interval
 
 Z95 = 1.959963984540054
 
@@ -97,12 +97,12 @@ def test_confidence_outside_the_open_unit_interval_is_refused():
     [(1, 0.95, 12.7062), (2, 0.95, 4.30265), (3, 0.95, 3.18245), (10, 0.9, 1.81246), (30, 0.99, 2.74999)],
 )
 def test_students_quantiles_agree_with_the_printed_table(freedom, confidence, quantile):
-    assert t_quantile(freedom, confidence) == pytest.approx(quantile, rel=1e-5)
+    assert student_quantile(freedom, confidence) == pytest.approx(quantile, rel=1e-5)
 
 
 def test_students_interval_covers_the_mean_as_often_as_it_says():
     rng = np.random.default_rng(0)
-    intervals = [t_interval(rng.normal(2, 1, 3)) for _ in range(2000)]
+    intervals = [student_interval(rng.normal(2, 1, 3)) for _ in range(2000)]
     assert np.mean([low <= 2 <= high for low, high in intervals]) == pytest.approx(0.95, abs=0.015)
     with pytest.raises(BindscopeError, match="at least two"):
-        t_interval([1.0])
+        student_interval([1.0])

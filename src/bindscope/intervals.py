@@ -59,21 +59,21 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def t_interval(sample: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
+def student_interval(sample: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
     """Student's interval of the mean of a few independent values, such as what several seeds ended with.
 
-    >>> tuple(round(end, 2) for end in t_interval([1.0, 2.0, 3.0]))
+    >>> tuple(round(end, 2) for end in student_interval([1.0, 2.0, 3.0]))
     (-0.48, 4.48)
     """
     values = np.asarray(sample, float)
     if values.ndim != 1 or len(values) < 2:
-        raise BindscopeError(f"t_interval: need a flat sample of at least two values, got shape {values.shape}.")
-    half = t_quantile(len(values) - 1, confidence) * values.std(ddof=1) / np.sqrt(len(values))
+        raise BindscopeError(f"student_interval: need a flat sample of at least two values, got shape {values.shape}.")
+    half = student_quantile(len(values) - 1, confidence) * values.std(ddof=1) / np.sqrt(len(values))
     return float(values.mean() - half), float(values.mean() + half)
 
 
 @lru_cache(maxsize=32)
-def t_quantile(freedom: int, confidence: float = 0.95) -> float:
+def student_quantile(freedom: int, confidence: float = 0.95) -> float:
     """How far from 0 Student's t lies with this probability at most. With t = √ν tan θ its density is ∝ cos(θ)^(ν−1)."""
     angles = np.linspace(0, np.pi / 2, 200_001)
     density = np.cos(angles) ** (freedom - 1)

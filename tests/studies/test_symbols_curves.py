@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.intervals import t_interval
+from bindscope.intervals import student_interval
 from bindscope.studies.symbols.curves import (
     PAPER,
     choose_heads,
@@ -27,7 +27,7 @@ def test_a_point_is_the_mean_of_its_seeds_with_their_interval():
     assert curve.measure == "loss"
     assert list(curve.n) == [16, 64]  # smallest first, whatever the order of variants
     assert curve.values == pytest.approx([1.15, 0.9])
-    assert (curve.points[1].low, curve.points[1].high) == pytest.approx(t_interval([0.9, 0.8, 1.0]))
+    assert (curve.points[1].low, curve.points[1].high) == pytest.approx(student_interval([0.9, 0.8, 1.0]))
     assert curve.points[0].seeds == pytest.approx((1.1, 1.2))  # a run that has not ended is left out
     assert curve.at(64) == curve.points[1]
     assert curve.at(32) is None

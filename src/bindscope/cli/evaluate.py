@@ -60,7 +60,10 @@ def format_evaluation(evaluation: Mapping[str, Any]) -> str:
     """All pools of an evaluation as tables."""
     pools = {name: pool for name, pool in evaluation.items() if not name.startswith("watched")}
     rows = [[name, *_share_cells(pool["accuracy"], pool["n"]), f"{pool['loss']:.4f}"] for name, pool in pools.items()]
-    tables = [format_table(["pool", "accuracy", "interval", "n", "loss"], rows, numbers=[1, 3, 4])]
+    headings = ["pool", "accuracy", "interval", "n", "loss"]
+    if any("perplexity" in pool for pool in pools.values()):
+        headings, rows = [*headings, "perplexity"], [[*row, f"{pools[row[0]]['perplexity']:.2f}"] for row in rows]
+    tables = [format_table(headings, rows, numbers=[1, 3, 4, 5][: len(headings) - 2])]
     for name, pool in pools.items():
         title = f"{name}: " if len(pools) > 1 else ""
         tables += [f"{title}{heading}\n{table}" for heading, table in _detail_tables(pool)]

@@ -53,6 +53,8 @@ def describe_example(task: Task, batch: Batch, row: int) -> Example:
         chain = [str(program.assignments[line - 1]) for line in program.chain]
         facts = {"depth": program.depth, "root_line": program.root_line, "chain": chain}
         return Example(program.text, answer, facts)
+    if task.family == "text":
+        return Example(task.decode(tokens), task.decode(batch.targets[row, -1:]), {})  # type: ignore[attr-defined]
     labels = {name: values[row, 0].item() for name, values in batch.labels.items()}
     if task.family == "assign_add":
         labels = {name: labels[name] for name in ("n1", "n2", "n_variables", "swap_seen") if name in labels}
@@ -87,6 +89,8 @@ def parse_example(task: Any, text: str) -> Batch:
                 f"the program has {program.n_lines} lines and this model knows positions for {task.lines} only."
             )
         return ask_programs([program])
+    if task.family == "text":
+        raise BindscopeError("a text run has no answers to typed examples; 'bindscope evaluate' gives its perplexity.")
     tokens = task.parse(text.strip())
     return task.to_batch(tokens) if hasattr(task, "to_batch") else _ask_row(task, tokens)
 

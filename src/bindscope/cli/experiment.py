@@ -31,6 +31,7 @@ def experiment(
     out: Path | None = None,
     figure: Path | None = None,
     full: Flag = False,
+    pretrained: Path | None = None,
     show: Flag = False,
 ) -> None:
     """List the experiments, or train what one needs and answer its question.
@@ -43,6 +44,7 @@ def experiment(
         bindscope experiment loss --jobs 2
         bindscope experiment identity --only none --only both --seeds 1
         bindscope experiment pair-fraction --cluster auto --out /shared/pair-fraction
+        bindscope experiment gpt2 --pretrained gpt2 --only pretrained-32
         bindscope experiment seeds --show
 
     Parameters
@@ -66,6 +68,9 @@ def experiment(
         The figure's file; its ending chooses the format (svg, png, pdf).
     full
         Also train the variants whose size is for many machines (those of the papers).
+    pretrained
+        For the experiment gpt2: a local Hugging Face directory (config.json and model.safetensors) with the GPT-2 to start
+        from; nothing is downloaded.
     show
         Train nothing: the answer from the dataset made here before, else from the shipped one.
     """
@@ -75,7 +80,7 @@ def experiment(
     if name is None:
         print(format_experiments(all_experiments()))
         return
-    chosen = find_experiment(name)
+    chosen = find_experiment(name) if pretrained is None else _find_pretrained(name, pretrained)
     if min(1 if seeds is None else seeds, jobs) < 1:
         raise BindscopeError("--seeds and --jobs: give at least 1.")
     if figure is not None:
@@ -87,6 +92,16 @@ def experiment(
     else:
         cells = plan_cells(chosen, None if seeds is None else range(seeds), only, steps, full)
         _train(chosen, cells, jobs, cluster, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
+
+
+def _find_pretrained(name: str, directory: Path) -> Experiment:
+    """The experiment on GPT-2 with the variants that start from ``directory``."""
+    from bindscope.errors import BindscopeError
+    from bindscope.studies.symbols.experiments_gpt2 import NAME, gpt2_experiment
+
+    if name != NAME:
+        raise BindscopeError(f"--pretrained: the experiment {NAME} starts from pretrained weights, '{name}' does not.")
+    return gpt2_experiment(directory)
 
 
 def format_experiments(experiments: Mapping[str, Experiment]) -> str:
@@ -108,6 +123,10 @@ def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str 
     """One row for each variant: per seed when it left the plateau, when it had learned, and its last accuracy."""
     import numpy as np
 
+    if "test_perplexity" in dataset:
+        from bindscope.cli.language import format_perplexities
+
+        return format_perplexities(dataset)
     if "pool" in dataset.dims:
         return _format_pools(dataset, heading)
 
@@ -153,7 +172,7 @@ def _train(
 ) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from bindscope.studies.experiments import experiment_dataset, save_experiment_dataset, train_cells
+    from bindscope.studies.experiments import train_cells
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs: dict[Cell, Run] = {}
@@ -162,6 +181,17 @@ def _train(
         for cell, run in train_cells(cells, directory, jobs, cluster):
             runs[cell] = run
             progress.update(bar, advance=1, description=run.name)
+    finish_experiment(chosen, runs, directory, figure)
+
+
+def finish_experiment(chosen: Experiment, runs: Mapping[Cell, Run], directory: Path, figure: Path | None) -> None:
+    """Measure what the records do not hold, keep the dataset, and print the answer."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from bindscope.studies.experiments import experiment_dataset, save_experiment_dataset
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns) as progress:
         measuring = progress.add_task("measuring", total=1 if chosen.measure is None else None)
         dataset = experiment_dataset(
             chosen, runs, lambda done, total: progress.update(measuring, completed=done, total=total)

@@ -11,3 +11,4 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 Seed = Annotated[int, Parameter(validator=Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]
+Labels = Annotated[str | None, Parameter(allow_leading_hyphen=True)]  # -1,1 is a value, not an option

@@ -58,11 +58,16 @@ def show_presets(
 def print_cost(name: str | None) -> None:
     """Measure one preset here."""
     from bindscope.cli.measure import measure_cost
+    from bindscope.runs.config import override
     from bindscope.studies.presets import find_preset
+    from bindscope.tasks.text import LIBRARY
 
     if name is None:
         raise BindscopeError("--measure: name the preset to measure, as in 'bindscope presets binding-tiny --measure'.")
-    cost = measure_cost(find_preset(name).config)
+    config = find_preset(name).config
+    if config.task.family == "text":  # any text will do
+        config = override(config, {"task.source": LIBRARY})
+    cost = measure_cost(config)
     print(
         f"{name} here: {cost.seconds_per_step:.4f} s a step, {cost.megabytes:,} MB, "
         f"{format_duration(cost.seconds)} for all {cost.steps:,} steps"

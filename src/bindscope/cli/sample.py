@@ -36,7 +36,7 @@ def sample(
     Parameters
     ----------
     preset
-        A preset, or a family: binding, assign-add, templates.
+        A preset, or a family: binding, assign-add, templates, text (with --set source=PATH).
     n
         How many examples.
     seed

@@ -5,7 +5,7 @@
 [0.27, 0.62, 0.71, 0.73]
 
 An evaluation is a JSON-ready mapping: one entry per pool, and ``watched``, the named accuracies that must all be high
-for the task to count as learned (by depth for binding, by pool for the two other families).
+for the task to count as learned (by depth for binding, by pool for the other families).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from bindscope.errors import BindscopeError
+from bindscope.measures.perplexity import score_text
 from bindscope.measures.scores import Scores, score_binding, score_halves, score_reals, score_tokens
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import constants_by_line
@@ -38,8 +39,14 @@ def build_evaluator(task: Task, size: int, seed: int, pools: Mapping[str, Batch]
     pools = {**task.sample_evaluation(np.random.default_rng(seed), size), **(pools or {})}
     score = _pool_scorer(task)
 
+    def measure_pool(model: Transformer, name: str, batch: Batch) -> Scores:
+        if task.family == "text":  # asked at every token, and by its probability
+            with evaluating(model):
+                return score_text(model, batch)
+        return score(name, read_answers(model, batch), batch)
+
     def evaluate(model: Transformer) -> Evaluation:
-        evaluation: Evaluation = {name: score(name, read_answers(model, batch), batch) for name, batch in pools.items()}
+        evaluation: Evaluation = {name: measure_pool(model, name, batch) for name, batch in pools.items()}
         evaluation["watched"] = _watch(task, evaluation)
         if task.family == "templates":
             evaluation["watched_loss"] = evaluation["validation"]["loss"]
@@ -102,7 +109,7 @@ def _watch(task: Task, evaluation: Evaluation) -> dict[str, float]:
     if task.family == "binding":
         by_depth = evaluation["test"]["accuracy_by_depth"]
         watched = {f"depth {depth}": accuracy for depth, accuracy in enumerate(by_depth, start=1)}
-    elif task.family == "templates":
+    elif task.family in ("templates", "text"):
         watched = {"validation": evaluation["validation"]["accuracy"]}
     else:
         watched = {name: scores["accuracy"] for name, scores in evaluation.items()}

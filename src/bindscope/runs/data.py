@@ -15,6 +15,7 @@ from bindscope.tasks.binding import BindingDataset, BindingTask, make_splits
 from bindscope.tasks.loading import EpochLoader, Loader, StreamLoader
 from bindscope.tasks.task import Batch
 from bindscope.tasks.templates import TemplateTask
+from bindscope.tasks.text import TextTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,16 +23,22 @@ class TrainingData:
     """Batches by step, what they are recognised by, and pools to evaluate on that belong to the same dataset."""
 
     loader: Loader
-    fingerprint: dict[str, Any]  # {"kind": "stream" | "fixed", "sha256": …}
+    fingerprint: dict[str, Any]  # {"kind": "stream" | "fixed" | "text", "sha256": …}
     pools: Mapping[str, Batch] = field(default_factory=dict)  # instead of the task's own of the same name
 
     def check_unchanged(self, recorded: Mapping[str, Any]) -> None:
         """A run may only go on with the data it began with."""
-        if dict(recorded) != self.fingerprint:
+        if all(recorded.get(key) == self.fingerprint[key] for key in ("kind", "sha256")):
+            return
+        if self.fingerprint["kind"] == "text":
             raise BindscopeError(
-                "the training data drawn now is not what this run began with, so another version of Bindscope or numpy "
-                "made it; resume with the versions its manifest names."
+                "the text or its tokenizer is not what this run began with (task.source, task.tokenizer); put the "
+                "files back as they were, or train a new run."
             )
+        raise BindscopeError(
+            "the training data drawn now is not what this run began with, so another version of Bindscope or numpy "
+            "made it; resume with the versions its manifest names."
+        )
 
 
 def prepare_data(config: RunConfig) -> TrainingData:
@@ -42,6 +49,9 @@ def prepare_data(config: RunConfig) -> TrainingData:
     seed, batch_size = config.seeds["data"], config.training.batch_size
     if config.n_examples is None:
         loader = StreamLoader(config.task, seed, batch_size)
+        if isinstance(config.task, TextTask):
+            corpus = config.task.corpus
+            return TrainingData(loader, {"kind": "text", "sha256": corpus.sha256, "source": corpus.description})
         return TrainingData(loader, {"kind": "stream", "sha256": hash_batch(loader.batch(0))})
     if isinstance(config.task, BindingTask) and config.dataset is not None:
         splits = make_splits(config.task, seed, asdict(config.dataset), config.task.queries)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 CURVES = ("accuracy_by_depth", "follows_chain", "follows_early_lines", "training_loss")
-POOL_CURVES = ("pool_accuracy", "half_accuracy", "training_loss")
+POOL_CURVES = ("pool_accuracy", "pool_perplexity", "half_accuracy", "training_loss")
 TEMPLATE_CURVES = ("pool_accuracy", "pool_loss", "training_loss")
 PER_POOL = {"pool_n"}
 UNITS = {
@@ -34,10 +34,10 @@ def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> x
 
     Every family: ``status``, ``last_step`` and ``seconds`` over (variant, seed). Variants come in ``order``.
 
-    Sums and templates, over (variant, seed, pool): ``last_accuracy``, ``learned`` (the step at which the pool reaches
+    Sums, templates and text, over (variant, seed, pool): ``last_accuracy``, ``learned`` (the step at which the pool reaches
     90 % and stays) and, with step, ``pool_accuracy``; over (pool,) ``pool_n``; templates also have ``last_loss`` and, with
-    step, ``pool_loss``; sums also have ``half_accuracy`` and
-    ``last_half_accuracy``, with half: held-out pairs apart by whether training shows their swap.
+    step, ``pool_loss``; text also has ``pool_perplexity``; sums also have ``half_accuracy`` and ``last_half_accuracy``, with
+    half: held-out pairs apart by whether training shows their swap.
 
     Binding, over (variant, seed, step): ``accuracy``, ``follows_chain`` and ``follows_early_lines`` (of the programs that lines
     1 and 2 mislead), ``held_out_accuracy``, ``training_loss``, and with depth ``accuracy_by_depth``. Over (variant,

@@ -232,8 +232,12 @@ def all_experiments() -> dict[str, Experiment]:
     from bindscope.studies.assign_add import experiments_beyond as beyond
     from bindscope.studies.binding import experiments as binding
     from bindscope.studies.symbols import experiments as symbols
+    from bindscope.studies.symbols import experiments_gpt2 as gpt2
+    from bindscope.studies.symbols import experiments_learnability as learnability
+    from bindscope.studies.symbols import language
 
-    experiments = (*binding.EXPERIMENTS, *assign_add.EXPERIMENTS, *beyond.EXPERIMENTS, *symbols.EXPERIMENTS)
+    studies = (binding, assign_add, beyond, symbols, learnability, gpt2, language)
+    experiments = [experiment for study in studies for experiment in study.EXPERIMENTS]
     return {experiment.name: experiment for experiment in experiments}
 
 

@@ -135,6 +135,8 @@ def _templates_panels(dataset: xr.Dataset) -> list[Panel]:
     if np.isfinite(dataset.pool_accuracy).any():
         pools = list(dataset.pool.values)
         subtitle = "right answers (real labels: nearest label is the right one), 95 % interval"
+        if dataset.attrs["family"] == "text":
+            subtitle = "next tokens guessed right, 95 % interval"
         panels.append(Panel("accuracy", "Accuracy", subtitle, lambda axes: draw_pools(axes, dataset, pools)))
     return panels
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.studies import assign_add, binding, symbols
 from bindscope.studies.preset import Preset
+from bindscope.studies.symbols import text_presets
 
 PRESETS: dict[str, Preset] = {
-    preset.name: preset for preset in (*binding.PRESETS, *assign_add.PRESETS, *symbols.PRESETS)
+    preset.name: preset for preset in (*binding.PRESETS, *assign_add.PRESETS, *symbols.PRESETS, *text_presets.PRESETS)
 }
-FAMILIES = {"binding": "binding-laptop", "assign-add": "assign-add", "templates": "templates-same-different"}
+FAMILIES = {
+    "binding": "binding-laptop",
+    "assign-add": "assign-add",
+    "templates": "templates-same-different",
+    "text": "text-small",
+}
 
 
 def find_preset(name: str) -> Preset:
@@ -24,7 +30,7 @@ def find_preset(name: str) -> Preset:
 
 
 def find_family_preset(name: str) -> Preset:
-    """A preset by its own name, or the one that stands for a family: binding, assign-add or templates."""
+    """A preset by its own name, or the one that stands for a family: binding, assign-add, templates or text."""
     known = {*PRESETS, *FAMILIES}
     if name not in known:
         raise BindscopeError(f"there is no preset or family '{name}'.{suggest_nearest(name, known)}")

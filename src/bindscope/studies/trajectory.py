@@ -50,8 +50,8 @@ def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | No
     All families: ``pool_accuracy``, ``pool_accuracy_low`` / ``_high`` (95 % Wilson), ``pool_loss`` over (step, pool).
     Binding adds, for the test pool, ``accuracy_by_depth`` (step, depth), ``accuracy_by_root_line`` (step, root_line),
     ``agreement`` (step, rule), ``prediction_source`` (step, source), ``follows_chain`` and ``follows_early_lines``.
-    Assign-and-add adds ``half_accuracy`` (step, pool, half), unknown where operands cannot change places. ``config`` is
-    kept as JSON in the attributes.
+    Assign-and-add adds ``half_accuracy`` (step, pool, half), unknown where operands cannot change places. Text adds
+    ``pool_perplexity`` (step, pool). ``config`` is kept as JSON in the attributes.
     """
     evaluated = _latest_by_step(record for record in records if "watched" in record)
     if not evaluated:
@@ -150,6 +150,8 @@ def _pools_of(record: Record) -> dict[str, Mapping[str, Any]]:
 def _family_of(evaluation: Mapping[str, Any]) -> str:
     if "misleading" in evaluation.get("test", {}):
         return "binding"
+    if "perplexity" in evaluation.get("test", {}):
+        return "text"
     return "assign_add" if "0add" in evaluation else "templates"
 
 
@@ -168,6 +170,8 @@ def _pool_variables(evaluations: Sequence[Mapping[str, Any]], pools: Sequence[st
         "pool_loss": (("step", "pool"), gather("loss")),
         "pool_n": ("pool", n),
     }
+    if "perplexity" in evaluations[0][pools[0]]:
+        variables["pool_perplexity"] = (("step", "pool"), gather("perplexity"))
     for key in ("chance", "chance_loss"):
         if key in evaluations[0][pools[0]]:
             variables[f"pool_{key}"] = ("pool", gather(key)[0])

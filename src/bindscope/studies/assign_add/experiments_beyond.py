@@ -20,6 +20,8 @@ COMMON: dict[str, Any] = {
 }  # fmt: skip
 _CONCLUDE = defer("bindscope.studies.assign_add.conclusions_beyond", "conclude_options")
 _DRAW = defer("bindscope.studies.assign_add.experiment_figures_beyond", "draw_options")
+IDENTITY_GAIN: dict[str, Any] = {"model.identity_gain": 20.0}  # as in the binding experiments
+_IDENTITY = "bindscope.studies.assign_add.identity_sums"
 LIMITS = (
     "A small model, few seeds, and a learning rate and number of steps chosen for the preset as it is; a variant that "
     "fails may only need longer. The same pairs are kept with every seed."
@@ -110,5 +112,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         limits=f"{LIMITS} More layers or heads are also more parameters.",
         conclude=_CONCLUDE,
         draw=_DRAW,
+    ),
+    Experiment(
+        name="identity-sums",
+        question="Does identity-scaled attention make sums with variables learned from fewer examples?",
+        preset=PRESET,
+        variants=(
+            _borrow(Variant("off", "no identity path: the preset's attention")),
+            Variant("qk", "the identity path in the scores alone", {**IDENTITY_GAIN, "model.identity_qk": True}),
+            Variant("vo", "the identity path in the outputs alone", {**IDENTITY_GAIN, "model.identity_vo": True}),
+            Variant(
+                "both",
+                "identity paths in scores and outputs",
+                {**IDENTITY_GAIN, "model.identity_qk": True, "model.identity_vo": True},
+            ),
+        ),
+        seeds=6,
+        changes=COMMON,
+        minutes=2,
+        limits=f"{LIMITS} One gain of the identity paths, that of the binding experiments, at which they learn twenty times as fast as other numbers of their size.",
+        conclude=defer(_IDENTITY, "conclude_identity_sums"),
+        draw=_DRAW,
+        measure=defer(_IDENTITY, "measure_identity_sums"),
     ),
 )

@@ -118,6 +118,21 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         measure=defer(_MEASURES, "measure_identity"),
     ),
     Experiment(
+        name="identity-programs",
+        question="From how many examples is binding learned with identity scaling, and without?",
+        preset="binding-tiny",
+        variants=(
+            Variant("off", "the preset, which has no identity paths", borrowed=("identity", "recipe")),
+            Variant("both", "identity paths in scores and outputs", IDENTITY, borrowed=("identity", "recipe+identity")),
+        ),
+        seeds=6,
+        changes={**TINY, "training.steps": 800},
+        minutes=1,
+        limits="Six lines, chains of up to three, 800 steps at one learning rate, from a start that looks back, matches and copies by itself.",
+        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
+        draw=defer(_FIGURES, "draw_comparison"),
+    ),
+    Experiment(
         name="identity-16",
         question="Is identity-scaled attention needed at the paper's 16 lines?",
         preset="binding-laptop",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.intervals import t_interval, wilson_interval
+from bindscope.intervals import student_interval, wilson_interval
 from bindscope.studies.symbols.experiments import FEWER_HEADS, MODELS, PAPER_HEADS
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def _title(dataset: xr.Dataset) -> str:
 def _summarise(n: int, seeds: np.ndarray, measure: str, n_strings: int) -> Point:
     mean, low, high = float(seeds.mean()), None, None
     if len(seeds) > 1:
-        low, high = t_interval(seeds)
+        low, high = student_interval(seeds)
         low, high = max(low, 0.0), min(high, 1.0) if measure == "error" else high
     elif measure == "error" and n_strings:
         low, high = (float(end) for end in wilson_interval(mean * n_strings, n_strings))

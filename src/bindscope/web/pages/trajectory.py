@@ -27,7 +27,7 @@ def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
         dataset.attrs |= {f"phase_{name}": words for name, words in PhaseCriterion().describe().items()}
     elif dataset.attrs["family"] == "assign_add":
         dataset.attrs |= {f"phase_{name}": words for name, words in SumPhaseCriterion().describe().items()}
-    interval = WILSON.format("sums" if dataset.attrs["family"] == "assign_add" else "programs")
+    interval = WILSON.format({"assign_add": "sums", "text": "tokens"}.get(dataset.attrs["family"], "programs"))
     return to_body(
         dataset,
         Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=interval),

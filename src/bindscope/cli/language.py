@@ -1,0 +1,139 @@
+"""``bindscope language``: a language model with and without identity scaling, on a text of your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from bindscope.cli.options import Device, Setting
+from bindscope.cli.settings import parse_settings
+from bindscope.cli.table import format_table
+from bindscope.runs.locate import RUNS_DIRECTORY
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.runs.directory import Run
+    from bindscope.studies.experiments import Cell, Experiment
+
+Identity = Literal["kq", "vo", "both", "frozen"]
+
+
+def language(
+    source: str = "python-library",
+    /,
+    *,
+    identity: Annotated[tuple[Identity, ...], Parameter(negative="")] = ("both",),
+    seeds: int = 3,
+    steps: int | None = None,
+    preset: str = "text-small",
+    tokenizer: str | None = None,
+    settings: Setting = (),
+    device: Device = "auto",
+    threads: int | None = None,
+    out: Path | None = None,
+    figure: Path | None = None,
+) -> None:
+    """Train a language model on your text with and without identity scaling, and compare.
+
+    The text is a file, a directory of .txt, .md, .rst or .py files, a dataset directory
+    of Hugging Face (jsonl, parquet or arrow, with a text column) or WikiText's own
+    files. Splits that it names are used; others are cut from its end. Perplexity is
+    that of the whole test text, with intervals. The command can be stopped and given
+    again: runs that have ended are kept, interrupted ones go on.
+
+    Examples:
+        bindscope language
+        bindscope language notes.txt --seeds 2 --steps 300
+        bindscope language wikitext-2-raw/ --identity both --identity frozen
+        bindscope language wikitext-2-raw/ --preset text-gpt2 --tokenizer gpt2/ --device cuda --seeds 1
+
+    Parameters
+    ----------
+    source
+        The text; python-library is the documentation that comes with Python.
+    identity
+        Which form of identity scaling to train beside the plain model; give it once for each. frozen is the control
+        whose scalars have no effect.
+    seeds
+        How many seeds to train each with, counted from 0. Runs of one seed begin alike and see the same text.
+    steps
+        How many steps to train; the preset's own when left out.
+    preset
+        text-small, or text-gpt2 for the paper's size.
+    tokenizer
+        A tokenizer.json, or a directory that has one or GPT-2's vocab.json and merges.txt; when left out, a byte-level BPE
+        is trained on the training text.
+    settings
+        Change one setting by its dotted name, as KEY=VALUE; give it once per setting.
+    device
+        Where to train; auto takes a GPU when there is one.
+    threads
+        How many CPU threads to use; all cores when left out.
+    out
+        The directory that holds the runs, the dataset and the figure; runs/experiment-language when left out.
+    figure
+        The figure's file; its ending chooses the format (svg, png, pdf).
+    """
+    from bindscope.errors import BindscopeError
+    from bindscope.runs.data import prepare_data
+    from bindscope.studies.experiments import plan_cells
+    from bindscope.studies.presets import find_preset
+    from bindscope.studies.symbols.language import NAME, PLAIN, language_experiment
+    from bindscope.tasks.text import LIBRARY
+
+    if seeds < 1:
+        raise BindscopeError("--seeds: give at least 1.")
+    if find_preset(preset).config.task.family != "text":
+        raise BindscopeError(f"--preset: '{preset}' is not about text; use text-small or text-gpt2.")
+    if figure is not None:
+        from bindscope.studies.style import figure_format
+
+        figure_format(figure)  # refused before anything is trained
+    changes: dict[str, object] = dict(parse_settings(settings))
+    if tokenizer is not None:
+        changes["task.tokenizer"] = str(Path(tokenizer).expanduser().resolve())
+    place = source if source == LIBRARY else str(Path(source).expanduser().resolve())
+    chosen = language_experiment(place, preset, changes)
+    cells = plan_cells(chosen, range(seeds), [PLAIN, *dict.fromkeys(identity)], steps)
+    prepare_data(cells[0].config)  # a bad text is refused before anything is made
+    _train(chosen, cells, device, threads, out or RUNS_DIRECTORY / f"experiment-{NAME}", figure)
+
+
+def format_perplexities(dataset: xr.Dataset) -> str:
+    """One row for each variant: its perplexity per seed with intervals, per word, and against the plain model."""
+    from bindscope.studies.symbols.perplexities import compare_with_plain
+
+    rows = []
+    for name in map(str, dataset.variant.values):
+        known = dataset.sel(variant=name).dropna("seed", subset=["test_perplexity"])
+        if not known.sizes["seed"]:
+            continue
+        paired = compare_with_plain(dataset, name) if name != "plain" else None
+        cells = [known.sel(seed=seed) for seed in known.seed.values]
+        per_seed = ", ".join(
+            f"{float(c.test_perplexity):.2f} [{float(c.test_perplexity_low):.2f}–{float(c.test_perplexity_high):.2f}]"
+            for c in cells
+        )
+        words = f"{float(known.test_word_perplexity.mean()):,.0f}"
+        rows.append([name, per_seed, words, "–" if paired is None else paired.describe()])
+    headings = ["variant", "test perplexity by seed, 95 % over blocks", "per word", "against plain, 95 % over seeds"]
+    return format_table(headings, rows, numbers=[2])
+
+
+def _train(
+    chosen: Experiment, cells: list[Cell], device: Device, threads: int | None, directory: Path, figure: Path | None
+) -> None:
+    from bindscope.cli.display import watch_training
+    from bindscope.cli.experiment import finish_experiment
+    from bindscope.cli.train import describe_run, resumable
+    from bindscope.studies.symbols.language import train_in_turn
+
+    runs: dict[Cell, Run] = {}
+    for place, cell in enumerate(cells, start=1):
+        title = f"{place} of {len(cells)} · {describe_run(cell.config, cell.place(directory))}"
+        with resumable(cell.place(directory)), watch_training(title) as observer:
+            runs.update(train_in_turn([cell], directory, device, threads, observer))
+    finish_experiment(chosen, runs, directory, figure)
