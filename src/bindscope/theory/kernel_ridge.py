@@ -45,7 +45,8 @@ def ridge_generalises(
     """Train on the task's n strings over n symbols, for each n and seed; mean square errors on fresh symbols.
 
     ``test_error`` (n, seed); ``means_error`` (n, seed) of the regression that sees template means only;
-    ``answer`` (n, seed, template). Labels have to be real.
+    ``shuffled_error`` (n, seed) of one whose labels were dealt out anew among its strings; ``answer`` (n, seed, template).
+    Labels have to be real.
     """
     import xarray as xr
 
@@ -57,17 +58,21 @@ def ridge_generalises(
     structures = Structures.of(kernel, task, list(samples.values()))
     labels = np.array(task.template_set.labels, dtype=float)
     answers = np.empty((len(n_values), len(seeds), len(labels)))
-    by_means = np.empty_like(answers)
+    by_means, shuffled = np.empty_like(answers), np.empty_like(answers)
     for done, ((n, seed), sample) in enumerate(samples.items()):
         place = list(n_values).index(n), list(seeds).index(seed)
         counts = np.bincount(sample.templates, minlength=len(labels))
-        answers[place] = fit_answers(structures.gram(sample), kernel.matrix.value, sample.templates, labels, ridge)
+        targets = labels[sample.templates]
+        both = np.stack([targets, np.random.default_rng([seed, n]).permutation(targets)], axis=1)
+        fitted = fit_answers(structures.gram(sample), kernel.matrix.value, sample.templates, both, ridge)
+        answers[place], shuffled[place] = fitted.T
         by_means[place] = answers_from_means(kernel, labels, counts, ridge)
         if on_progress is not None:
             on_progress(done + 1, len(samples))
     arrays = {
         "test_error": (("n", "seed"), ((answers - labels) ** 2).mean(2)),
         "means_error": (("n", "seed"), ((by_means - labels) ** 2).mean(2)),
+        "shuffled_error": (("n", "seed"), ((shuffled - labels) ** 2).mean(2)),
         "answer": (("n", "seed", "template"), answers),
         "label": ("template", labels),
     }
@@ -77,10 +82,10 @@ def ridge_generalises(
 
 
 def fit_answers(
-    gram: np.ndarray, matrix: np.ndarray, templates: np.ndarray, labels: np.ndarray, ridge: float
+    gram: np.ndarray, matrix: np.ndarray, templates: np.ndarray, targets: np.ndarray, ridge: float
 ) -> np.ndarray:
-    """What ridge regression on strings with these templates answers for fresh symbols, [template]."""
-    weights = np.linalg.solve(gram + ridge * np.eye(len(gram)), labels[templates])
+    """What ridge regression on strings with these templates and targets [string, …] answers for fresh symbols."""
+    weights = np.linalg.solve(gram + ridge * np.eye(len(gram)), targets)
     return matrix[:, templates] @ weights
 
 
