@@ -70,7 +70,8 @@ def find_task(name: str) -> LearnedTask:
 
 
 def _curve(task: LearnedTask, model: str, sizes: Sequence[int]) -> tuple[Variant, ...]:
-    changes: dict[str, Any] = {"task.name": "custom", "task.templates": task.templates, "task.labels": task.labels}
+    templates = {"task.templates": list(task.templates), "task.labels": list(task.labels)}
+    changes: dict[str, Any] = {"task.name": "custom", **templates}
     if not task.positions:
         changes["model.positions"] = "none"
     return tuple(
@@ -101,6 +102,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         changes={"training.checkpoints.every": 10**6, "training.checkpoints.per_octave": 0, "training.save_every": 500},
         conclude=defer("bindscope.studies.symbols.learnability", "conclude_learnability"),
         draw=defer("bindscope.studies.symbols.figures.kernel_claim", "draw_learnability"),
+        measure=defer("bindscope.studies.symbols.learnability", "measure_kernels"),
         minutes=0.3,
     ),
 )
