@@ -119,7 +119,7 @@ def _find_half(matrix: np.ndarray, nugget: np.ndarray, labels: np.ndarray, ridge
     low, high, goal = 0.0, np.log(1e15), float((labels**2).mean()) / 2
     if error(high) > goal:
         return np.inf
-    for _ in range(80):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if error(middle) > goal else (low, middle)
     return float(np.exp(high))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bindscope.studies.experiments import Cell
     from bindscope.theory.kernel import Estimate, KernelSettings
 
-N_RESAMPLES, N_SHUFFLES = 2000, 2000
+N_RESAMPLES, N_SHUFFLES = 1000, 1000
 FEWEST_TASKS = 5  # for a rank correlation
 PREDICTORS: Mapping[str, str] = {
     "smallest": "1/λ, the smallest eigenvalue of N",
@@ -71,7 +71,9 @@ def describe_kernel(task: LearnedTask, settings: KernelSettings) -> dict[str, An
         expect = settings.phi.expect
 
         def weigh(same: np.ndarray, fresh: np.ndarray) -> np.ndarray:
-            return np.array(labels @ np.linalg.pinv(expect(same[:, None], same[None, :], fresh), hermitian=True) @ labels)
+            return np.array(
+                labels @ np.linalg.pinv(expect(same[:, None], same[None, :], fresh), hermitian=True) @ labels
+            )
 
         estimates["weighted"] = report.kernel.estimate(weigh)
         estimates["half_size"] = half_loss_size(report.kernel, task.labels)
@@ -106,24 +108,26 @@ def half_sizes(dataset: xr.Dataset, model: str = "plain") -> dict[str, Crossing]
 
 
 def rank_tasks(predictor: str, predicted: Mapping[str, float], bounds: Mapping[str, Bounds]) -> Rank | None:
-    """How well a number of each task orders the n it needs, over the tasks that have both; None of too few."""
+    """How well a number of each task orders the n it needs, over the tasks that have both; None where too few do."""
     names = [name for name in bounds if np.isfinite(predicted.get(name, np.inf))]
     if len(names) < FEWEST_TASKS:
         return None
-    values, ends, rng = np.array([predicted[name] for name in names]), [bounds[name] for name in names], _generator()
-    signs, order = compare(np.stack([values, values], 1)), compare(np.array(ends, float))
-    tau = _tau(signs, order)
-    drawn = [rng.integers(len(names), size=len(names)) for _ in range(N_RESAMPLES)]
-    resampled = [_tau(signs[np.ix_(rows, rows)], order[np.ix_(rows, rows)]) for rows in drawn]
-    low, high = np.nanquantile(resampled, [0.025, 0.975])
-    shuffles = [rng.permutation(len(names)) for _ in range(N_SHUFFLES)]
-    by_chance = np.mean([abs(_tau(signs[np.ix_(rows, rows)], order)) >= abs(tau) - 1e-9 for rows in shuffles])
+    values, rng = np.array([predicted[name] for name in names]), np.random.default_rng(0)
+    signs = compare(np.stack([values, values], 1))
+    order = compare(np.array([bounds[name] for name in names], float))
+    tau = float(_tau(signs, order))
+    if np.isnan(tau):
+        return None
+    drawn = rng.integers(len(names), size=(N_RESAMPLES, len(names)))
+    low, high = np.nanquantile(_tau(_reorder(signs, drawn), _reorder(order, drawn)), [0.025, 0.975])
+    shuffled = rng.permuted(np.tile(np.arange(len(names)), (N_SHUFFLES, 1)), axis=1)
+    by_chance = np.mean(np.abs(_tau(_reorder(signs, shuffled), order)) >= abs(tau) - 1e-9)
     return Rank(predictor, tau, float(low), float(high), float(by_chance), len(names))
 
 
 def kendall(values: np.ndarray, bounds: Sequence[Bounds]) -> float:
     """Kendall's τ between values and numbers that are known up to bounds."""
-    return _tau(compare(np.stack([values, values], 1)), compare(np.array(bounds, float)))
+    return float(_tau(compare(np.stack([values, values], 1)), compare(np.array(bounds, float))))
 
 
 def compare(bounds: np.ndarray) -> np.ndarray:
@@ -144,9 +148,12 @@ def predicted_by(kernels: Mapping[str, Mapping[str, Any]], predictor: str) -> di
     """A predictor's value for each task, such that more means harder; infinite where the kernel cannot learn it."""
     values = {}
     for task, numbers in kernels.items():
-        known = float(_length(task)) if predictor == "length" else float(numbers[predictor])
-        known = 1 / known if predictor == "smallest" else known
-        values[task] = known if numbers["verdict"] == "learnable" else np.inf
+        if numbers["verdict"] != "learnable":
+            values[task] = np.inf
+        elif predictor == "length":
+            values[task] = float(_length(task))
+        else:
+            values[task] = 1 / float(numbers[predictor]) if predictor == "smallest" else float(numbers[predictor])
     return values
 
 
@@ -154,16 +161,16 @@ def kernels_in(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     """What the kernel says of each task, from the experiment's own dataset, the largest λ first."""
     columns = ("verdict", "smallest", "weighted", "half_size")
     rows = {str(task): row for row, task in enumerate(dataset.task.values)}
-    found = {
-        task: {name: dataset[f"kernel_{name}"].values[row] for name in columns} for task, row in rows.items()
-    }
+    found = {task: {name: dataset[f"kernel_{name}"].values[row] for name in columns} for task, row in rows.items()}
     return dict(sorted(found.items(), key=lambda each: -float(each[1]["smallest"])))
 
 
 def kernels_of(kernel: xr.Dataset) -> dict[str, dict[str, Any]]:
     """… and from the result ``kernel`` at one β."""
     columns = ("verdict", "smallest", "weighted", "half_size")
-    return {str(task): {name: kernel[name].values[row] for name in columns} for row, task in enumerate(kernel.task.values)}
+    return {
+        str(task): {name: kernel[name].values[row] for name in columns} for row, task in enumerate(kernel.task.values)
+    }
 
 
 def ridge_bounds(kernel: xr.Dataset) -> dict[str, Bounds]:
@@ -189,7 +196,9 @@ def conclude_learnability(dataset: xr.Dataset) -> str:
         ranks = rank_predictors(kernels, {task: crossing.bounds for task, crossing in sizes.items()})
         if ranks:
             listed = "; ".join(f"{PREDICTORS[rank.predictor]}: {rank}" for rank in ranks)
-            sentences.append(f"Rank correlation with the n of half loss of {words}, over {ranks[0].n_tasks} tasks: {listed}.")
+            sentences.append(
+                f"Rank correlation with the n of half loss of {words}, over {ranks[0].n_tasks} tasks: {listed}."
+            )
     return " ".join(sentences)
 
 
@@ -197,7 +206,9 @@ def _describe_task(
     name: str, kernel: Mapping[str, Any], plain: Mapping[str, Crossing], both: Mapping[str, Crossing]
 ) -> str:
     task = find_task(name)
-    needs = [f"{word} {sizes[name]}" for word, sizes in (("transformer", plain), ("identity scaling", both)) if name in sizes]
+    needs = [
+        f"{word} {sizes[name]}" for word, sizes in (("transformer", plain), ("identity scaling", both)) if name in sizes
+    ]
     says = f"λ = {float(kernel['smallest']):.2g}" if kernel["verdict"] == "learnable" else "N singular"
     labels = "" if len(task.templates) == 2 else f" labelled {', '.join(f'{label:+g}' for label in task.labels)}"
     return f"{task.title}{labels}: {says}; half the loss from n = {', '.join(needs) or 'unknown'}."
@@ -214,12 +225,13 @@ def _length(name: str) -> int:
     return len(Template.parse(find_task(name).templates[0]))
 
 
-def _tau(signs: np.ndarray, order: np.ndarray) -> float:
-    """Σ sign·order over Σ |sign·order|: concordant minus discordant pairs, of those whose order is known on both sides."""
+def _tau(signs: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Concordant minus discordant pairs, of those whose order is known on both sides, over [..., item, other]."""
     product = signs * order
-    known = np.abs(product).sum()
-    return float(product.sum() / known) if known else float("nan")
+    known = np.abs(product).sum((-2, -1))
+    return np.where(known > 0, product.sum((-2, -1)) / np.maximum(known, 1), np.nan)
 
 
-def _generator() -> np.random.Generator:
-    return np.random.default_rng(0)
+def _reorder(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """[item, other] with its items as each of rows [resample, item] has them."""
+    return pairs[rows[:, :, None], rows[:, None, :]]

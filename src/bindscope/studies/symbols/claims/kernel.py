@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BETA = 3.0
 ROUNDING = 1e-3  # of an error that should not be below its floor
 FEWEST_OF_EACH = 2  # tasks called learnable, and not
+Ranked = list[tuple[list[Rank], str]]  # the predictors' rank correlations with an n, and which n in words
 
 
 def judge_kernel(results: Mapping[str, xr.Dataset]) -> Finding:
@@ -41,13 +42,14 @@ def judge_kernel(results: Mapping[str, xr.Dataset]) -> Finding:
         )
     errors = kernel.ridge_error.mean("seed")
     control, beside = _control(kernel, learnable)
+    ranked = _rank(trained, kernel)
     finding = conclude(
         _criterion(kernel, errors, learnable, refused),
         control,
-        (*_ridge_quantities(kernel, errors, learnable, refused), *_trained_quantities(trained, kernel, refused)),
+        (*_ridge_quantities(kernel, errors, learnable, refused), *_trained_quantities(trained, ranked, refused)),
         beside,
     )
-    words = f"{finding.reason} {_describe_trained(trained, kernel, refused)}".rstrip()
+    words = f"{finding.reason} {_describe_trained(trained, ranked, refused)}".rstrip()
     return Finding(finding.verdict, words, finding.quantities, finding.control)
 
 
@@ -95,21 +97,30 @@ def _control(kernel: xr.Dataset, learnable: list[str]) -> tuple[tuple[Condition,
 def _ridge_quantities(
     kernel: xr.Dataset, errors: xr.DataArray, learnable: list[str], refused: list[str]
 ) -> tuple[Quantity, ...]:
-    last, smallest = errors.isel(n=-1), kernel.sel(task=min(learnable, key=lambda task: float(kernel.smallest.sel(task=task))))
+    last, smallest = (
+        errors.isel(n=-1),
+        kernel.sel(task=min(learnable, key=lambda task: float(kernel.smallest.sel(task=task)))),
+    )
     n = int(errors.n[-1])
     return (
-        Quantity("smallest λ", float(smallest.smallest), float(smallest.smallest_low), float(smallest.smallest_high), unit="1"),
+        Quantity(
+            "smallest λ",
+            float(smallest.smallest),
+            float(smallest.smallest_low),
+            float(smallest.smallest_high),
+            unit="1",
+        ),
         _range(f"ridge error at n = {n:,}, learnable", last.sel(task=learnable).values),
         _range("… not learnable", last.sel(task=refused).values),
     )
 
 
-def _trained_quantities(trained: xr.Dataset, kernel: xr.Dataset, refused: list[str]) -> tuple[Quantity, ...]:
+def _trained_quantities(trained: xr.Dataset, ranked: Ranked, refused: list[str]) -> tuple[Quantity, ...]:
     quantities = []
     losses = _losses(trained, refused)
     if len(losses):
         quantities.append(_range("trained, loss where not learnable", losses))
-    for ranks, words in _all_ranks(trained, kernel):
+    for ranks, words in ranked:
         quantities += [
             Quantity(f"τ of {PREDICTORS[rank.predictor]} and {words}", rank.tau, rank.low, rank.high, rank.n_tasks, "1")
             for rank in ranks
@@ -117,22 +128,26 @@ def _trained_quantities(trained: xr.Dataset, kernel: xr.Dataset, refused: list[s
     return tuple(quantities)
 
 
-def _describe_trained(trained: xr.Dataset, kernel: xr.Dataset, refused: list[str]) -> str:
+def _describe_trained(trained: xr.Dataset, ranked: Ranked, refused: list[str]) -> str:
     """Beside the verdict: what trained transformers do, and whether N foretells how many strings they need."""
     sizes, losses = half_sizes(trained), _losses(trained, refused)
     learned = [task for task, size in sizes.items() if task not in refused and size.censored != "above"]
     asked = [task for task in sizes if task not in refused]
-    parts = [f"Trained transformers halve their loss in {len(learned)} of {len(asked)} learnable tasks within the n trained"]
+    parts = [
+        f"Trained transformers halve their loss in {len(learned)} of {len(asked)} learnable tasks within the n trained"
+    ]
     if len(losses):
         parts.append(f"and end at {losses.min():.2f} or more where N is singular")
     sentences = [", ".join(parts) + "."]
-    for ranks, words in _all_ranks(trained, kernel)[:1]:
+    for ranks, words in ranked[:1]:
         listed = "; ".join(f"{PREDICTORS[rank.predictor]}, {rank}" for rank in ranks)
-        sentences.append(f"How {words} goes with what N says, in rank correlations over {ranks[0].n_tasks} tasks: {listed}.")
+        sentences.append(
+            f"How {words} goes with what N says, in rank correlations over {ranks[0].n_tasks} tasks: {listed}."
+        )
     return " ".join(sentences)
 
 
-def _all_ranks(trained: xr.Dataset, kernel: xr.Dataset) -> list[tuple[list[Rank], str]]:
+def _rank(trained: xr.Dataset, kernel: xr.Dataset) -> Ranked:
     kernels = kernels_of(kernel)
     needs: dict[str, Mapping[str, Any]] = {
         "a trained transformer's n of half loss": {task: size.bounds for task, size in half_sizes(trained).items()},
@@ -152,7 +167,9 @@ def _losses(trained: xr.Dataset, tasks: list[str]) -> np.ndarray:
 
 def _range(label: str, values: np.ndarray) -> Quantity:
     values = np.asarray(values, float).ravel()
-    return Quantity(f"{label} (mean, range)", float(values.mean()), float(values.min()), float(values.max()), len(values), "1")
+    return Quantity(
+        f"{label} (mean, range)", float(values.mean()), float(values.min()), float(values.max()), len(values), "1"
+    )
 
 
 def _names(tasks: list[str]) -> str:

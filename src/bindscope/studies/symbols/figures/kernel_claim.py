@@ -21,8 +21,8 @@ from bindscope.studies.symbols.learnability import (
     half_sizes,
     kernels_in,
     kernels_of,
-    rank_tasks,
     predicted_by,
+    rank_tasks,
     ridge_bounds,
 )
 
@@ -81,15 +81,10 @@ def draw_learnability(dataset: xr.Dataset) -> Figure:
 
 
 def _needs(dataset: xr.Dataset) -> dict[str, dict[str, Bounds]]:
-    return {
-        model: {task: size.bounds for task, size in half_sizes(dataset, model).items()}
-        for model, *_ in MODELS
-    }
+    return {model: {task: size.bounds for task, size in half_sizes(dataset, model).items()} for model, *_ in MODELS}
 
 
-def _draw_curves(
-    axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]], kernels: Kernels, label: str
-) -> None:
+def _draw_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]], kernels: Kernels, label: str) -> None:
     """A line for each task, coloured by λ."""
     known = [float(kernels[task]["smallest"]) for task in curves if kernels[task]["verdict"] == "learnable"]
     scale = LogNorm(min(known, default=1e-4), max(known, default=1.0))
@@ -148,7 +143,10 @@ def _draw_needs(
 
 def _draw_arrow(axes: Axes, x: float, y: float, *, down: bool, colour: str) -> None:
     axes.annotate(
-        "", (x, y / 1.6 if down else y * 1.6), xytext=(x, y), arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.0}
+        "",
+        (x, y / 1.6 if down else y * 1.6),
+        xytext=(x, y),
+        arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.0},
     )
 
 
