@@ -163,7 +163,8 @@ def test_tasks_are_valid_and_disjoint_and_trained_with_the_positions_they_say():
         assert cell.config.task.templates == task.templates
         assert cell.config.task.labels == task.labels
         assert (cell.config.model.positions == "none") == (not task.positions)
-        assert np.mean(task.labels) == 0 and np.mean(np.square(task.labels)) == 1
+        assert np.mean(task.labels) == 0
+        assert np.mean(np.square(task.labels)) == 1
     assert len({task.name for task in TASKS}) == len(TASKS)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 N_RESAMPLES, N_SHUFFLES = 1000, 1000
 FEWEST_TASKS = 5  # for a rank correlation
+COMMON = 512  # the n that most tasks were trained at
 PREDICTORS: Mapping[str, str] = {
     "smallest": "1/λ, the smallest eigenvalue of N",
     "weighted": "yᵀN⁻¹y",
@@ -98,13 +99,28 @@ def measure_kernels(runs: Mapping[Cell, Run], on_progress: Callable[[int, int], 
 
 
 def half_sizes(dataset: xr.Dataset, model: str = "plain") -> dict[str, Crossing]:
-    """The n of half loss of each task that the model was trained on at two n or more."""
+    """The n of half loss of each task that the model was trained on."""
     sizes = {}
     for task in dict.fromkeys(map(str, dataset.task.values)):
         models = set(map(str, dataset.model.values[dataset.task.values == task]))
-        if model in models and len(curve_of(dataset, model, task=task).points) > 1:
+        if model in models and curve_of(dataset, model, task=task).points:
             sizes[task] = half_loss_n(dataset, model, task=task)
     return sizes
+
+
+def losses_at(dataset: xr.Dataset, n: int = COMMON, model: str = "plain") -> dict[str, float]:
+    """The mean test loss of each task at one n, where it was trained."""
+    found = {}
+    for task in half_sizes(dataset, model):
+        point = curve_of(dataset, model, task=task).at(n)
+        if point is not None:
+            found[task] = point.value
+    return found
+
+
+def exactly(values: Mapping[str, float]) -> dict[str, Bounds]:
+    """Numbers that are known, as bounds."""
+    return {name: (value, value) for name, value in values.items()}
 
 
 def rank_tasks(predictor: str, predicted: Mapping[str, float], bounds: Mapping[str, Bounds]) -> Rank | None:

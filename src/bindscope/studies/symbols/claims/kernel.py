@@ -11,11 +11,14 @@ from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclu
 from bindscope.studies.symbols.experiments_learnability import find_task
 from bindscope.studies.symbols.figures.kernel_claim import draw_kernel_claim
 from bindscope.studies.symbols.learnability import (
+    COMMON,
     HALF,
     PREDICTORS,
     Rank,
+    exactly,
     half_sizes,
     kernels_of,
+    losses_at,
     rank_predictors,
     ridge_bounds,
 )
@@ -139,7 +142,7 @@ def _describe_trained(trained: xr.Dataset, ranked: Ranked, refused: list[str]) -
     if len(losses):
         parts.append(f"and end at {losses.min():.2f} or more where N is singular")
     sentences = [", ".join(parts) + "."]
-    for ranks, words in ranked[:1]:
+    for ranks, words in ranked[:2]:
         listed = "; ".join(f"{PREDICTORS[rank.predictor]}, {rank}" for rank in ranks)
         sentences.append(
             f"How {words} goes with what N says, in rank correlations over {ranks[0].n_tasks} tasks: {listed}."
@@ -151,6 +154,7 @@ def _rank(trained: xr.Dataset, kernel: xr.Dataset) -> Ranked:
     kernels = kernels_of(kernel)
     needs: dict[str, Mapping[str, Any]] = {
         "a trained transformer's n of half loss": {task: size.bounds for task, size in half_sizes(trained).items()},
+        f"its loss at n = {COMMON}": exactly(losses_at(trained)),
         "its n with identity scaling": {task: size.bounds for task, size in half_sizes(trained, "both").items()},
         "ridge regression's n": ridge_bounds(kernel),
     }
