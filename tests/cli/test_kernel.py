@@ -43,11 +43,14 @@ def test_a_task_is_named_and_many_templates_fit_the_screen(capsys: pytest.Captur
     assert "AAAAA" in text
 
 
-def test_ridge_regression_is_tabled_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ridge_regression_is_tabled_and_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bindscope.cli.kernel.RIDGE_SIZES", (16, 128))
     figure = tmp_path / "ridge.svg"
     text = answer(capsys, "kernel", "same-different", "--ridge", "--points", "16", "--out", str(figure))
     assert "error on fresh symbols" in text
-    assert "1,024" in text
+    assert "\n    128  0." in text
     assert "never seen" in figure.read_text(encoding="utf-8")
     assert str(figure) in text
 

@@ -103,7 +103,10 @@ def test_sizes_that_are_left_out_are_those_of_gpt2(directory):
     shape = gpt2_shape(directory)
     sizes = (shape.n_layers, shape.n_heads, shape.d_model, shape.d_head, shape.d_mlp, shape.d_vocab, shape.n_positions)
     assert sizes == (12, 12, 768, 64, 3072, 50257, 1024)
-    assert shape.tied and shape.causal and shape.activation == "gelu_tanh" and shape.dropout == 0.1
+    assert shape.tied
+    assert shape.causal
+    assert shape.activation == "gelu_tanh"
+    assert shape.dropout == 0.1
     assert shape.n_parameters == 124_439_808  # as published
 
 
@@ -149,7 +152,7 @@ def test_weights_that_are_not_a_gpt2s_are_refused(change, said, directory):
 
 
 def test_an_empty_place_is_told_with_what_to_do(directory, tmp_path):
-    with pytest.raises(BindscopeError, match="no such directory; copy a GPT-2 there, a directory with config.json"):
+    with pytest.raises(BindscopeError, match=r"no such directory; copy a GPT-2 there, a directory with config.json"):
         read_gpt2(tmp_path / "none")
     (directory / "model.safetensors").unlink()
     with pytest.raises(BindscopeError, match=r"has a config.json but no weights; copy model.safetensors"):
@@ -158,7 +161,7 @@ def test_an_empty_place_is_told_with_what_to_do(directory, tmp_path):
     with pytest.raises(BindscopeError, match="not JSON"):
         read_gpt2(directory)
     (directory / "config.json").unlink()
-    with pytest.raises(BindscopeError, match="no Hugging Face model: it has no config.json"):
+    with pytest.raises(BindscopeError, match=r"no Hugging Face model: it has no config.json"):
         read_gpt2(directory)
 
 
@@ -169,7 +172,7 @@ def test_shards_lie_in_the_directory_and_nowhere_else(directory, tmp_path):
     with pytest.raises(BindscopeError, match="is no file of this directory"):
         read_gpt2(directory)
     index.write_text(json.dumps({"weight_map": {"wte.weight": "gone.safetensors"}}))
-    with pytest.raises(BindscopeError, match="lacks 'gone.safetensors'"):
+    with pytest.raises(BindscopeError, match=r"lacks 'gone.safetensors'"):
         read_gpt2(directory)
     index.write_text(json.dumps({"weight_map": {}}))
     with pytest.raises(BindscopeError, match="names no file"):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from bindscope.cli.main import run as cli
 from bindscope.errors import BindscopeError
 from bindscope.model.config import InitConfig, ModelConfig
 from bindscope.model.convert import export_hugging_face
@@ -55,7 +56,8 @@ def test_a_run_begins_with_the_weights_in_the_directory(pretrained, tmp_path):
     assert torch.equal(first["embed.weight"], state["embed.weight"][rows])
     assert torch.equal(first["pos_embed"], state["pos_embed"][:4])
     body = [name for name in state if name not in EMBEDDINGS]
-    assert body and all(torch.equal(first[name], state[name]) for name in body)
+    assert body
+    assert all(torch.equal(first[name], state[name]) for name in body)
     assert first.keys() - state.keys() == {"unembed.weight"}
     assert not all(
         torch.equal(run.checkpoint("last").state_dict()[name], state[name]) for name in body
@@ -131,6 +133,19 @@ def test_a_directory_with_too_few_tokens_or_places_is_refused(pretrained):
     )
     with pytest.raises(BindscopeError, match="has 9 positions and this task needs 11"):
         fit_to_start(make_config(pretrained[0], long))
+
+
+def test_the_command_line_fits_the_model_to_the_directory(pretrained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sizes = ["task.alphabet=12", "task.test_alphabet=6", "training.batch_size=12", "training.epochs=2"]
+    command = ["train", "templates-gpt2", "--threads", "1", "--name", "fitted", *(f"--set={size}" for size in sizes)]
+    assert cli(["train", "templates-gpt2", "--set", "start.directory=nowhere"]) == 2
+    assert capsys.readouterr().err == (
+        "bindscope: nowhere: there is no such directory; copy a GPT-2 there, a directory with config.json and "
+        "model.safetensors.\n"
+    )
+    assert cli([*command, "--set", f"start.directory={pretrained[0]}"]) == 0
+    assert Run.open("runs/fitted").config.model.d_model == 16
 
 
 def interrupt(config: RunConfig, path: Path, at: int) -> None:

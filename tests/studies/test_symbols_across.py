@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 from math import comb, inf
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from bindscope.tasks.assign_add import POOL_NAMES
 from cli.answers import answer, refusal
 
 NEVER = np.nan
+PAGE = Path(__file__).parents[2] / "docs" / "experiments.md"
 STARTS = ("no-mimetic", "neutral")
 SLOW, FAST = (500, 550, 600, 650), (250, 300, 350, 400)
 
@@ -287,9 +289,12 @@ def test_the_shipped_datasets_answer(capsys, tmp_path):
     dataset = across_dataset(load_across(tmp_path))
     for name in ("binding, recipe", "sums"):
         for path in ("off", "both"):
-            assert int(dataset.examples.sel(comparison=name, path=path).notnull().sum()) >= 4
+            assert int(dataset.examples.sel(comparison=name, path=path).notnull().sum()) >= 3
     text = answer(capsys, "across", "--runs", str(tmp_path), "--out", str(tmp_path / "a.svg"))
     assert conclude_across(dataset) in text
+    page = PAGE.read_text(encoding="utf-8")
+    assert conclude_across(dataset) in page, "paste the conclusion of 'bindscope across'"
+    assert "figures/across.svg" in page
     assert (tmp_path / "a.svg").exists()
     told = json.loads(answer(capsys, "across", "--runs", str(tmp_path), "--json", "--out", str(tmp_path / "a.nc")))
     assert told["conclusion"] == conclude_across(dataset)

@@ -57,7 +57,8 @@ def test_the_papers_own_numbers_replicate():
     finding = judge(made(("scratch", LARGE, 0, FROM_SCRATCH), ("pretrained", LARGE, GPT2_TOKENS, EFFICIENT)))
     assert finding.verdict == "replicates"
     ratio = next(quantity for quantity in finding.quantities if "times fewer" in quantity.label)
-    assert ratio.value > 100 and ratio.low is not None
+    assert ratio.value > 100
+    assert ratio.low is not None
     assert {quantity.label for quantity in finding.control} == {
         "largest loss on training strings, from scratch", "largest loss on training strings, pretrained",
     }  # fmt: skip
@@ -74,7 +75,8 @@ def test_a_model_that_was_trained_too_short_is_no_evidence():
     curves = ("scratch", LARGE, 0, FROM_SCRATCH), ("pretrained", LARGE, GPT2_TOKENS, EFFICIENT)
     finding = judge(made(*curves, training_loss=0.6))
     assert finding.verdict == "differs"
-    assert "its control is not" in finding.reason and "has not learned its training strings" in finding.reason
+    assert "its control is not" in finding.reason
+    assert "has not learned its training strings" in finding.reason
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,10 @@ def test_a_directory_adds_its_curve_and_the_same_shape_from_scratch(directory):
 def test_presets_are_gpt2s(name, shape):
     model = find_preset(name).config.model
     assert {size: getattr(model, size) for size in shape} == shape
-    assert model.causal and model.positions == "learned" and model.activation == "gelu_tanh" and not model.tied
+    assert model.causal
+    assert model.positions == "learned"
+    assert model.activation == "gelu_tanh"
+    assert not model.tied
     assert override(find_preset(name).config, {"task.name": "copy", "model.tied": True, "model.d_out": None}).model.tied
 
 

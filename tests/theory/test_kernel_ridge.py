@@ -11,9 +11,13 @@ from bindscope.errors import BindscopeError
 from bindscope.tasks.templates import TemplateTask
 from bindscope.theory.kernel import KernelSettings, string_kernel, template_kernel
 from bindscope.theory.kernel_features import features_converge, fresh_strings, random_features, sample_attention
-from bindscope.theory.kernel_ridge import answers_from_means, half_loss_size, ridge_generalises
-
-from bindscope.theory.kernel_ridge import Structures, _Sample  # isort: skip
+from bindscope.theory.kernel_ridge import (
+    StringSample,
+    Structures,
+    answers_from_means,
+    half_loss_size,
+    ridge_generalises,
+)
 
 COARSE = KernelSettings(points=64, inner_points=8)
 
@@ -25,7 +29,7 @@ def strings_of(task, batch):
 def test_the_gram_matrix_by_structure_is_that_of_the_strings():
     task = TemplateTask(name="custom", templates=("ABx", "BAA", "AAA"), labels=(1.0, -1.0, 0.5), alphabet=5, seed=3)
     kernel = template_kernel(task.parsed_templates, replace(COARSE, points=512))
-    sample = _Sample.of(task)
+    sample = StringSample.of(task)
     gram = Structures.of(kernel, task, [sample]).gram(sample)
     strings = strings_of(task, task.training_set())
     pairs = [(a, b) for a in strings for b in strings]
@@ -48,11 +52,11 @@ def test_answers_are_those_of_ridge_regression_on_fresh_strings():
 
 
 def test_regression_learns_what_the_kernel_says_it_can():
-    found = ridge_generalises(TemplateTask(name="same-different"), [32, 512], [0, 1], COARSE)
+    found = ridge_generalises(TemplateTask(name="same-different"), [32, 300], [0], COARSE)
     errors = found.test_error.mean("seed").values
-    assert errors[0] > 0.5 > 10 * errors[1]
+    assert errors[0] > 0.5 > 4 * errors[1]
     blind = replace(COARSE, gamma=0.0, cls=False)
-    assert ridge_generalises(TemplateTask(name="same-different"), [256], [0], blind).test_error.item() > 0.5
+    assert ridge_generalises(TemplateTask(name="same-different"), [100], [0], blind).test_error.item() > 0.5
 
 
 def test_template_means_are_the_limit_of_symbols_used_once():
@@ -89,7 +93,7 @@ def test_features_of_large_width_have_the_kernel_as_gram_matrix():
 def test_neurons_are_what_explicit_value_weights_make():
     strings, settings, rng = [("a", "a"), ("a", "b")], replace(COARSE, beta=1.0), np.random.default_rng(1)
     gram = np.zeros((2, 2))
-    for _ in range(300):  # 8 heads and 40 neurons with explicit weights
+    for _ in range(100):  # 8 heads and 40 neurons with explicit weights
         total = np.zeros((2, 40))
         for _ in range(8):
             w, p = dict(zip("abe", rng.standard_normal(3))), rng.standard_normal(3)
@@ -99,9 +103,9 @@ def test_neurons_are_what_explicit_value_weights_make():
                 attention /= attention.sum()
                 total[row] += sum(a * (value[s] + value[k]) for k, (a, s) in enumerate(zip(attention, string)))
         features = np.cos(total / np.sqrt(8) + 0.5)
-        gram += features @ features.T / 40 / 300
-    drawn = [random_features(strings, settings, 8, rng) for _ in range(3000)]
-    assert np.mean([f @ f.T / 8 for f in drawn], axis=0) == pytest.approx(gram, abs=0.02)
+        gram += features @ features.T / 40 / 100
+    drawn = [random_features(strings, settings, 8, rng) for _ in range(1000)]
+    assert np.mean([f @ f.T / 8 for f in drawn], axis=0) == pytest.approx(gram, abs=0.03)
 
 
 def test_features_tend_to_the_kernel_like_one_over_the_root_of_width():

@@ -31,6 +31,7 @@ MOST_STRINGS = 4096
 MOST_WILDCARDS = 10
 ROWS_AT_ONCE = 256
 RIDGE = 1e-4
+MOST_NEEDED = 1e15  # strings beyond which no number of them is said to halve the error
 
 
 def ridge_generalises(
@@ -53,13 +54,13 @@ def ridge_generalises(
     _check(task, n_values, ridge)
     kernel = template_kernel(task.parsed_templates, settings)
     tasks = {(n, seed): replace(task, alphabet=n, seed=seed) for n in n_values for seed in seeds}
-    samples = {key: _Sample.of(each) for key, each in tasks.items()}
+    samples = {key: StringSample.of(each) for key, each in tasks.items()}
     structures = Structures.of(kernel, task, list(samples.values()))
     labels = np.array(task.template_set.labels, dtype=float)
     answers = np.empty((len(n_values), len(seeds), len(labels)))
     by_means, shuffled = np.empty_like(answers), np.empty_like(answers)
     for done, ((n, seed), sample) in enumerate(samples.items()):
-        place = n_values.index(n), list(seeds).index(seed)
+        place = list(n_values).index(n), list(seeds).index(seed)
         counts = np.bincount(sample.templates, minlength=len(labels))
         targets = labels[sample.templates]
         both = np.stack([targets, np.random.default_rng([seed, n]).permutation(targets)], axis=1)
@@ -107,8 +108,12 @@ def half_loss_size(kernel: TemplateKernel, labels: Sequence[float], ridge: float
         return np.log(_find_half(matrix, expect(same, same, same) - np.diag(matrix), values, ridge))
 
     found = kernel.estimate(statistic)
-    size = np.exp(found.value)
-    return Estimate(size, size * found.standard_error, np.exp(found.low), np.exp(found.high))
+    size, low, high = (_unbounded(np.exp(logarithm)) for logarithm in (found.value, found.low, found.high))
+    return Estimate(size, size * found.standard_error if np.isfinite(size) else np.array(np.inf), low, high)
+
+
+def _unbounded(size: np.ndarray) -> np.ndarray:
+    return np.where(size < MOST_NEEDED * (1 - 1e-6), size, np.inf)
 
 
 def _find_half(matrix: np.ndarray, nugget: np.ndarray, labels: np.ndarray, ridge: float) -> float:
@@ -116,10 +121,15 @@ def _find_half(matrix: np.ndarray, nugget: np.ndarray, labels: np.ndarray, ridge
         counts = np.full(len(labels), np.exp(log_n) / len(labels))
         return float(((_answer_means(matrix, nugget, labels, counts, ridge) - labels) ** 2).mean())
 
+<<<<<<< HEAD
     low, high, goal = 0.0, np.log(1e15), float((labels**2).mean()) / 2
     if error(high) > goal:
         return np.inf
     for _ in range(50):
+=======
+    low, high, goal = 0.0, np.log(MOST_NEEDED), float((labels**2).mean()) / 2
+    for _ in range(80):
+>>>>>>> main
         middle = (low + high) / 2
         low, high = (middle, high) if error(middle) > goal else (low, middle)
     return float(np.exp(high))
@@ -134,14 +144,14 @@ def _answer_means(
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class StringSample:
     """Strings by their template and the symbol of each wildcard; −1 − row where the template has fewer."""
 
     templates: np.ndarray  # [string]
     symbols: np.ndarray  # [string, wildcard]
 
     @classmethod
-    def of(cls, task: TemplateTask) -> _Sample:
+    def of(cls, task: TemplateTask) -> StringSample:
         batch = task.training_set()
         templates = batch.labels["template"][:, 0]
         places = np.full((len(task.parsed_templates), task.n_wildcards), -1)
@@ -163,14 +173,14 @@ class Structures:
     values: np.ndarray  # K_trans, [structure]
 
     @classmethod
-    def of(cls, kernel: TemplateKernel, task: TemplateTask, samples: Sequence[_Sample]) -> Structures:
+    def of(cls, kernel: TemplateKernel, task: TemplateTask, samples: Sequence[StringSample]) -> Structures:
         """The table of every structure that occurs in the samples."""
         n_templates, n_wildcards = len(kernel.templates), task.n_wildcards
         found = [np.unique(part) for sample in samples for part in _pair_keys(sample, n_templates, n_wildcards)]
         keys = np.unique(np.concatenate(found))
         return cls(kernel, n_wildcards, keys, _fill(kernel, task, keys))
 
-    def gram(self, sample: _Sample) -> np.ndarray:
+    def gram(self, sample: StringSample) -> np.ndarray:
         """K_trans between all strings of a sample."""
         parts = _pair_keys(sample, len(self.kernel.templates), self.n_wildcards)
         rows = [self.values[np.searchsorted(self.keys, part)] for part in parts]
@@ -178,7 +188,7 @@ class Structures:
         return (gram + gram.T) / 2
 
 
-def _pair_keys(sample: _Sample, n_templates: int, n_wildcards: int) -> list[np.ndarray]:
+def _pair_keys(sample: StringSample, n_templates: int, n_wildcards: int) -> list[np.ndarray]:
     """[string of the part, string] for parts of the rows: structures as numbers, template · template · matching."""
     powers = (n_wildcards + 1) ** np.arange(n_wildcards)
     parts = []

@@ -31,6 +31,9 @@ MODELS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 BATCH_SIZE, EPOCHS = 1024, 1000
 SEEDS = 3
+RECORDED: dict[str, Any] = {
+    "training.checkpoints.every": 10**6, "training.checkpoints.per_octave": 0, "training.save_every": 500,
+}  # fmt: skip
 COPY_FITTED = 0.01  # training loss at which copying is over: what unseen symbols get hardly changes after
 _CONCLUSIONS, _FIGURES = (f"bindscope.studies.symbols.{module}" for module in ("conclusions", "figures.experiments"))
 _WIDTH_CONCLUSIONS = "bindscope.studies.symbols.conclusions_width"
@@ -79,8 +82,8 @@ def _experiment(
         question=question,
         preset=preset,
         variants=tuple(variant for part in variants for variant in part),
-        changes={"training.checkpoints.every": 10**6, "training.checkpoints.per_octave": 0, "training.save_every": 500},
         **{
+            "changes": RECORDED,
             "limits": LIMITS,
             "seeds": SEEDS,
             "conclude": defer(_CONCLUSIONS, "conclude_curves"),
@@ -190,6 +193,15 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         seeds=2,
         minutes=1.5,
+    ),
+    _experiment(
+        "print-swapped",
+        "Can it still be printed when either name may have either number, so that two comparisons must be combined?",
+        "templates-print-real",
+        (curve("plain", (128, 512)), curve("kq", (128, 512)), curve("both", (128, 512))),
+        changes={**RECORDED, "task.name": "print-swapped"},
+        seeds=1,
+        minutes=2,
     ),
     _experiment(
         "print-symbolic",

@@ -59,11 +59,11 @@ def _draw_panel(axes: Axes, dataset: xr.Dataset, models: Sequence[str]) -> None:
         if model in models_of(dataset, PAPER) and not is_baseline(model):
             label = f"{MODEL_NAMES[model]}, {PAPER} heads"
             _draw_curve(axes, curve_of(dataset, model, PAPER), colour, marker, dash, label, width=0.9)
-        points = published(task_of(dataset).name, model)
-        axes.plot(
-            list(points), list(points.values()), marker, color=colour, markerfacecolor="none", ms=7.5, mew=1.3,
-            label=f"{MODEL_NAMES[model]}, the paper's" if points else "_", clip_on=False, zorder=4,
-        )  # fmt: skip
+        if points := published(task_of(dataset).name, model):
+            axes.plot(
+                list(points), list(points.values()), marker, color=colour, markerfacecolor="none", ms=7.5, mew=1.3,
+                label=f"{MODEL_NAMES[model]}, the paper's", clip_on=False, zorder=4,
+            )  # fmt: skip
     _finish(axes, dataset)
 
 
