@@ -121,15 +121,8 @@ def _find_half(matrix: np.ndarray, nugget: np.ndarray, labels: np.ndarray, ridge
         counts = np.full(len(labels), np.exp(log_n) / len(labels))
         return float(((_answer_means(matrix, nugget, labels, counts, ridge) - labels) ** 2).mean())
 
-<<<<<<< HEAD
-    low, high, goal = 0.0, np.log(1e15), float((labels**2).mean()) / 2
-    if error(high) > goal:
-        return np.inf
-    for _ in range(50):
-=======
     low, high, goal = 0.0, np.log(MOST_NEEDED), float((labels**2).mean()) / 2
-    for _ in range(80):
->>>>>>> main
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if error(middle) > goal else (low, middle)
     return float(np.exp(high))
