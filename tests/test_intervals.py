@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
-from bindscope.intervals import bootstrap_interval, student_interval, wilson_interval
+from bindscope.intervals import bootstrap_interval, student_interval, student_quantile, wilson_interval
 
 Z95 = 1.959963984540054
 
@@ -92,14 +92,17 @@ def test_confidence_outside_the_open_unit_interval_is_refused():
         wilson_interval(1, 2, confidence=1.0)
 
 
-def test_student_s_interval_is_that_of_the_tables() -> None:
-    for n, quantile in ((2, 12.7062), (3, 4.3027), (5, 2.7764), (31, 2.0423)):
-        sample = np.arange(n, dtype=float)
-        low, high = student_interval(sample)
-        half = quantile * sample.std(ddof=1) / n**0.5
-        assert (low, high) == pytest.approx((sample.mean() - half, sample.mean() + half), abs=1e-4)
+@pytest.mark.parametrize(
+    ("freedom", "confidence", "quantile"),
+    [(1, 0.95, 12.7062), (2, 0.95, 4.30265), (3, 0.95, 3.18245), (10, 0.9, 1.81246), (30, 0.99, 2.74999)],
+)
+def test_students_quantiles_agree_with_the_printed_table(freedom, confidence, quantile):
+    assert student_quantile(freedom, confidence) == pytest.approx(quantile, rel=1e-5)
 
 
-def test_student_s_interval_needs_two_values() -> None:
-    with pytest.raises(BindscopeError, match="at least two values"):
+def test_students_interval_covers_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    intervals = [student_interval(rng.normal(2, 1, 3)) for _ in range(2000)]
+    assert np.mean([low <= 2 <= high for low, high in intervals]) == pytest.approx(0.95, abs=0.015)
+    with pytest.raises(BindscopeError, match="at least two"):
         student_interval([1.0])

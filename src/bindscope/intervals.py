@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -59,31 +60,30 @@ def bootstrap_interval(
 
 
 def student_interval(sample: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval of the mean of a few values: mean ± t·s/√n, for n ≥ 2 values that scatter normally.
+    """Student's interval of the mean of a few independent values, such as what several seeds ended with.
 
-    >>> student_interval([1.0, 2.0, 3.0])
-    (-0.484…, 4.484…)
+    >>> tuple(round(end, 2) for end in student_interval([1.0, 2.0, 3.0]))
+    (-0.48, 4.48)
     """
     values = np.asarray(sample, float)
     if values.ndim != 1 or len(values) < 2:
         raise BindscopeError(f"student_interval: need a flat sample of at least two values, got shape {values.shape}.")
-    half = _student_quantile(len(values) - 1, _checked_confidence(confidence)) * values.std(ddof=1) / len(values) ** 0.5
+    half = student_quantile(len(values) - 1, confidence) * values.std(ddof=1) / np.sqrt(len(values))
     return float(values.mean() - half), float(values.mean() + half)
+
+
+@lru_cache(maxsize=32)
+def student_quantile(freedom: int, confidence: float = 0.95) -> float:
+    """How far from 0 Student's t lies with this probability at most. With t = √ν tan θ its density is ∝ cos(θ)^(ν−1)."""
+    angles = np.linspace(0, np.pi / 2, 200_001)
+    density = np.cos(angles) ** (freedom - 1)
+    below = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    angle = np.interp(_checked_confidence(confidence), below / below[-1], angles)
+    return float(np.sqrt(freedom) * np.tan(angle))
 
 
 def _normal_quantile(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + _checked_confidence(confidence) / 2)
-
-
-def _student_quantile(freedom: int, confidence: float) -> float:
-    """t for which a share ``confidence`` of Student's distribution lies within ±t.
-
-    With x = √freedom·tan θ that share is ∫ cos^(freedom−1) over |θ| below arctan(t/√freedom), as a part of the whole.
-    """
-    angles = np.linspace(0, np.pi / 2, 200_001)
-    density = np.cos((angles[1:] + angles[:-1]) / 2) ** (freedom - 1)
-    within = np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
-    return float(freedom**0.5 * np.tan(np.interp(confidence, within, angles)))
 
 
 def _checked_confidence(confidence: float) -> float:

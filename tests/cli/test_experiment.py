@@ -37,6 +37,8 @@ def test_an_experiment_trains_its_runs_and_answers(tmp_path, monkeypatch, capsys
         (["loss", "--seeds", "0"], "at least 1"),
         (["loss", "--show", "--out", "nowhere"], "there is no dataset of it yet"),
         (["loss", "--figure", "loss.xyz", "--show"], "unknown format 'xyz'"),
+        (["loss", "--pretrained", "gpt2"], "the experiment gpt2 starts from pretrained weights, 'loss' does not"),
+        (["gpt2", "--pretrained", "nowhere"], "nowhere: there is no such directory; copy a GPT-2 there"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_sentence(arguments, sentence, tmp_path, monkeypatch, capsys):

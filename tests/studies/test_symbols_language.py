@@ -14,8 +14,10 @@ from bindscope.cli.experiment import format_cells
 from bindscope.errors import BindscopeError
 from bindscope.measures.perplexity import text_losses
 from bindscope.runs.directory import Run
+from bindscope.studies.claims import VERDICTS
 from bindscope.studies.command import find_command
 from bindscope.studies.experiments import (
+    SHIPPED_DATASETS,
     Cell,
     Experiment,
     experiment_dataset,
@@ -56,7 +58,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(experiment: Experiment, directory: Path) -> dict[Cell, Run]:
-    cells = plan_cells(experiment, range(2), ["plain", "both", "frozen"])
+    cells = [*plan_cells(experiment, [0], ["plain", "both", "frozen"]), *plan_cells(experiment, [1], ["plain", "both"])]
     return dict(train_in_turn(cells, directory, "cpu", 1))
 
 
@@ -116,8 +118,7 @@ def test_the_perplexity_is_that_of_the_whole_test_text(runs: dict[Cell, Run], da
         words = task.corpus.splits["test"].n_words
         assert float(measured.test_word_perplexity) == pytest.approx(np.exp(losses.sum() / words), rel=1e-6)
         assert measured.test_perplexity_low < measured.test_perplexity < measured.test_perplexity_high
-        assert float(measured.test_block_loss.sum()) == pytest.approx(losses.sum(), rel=1e-5)
-    assert int(dataset.test_block_tokens.sum()) == int(dataset.test_tokens)
+        assert int(dataset.test_tokens) == len(losses)
 
 
 def test_scalars_with_gain_0_leave_the_model_as_it_is(dataset: xr.Dataset) -> None:
@@ -126,7 +127,7 @@ def test_scalars_with_gain_0_leave_the_model_as_it_is(dataset: xr.Dataset) -> No
     assert both is not None
     assert np.abs(frozen.differences).max() < 1e-3
     assert np.abs(both.differences).min() > 0
-    assert not dataset.identity_b.sel(variant="frozen").any()
+    assert not dataset.identity_b.sel(variant="frozen", seed=0).any()
     assert dataset.identity_a.sel(variant="both").all()
 
 
@@ -265,11 +266,12 @@ def test_the_result_is_the_reader_s_own_dataset_before_the_shipped_one(runs: dic
 def test_the_shipped_dataset_can_be_judged_told_and_drawn(tmp_path: Path) -> None:
     path = find_experiment_dataset("language", tmp_path)
     assert path is not None
+    assert path.is_relative_to(SHIPPED_DATASETS)
     shipped = load_experiment_dataset(path)
     assert path.stat().st_size < 60_000
     assert shipped.test_perplexity.dims == ("variant", "seed")
     assert "the documentation of Python" in conclude_language(shipped)
-    assert AS12.judge({"language": shipped}).verdict in ("replicates", "differs")
+    assert AS12.judge({"language": shipped}).verdict in VERDICTS
     assert len(AS12.draw({"language": shipped}).axes) == 3
     assert {str(name) for name in shipped.variant.values} <= {variant.name for variant in VARIANTS}
 

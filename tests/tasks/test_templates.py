@@ -174,7 +174,7 @@ def run_print_program(task: TemplateTask, row: np.ndarray) -> str:
     return names[call.removeprefix("print(").removesuffix(")")].strip('"')
 
 
-@pytest.mark.parametrize("name", ["print-real", "print-symbolic"])
+@pytest.mark.parametrize("name", ["print-real", "print-swapped", "print-symbolic"])
 def test_print_tasks_are_answered_with_what_the_program_prints(name: str) -> None:
     task = TemplateTask(name=name, alphabet=50)  # type: ignore[arg-type]
     batch = task.training_set()

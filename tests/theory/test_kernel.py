@@ -23,14 +23,14 @@ from bindscope.theory.kernel_points import generating_vector, lattice_points, to
 COARSE = KernelSettings(points=128, inner_points=8)
 
 
-def sample_plainly(first, second, beta, gamma, n=200_000, seed=0):
+def sample_plainly(first, second, beta, gamma, n=60_000, seed=0):
     """K_attn of two strings by Monte Carlo, and its standard error."""
     rng, symbols = np.random.default_rng(seed), sorted({*first, *second})
     x, y = (np.array([[a == b for b in symbols] for a in string], float) for string in (first, second))
     w, p = rng.standard_normal((n, len(symbols))), gamma * rng.standard_normal((n, len(first)))
     s, t = np.exp(beta * (w @ x.T + p)), np.exp(beta * (w @ y.T + p))
     s, t = s / s.sum(1, keepdims=True), t / t.sum(1, keepdims=True)
-    products = np.einsum("na,ab,nb->n", s, x @ y.T + gamma**2 * np.eye(len(first)), t)
+    products = (s @ (x @ y.T + gamma**2 * np.eye(len(first))) * t).sum(1)
     return products.mean(), products.std() / np.sqrt(n)
 
 
@@ -72,12 +72,12 @@ def test_strings_with_nothing_in_common_are_independent():
 
 
 def test_templates_and_strings_of_them_have_the_same_kernel():
-    kernel = template_kernel(["ABA", "ABB"], replace(COARSE, points=512))
-    found = string_kernel([("aba", "cdc"), ("aba", "cdd"), ("abb", "cdd")], replace(COARSE, points=1024, seed=5))
+    kernel = template_kernel(["ABA", "ABB"], replace(COARSE, points=256))
+    found = string_kernel([("aba", "cdc"), ("aba", "cdd"), ("abb", "cdd")], replace(COARSE, points=256, seed=5))
     wanted = kernel.matrix.value[[0, 0, 1], [0, 1, 1]]
     error = np.hypot(found.standard_error, kernel.matrix.standard_error[[0, 0, 1], [0, 1, 1]])
     assert (np.abs(found.value - wanted) < 4 * error).all()
-    assert (found.standard_error < 3e-4).all()
+    assert (found.standard_error < 5e-4).all()
 
 
 def test_renaming_symbols_changes_nothing():
@@ -98,7 +98,7 @@ def test_a_pair_of_strings_has_a_canonical_name():
 
 
 def test_kernel_matrices_are_symmetric_and_positive():
-    kernel = template_kernel(["AAA", "AAB", "ABA", "ABB", "ABC"], replace(COARSE, points=256))
+    kernel = template_kernel(["AAA", "AAB", "ABA", "ABB", "ABC"], KernelSettings())
     assert (kernel.matrix.value == kernel.matrix.value.T).all()
     assert (kernel.eigenvalues.low > 0).all()
     assert (kernel.with_itself.value > np.diag(kernel.matrix.value)).all()
@@ -106,7 +106,7 @@ def test_kernel_matrices_are_symmetric_and_positive():
 
 def test_intervals_hold_what_finer_estimates_find():
     templates, coarse = ["ABA", "ABB", "AAB"], KernelSettings(points=32, inner_points=4)
-    fine = template_kernel(templates, KernelSettings(points=2048, inner_points=16, seed=77))
+    fine = template_kernel(templates, KernelSettings(points=1024, inner_points=16, seed=77))
     hits = []
     for seed in range(40):
         found = template_kernel(templates, replace(coarse, seed=seed)).eigenvalues
@@ -118,16 +118,16 @@ def test_intervals_hold_what_finer_estimates_find():
 def test_more_points_make_errors_smaller_faster_than_sampling_does():
     errors = [
         np.mean([template_kernel(["AA", "AB"], KernelSettings(points=n, seed=s)).matrix.standard_error for s in (0, 1)])
-        for n in (32, 2048)
+        for n in (32, 1024)
     ]
-    assert errors[0] / errors[1] > 2 * np.sqrt(2048 / 32)
+    assert errors[0] / errors[1] > 2 * np.sqrt(1024 / 32)
 
 
 def test_the_readings_by_plain_sampling_are_met():
     readings = {("AA", "AB"): (2.8e-3, 5.8e-4), ("ABA", "ABB"): (1.8e-3, 1e-4), ("AABB", "ABAB"): (1.8e-3, 1.4e-4)}
     for templates, wanted in readings.items():
         for beta, reading in zip((3.0, 1.0), wanted):
-            found = template_kernel(templates, KernelSettings(beta=beta, points=256)).eigenvalues.value[0]
+            found = template_kernel(templates, KernelSettings(beta=beta, points=64)).eigenvalues.value[0]
             assert abs(found - reading) < 4e-4  # about what 2·10⁵ samples leave
 
 

@@ -26,6 +26,12 @@ export function limitsOf(series: readonly Series[], references: readonly { y: nu
   return [least >= 0 && least < most * 0.4 ? 0 : least - room, most + room];
 }
 
+/** Every value that a logarithmic axis has to hold: those given, or those of the data with their intervals. */
+export function heightsOf(series: readonly Series[], given?: Limits): number[] {
+  if (given) return [...given];
+  return series.flatMap(({ y, low = [], high = [] }) => [...y, ...low, ...high]).flatMap((value) => (value === null || !Number.isFinite(value) ? [] : [Math.max(0, value)]));
+}
+
 /** The curve; where a value is missing it has a gap, and a value alone between gaps is a dot. */
 export function curveOf({ x, y }: Series, across: Axis, up: Axis): string {
   const draw = line<number>((index) => across.place(x[index] ?? 0), (index) => up.place(y[index] ?? 0));

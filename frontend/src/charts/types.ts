@@ -35,6 +35,8 @@ export interface Series {
   high?: (number | null)[];
   colour?: string;
   dashed?: boolean;
+  marked?: boolean; // a mark at every value, where each was measured by itself
+  of?: string; // points to compare the series of this name with: hollow marks of its colour, shown and hidden with it
 }
 export interface Band {
   name: string;
@@ -56,6 +58,9 @@ export interface LineChartProps {
   onpick?: (x: number) => void; // the x nearest to where was clicked, or Enter
   height?: number;
   xFormat?: (x: number) => string; // for the readout
+  yLog?: boolean; // the y axis; 0 is kept at its lower end
+  hidden?: ReadonlySet<string>; // series that are switched off, where the page keeps that
+  ontoggle?: (name: string) => void;
 }
 
 /** BarChart.svelte: horizontal bars with intervals */

@@ -8,6 +8,7 @@ import { commandFor } from './operations';
 import { answerSum, type SumQuestion } from './sums';
 import { Refusal } from './refusal';
 import { Runs, type ReadFile } from './runs';
+import { answerKernel, answerSamples, type KernelQuestion, type SamplesQuestion } from './templates';
 import { transplant, type TransplantQuestion } from './transplants';
 
 /** What an operation gives: a body, then, where it is streamed, parts of it. */
@@ -23,6 +24,8 @@ export function createEngine(read: ReadFile): (operation: string, question: obje
     ablate: (question) => ablate(runs, question as AblateQuestion),
     sum: (question) => answerSum(runs, question as SumQuestion),
     transplant: (question) => transplant(runs, question as TransplantQuestion),
+    kernel: async (question) => answerKernel(question as KernelQuestion),
+    samples: async (question) => answerSamples(question as SamplesQuestion),
     patch: (question) => patch(runs, question as PatchQuestion),
   };
   return async function* (operation, question) {

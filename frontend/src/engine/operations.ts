@@ -1,5 +1,5 @@
 /** What the browser can answer by itself, and the command for what it cannot. */
-export const OPERATIONS: ReadonlySet<string> = new Set(['predict', 'lens', 'attention', 'ablate', 'patch', 'grid', 'sum', 'transplant']);
+export const OPERATIONS: ReadonlySet<string> = new Set(['predict', 'lens', 'attention', 'ablate', 'patch', 'grid', 'sum', 'transplant', 'kernel', 'samples']);
 
 /** The command that does the same on the reader's own machine. */
 export function commandFor(operation: string, question: object): string {

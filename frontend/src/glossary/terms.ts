@@ -83,6 +83,12 @@ export const TERMS: Record<string, string> = {
   'explained variance': 'The share of the variation that a fit accounts for: 1 for a perfect fit, 0 for one no better than the mean.',
   transplant: 'Giving a model one part of the weights of another checkpoint of the same training, to see whether its answers follow.',
   provenance: 'Where numbers come from: run, step, how many cases, the seed and how the interval was made.',
+  template: 'A string of wildcards and tokens that stand for themselves. A string of it gives each wildcard a symbol, different ones for different wildcards: q r q is of the form ABA.',
+  'identity scaling':
+    'Adding a trained multiple of the identity to the product of two attention matrices: a·I to W_K W_Qᵀ lets a head look at equal symbols, b·I to W_V W_Oᵀ lets it pass a symbol on as it is. Both start at 0.',
+  'transformer kernel':
+    'How alike an infinitely wide transformer with random weights finds two strings. N compares templates under it, each with symbols of its own; if no labels make it vanish, kernel regression learns any labels of the templates for unseen symbols.',
+  sharpness: 'β: how sharply the random attention looks. At 0 it looks at all places alike.',
 };
 
 /** The explanation of a word, whatever its case; empty for a word that is not explained. */

@@ -6,6 +6,7 @@ export interface PageEntry {
   title: string;
   order: number; // in the menu
   families?: string[]; // which runs it is about; all when left out
+  ofLab?: boolean; // it is about no run: there is none to choose at the top, and no checkpoint
   letter?: string; // opens it after g; the first free letter of its name when left out
   load: () => Promise<{ default: Component }>;
 }

@@ -31,6 +31,7 @@ def experiment(
     out: Path | None = None,
     figure: Path | None = None,
     full: Flag = False,
+    pretrained: Path | None = None,
     show: Flag = False,
 ) -> None:
     """List the experiments, or train what one needs and answer its question.
@@ -43,6 +44,7 @@ def experiment(
         bindscope experiment loss --jobs 2
         bindscope experiment identity --only none --only both --seeds 1
         bindscope experiment pair-fraction --cluster auto --out /shared/pair-fraction
+        bindscope experiment gpt2 --pretrained gpt2 --only pretrained-32
         bindscope experiment seeds --show
 
     Parameters
@@ -66,6 +68,9 @@ def experiment(
         The figure's file; its ending chooses the format (svg, png, pdf).
     full
         Also train the variants whose size is for many machines (those of the papers).
+    pretrained
+        For the experiment gpt2: a local Hugging Face directory (config.json and model.safetensors) with the GPT-2 to start
+        from; nothing is downloaded.
     show
         Train nothing: the answer from the dataset made here before, else from the shipped one.
     """
@@ -75,7 +80,7 @@ def experiment(
     if name is None:
         print(format_experiments(all_experiments()))
         return
-    chosen = find_experiment(name)
+    chosen = find_experiment(name) if pretrained is None else _find_pretrained(name, pretrained)
     if min(1 if seeds is None else seeds, jobs) < 1:
         raise BindscopeError("--seeds and --jobs: give at least 1.")
     if figure is not None:
@@ -89,6 +94,16 @@ def experiment(
         _train(chosen, cells, jobs, cluster, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
 
 
+def _find_pretrained(name: str, directory: Path) -> Experiment:
+    """The experiment on GPT-2 with the variants that start from ``directory``."""
+    from bindscope.errors import BindscopeError
+    from bindscope.studies.symbols.experiments_gpt2 import NAME, gpt2_experiment
+
+    if name != NAME:
+        raise BindscopeError(f"--pretrained: the experiment {NAME} starts from pretrained weights, '{name}' does not.")
+    return gpt2_experiment(directory)
+
+
 def format_experiments(experiments: Mapping[str, Experiment]) -> str:
     """One row for each experiment."""
     rows = [
@@ -96,7 +111,7 @@ def format_experiments(experiments: Mapping[str, Experiment]) -> str:
             each.name,
             each.preset,
             str(sum(not v.full for v in each.variants) * each.seeds),
-            format_duration(60 * each.minutes * each.seeds * sum(not (v.full or v.borrowed) for v in each.variants)),
+            format_duration(each.usual_seconds),
             each.question,
         ]
         for each in experiments.values()

@@ -88,13 +88,14 @@ with exit code 2; an interrupted command ends with 130.
 
 def describe_presets() -> str:
     """docs/presets.md: the list of presets, then every setting of each."""
-    from bindscope.cli.presets import describe_preset, format_toml
+    from bindscope.cli.presets import describe_curves, describe_preset, format_toml
     from bindscope.runs.config import config_to_mapping
     from bindscope.studies.presets import PRESETS
 
     parts = [MADE_BY, "# Presets\n", _PRESETS_LEAD, "| " + " | ".join(PRESET_HEADINGS) + " |"]
     parts.append("|---" * len(PRESET_HEADINGS) + "|")
     parts += ["| " + " | ".join(describe_preset(preset)) + " |" for preset in PRESETS.values()]
+    parts += ["", describe_curves()]
     for preset in PRESETS.values():
         settings = format_toml(config_to_mapping(preset.config)).strip()
         parts += ["", f"## {preset.name}", "", preset.summary, "", "```toml", settings, "```"]

@@ -89,6 +89,7 @@ def train(
 def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str, Any] | None = None) -> RunConfig:
     """A preset's configuration with some settings changed; shorthands are options of their own, None when not given."""
     from bindscope.runs.config import override
+    from bindscope.runs.start import fit_to_start
     from bindscope.studies.presets import find_preset
 
     changes: dict[str, Any] = dict(parse_settings(settings))
@@ -97,7 +98,7 @@ def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str
             raise BindscopeError(f"--set {key}: also given as --{key.rpartition('.')[2]}; keep one.")
         if value is not None:
             changes[key] = value
-    return override(find_preset(preset).config, changes)
+    return fit_to_start(override(find_preset(preset).config, changes))
 
 
 def start_run(config: RunConfig, directory: Path, device: Device = "auto", threads: int | None = None) -> None:

@@ -38,6 +38,13 @@ class DatasetConfig:
 
 
 @dataclass(frozen=True)
+class StartConfig:
+    """Begin with the weights of a pretrained GPT-2 (``runs/start.py``): a local Hugging Face directory."""
+
+    directory: str = ""
+
+
+@dataclass(frozen=True)
 class RunConfig:
     """A task, a model, a way to train it and a seed: with the same version on the same machine, the same run.
 
@@ -52,6 +59,7 @@ class RunConfig:
     seed: int = 0
     dataset: DatasetConfig | None = None
     baseline: BaselineConfig | None = None  # trained instead of the transformer, whose shape it takes
+    start: StartConfig | None = None  # weights to begin with, instead of drawn ones
 
     def __post_init__(self) -> None:
         if not self.name or self.name != self.name.strip() or "/" in self.name or self.name.startswith("."):
@@ -62,6 +70,7 @@ class RunConfig:
         _check_model_fits(self.model, self.task)
         if self.training.trained == "last" and (self.model.tied or self.baseline is not None):
             raise BindscopeError("training.trained: 'last' needs a transformer with an unembedding of its own.")
+        _check_start(self)
         if self.training.loss == "all":
             _check_every_token_can_be_asked(self.model, self.task)
 
@@ -247,6 +256,17 @@ def _check_model_fits(model: ModelConfig, task: AnyTask) -> None:
     if model.n_positions < task.n_positions:
         raise BindscopeError(
             f"model.n_positions: the {task.family} task needs at least {task.n_positions}, got {model.n_positions}."
+        )
+
+
+def _check_start(config: RunConfig) -> None:
+    if config.start is None:
+        return
+    if not config.start.directory:
+        raise BindscopeError("start.directory: name the directory of a GPT-2, with config.json and model.safetensors.")
+    if config.baseline is not None or config.model.identity_qk or config.model.identity_vo:
+        raise BindscopeError(
+            "start.directory: a run starts from a GPT-2 as a plain transformer, without baseline or identity."
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -21,6 +22,7 @@ from bindscope.runs.data import TrainingData, prepare_data
 from bindscope.runs.directory import Run
 from bindscope.runs.lock import hold_lock
 from bindscope.runs.manifest import Manifest, describe_origin
+from bindscope.runs.start import check_start, load_start
 from bindscope.training.device import select_device, use_threads
 from bindscope.training.distributed import Processes, detect_processes, join_processes
 from bindscope.training.loop import Evaluate, train
@@ -50,13 +52,14 @@ def train_run(
     with use_threads(threads) as n_threads:
         join_processes(processes, chosen)
         checkpoint_steps(config.training.checkpoints, config.total_steps)  # refuse a bad plan before anything is made
-        data, model = prepare_data(config), _new_model(config)
+        data, (model, start) = prepare_data(config), _first_model(config)
         manifest = Manifest(
             name=config.name,
             config=config_to_mapping(config),
             seeds=config.seeds,
             total_steps=config.total_steps,
             data=data.fingerprint,
+            start=start,
             **describe_origin(chosen.type, n_threads, processes.n),
         )
         run = processes.share(lambda: Run.create(path, manifest))
@@ -91,7 +94,8 @@ def resume_run(
             return processes.share(lambda: _settle(run, state))
         data = prepare_data(run.config)
         data.check_unchanged(run.manifest.data)
-        return _train(run, _new_model(run.config), data, state, chosen, processes, observer, evaluate)
+        model = _same_first_model(run) if state is None else _new_model(run.config)
+        return _train(run, model, data, state, chosen, processes, observer, evaluate)
 
 
 def _train(
@@ -125,11 +129,30 @@ def _train(
     return processes.share(lambda: run)
 
 
+def _first_model(config: RunConfig) -> tuple[nn.Module, dict[str, Any]]:
+    """The model as training begins, and where pretrained weights came from, if it has any."""
+    if config.start is None:
+        return _new_model(config), {}
+    model, origin = load_start(config)
+    return _to_train(model, config), origin
+
+
+def _same_first_model(run: Run) -> nn.Module:
+    """For a run that was killed before it kept a state."""
+    model, origin = _first_model(run.config)
+    check_start(run.manifest.start, origin)
+    return model
+
+
 def _new_model(config: RunConfig) -> nn.Module:
     generator = torch.Generator().manual_seed(config.seeds["model"])
     if config.baseline is not None:
         return build_baseline(config.baseline, config.model, generator)
-    model = Transformer(config.model, generator)
+    return _to_train(Transformer(config.model, generator), config)
+
+
+def _to_train(model: Transformer, config: RunConfig) -> Transformer:
+    """The model with what is not to be trained held fixed."""
     if config.training.trained == "last":
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(name.startswith("unembed."))

@@ -48,6 +48,7 @@ class Manifest:
     commit: str | None = None  # of Bindscope's source, when it runs from a checkout
     machine: Mapping[str, Any] = field(default_factory=dict)  # device, threads, processes
     data: Mapping[str, Any] = field(default_factory=dict)  # the hash of what it was trained on
+    start: Mapping[str, Any] = field(default_factory=dict)  # the pretrained weights it began with: where, their hash
     checkpoints: Mapping[int, KeptCheckpoint] = field(default_factory=dict)
 
     def to_json(self) -> bytes:

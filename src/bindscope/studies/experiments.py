@@ -63,6 +63,12 @@ class Experiment:
     minutes: float = 1.0  # what one run takes, roughly, with one thread on a quiet core
     sweeps: str | None = None  # the dotted name of the number in which variants differ: a coordinate of the dataset
 
+    @property
+    def usual_seconds(self) -> float:
+        """What training takes without --full, one run after another with one thread on a quiet core, roughly."""
+        n_variants = sum(not (variant.full or variant.borrowed) for variant in self.variants)
+        return 60 * self.minutes * self.seeds * n_variants
+
     def find_variant(self, name: str) -> Variant:
         known = {variant.name: variant for variant in self.variants}
         if name not in known:
@@ -232,9 +238,11 @@ def all_experiments() -> dict[str, Experiment]:
     from bindscope.studies.assign_add import experiments_beyond as beyond
     from bindscope.studies.binding import experiments as binding
     from bindscope.studies.symbols import experiments as symbols
+    from bindscope.studies.symbols import experiments_gpt2 as gpt2
+    from bindscope.studies.symbols import experiments_learnability as learnability
     from bindscope.studies.symbols import language
 
-    studies = (binding, assign_add, beyond, symbols, language)
+    studies = (binding, assign_add, beyond, symbols, learnability, gpt2, language)
     experiments = [experiment for study in studies for experiment in study.EXPERIMENTS]
     return {experiment.name: experiment for experiment in experiments}
 

@@ -101,7 +101,7 @@ def _relu_kernel(first: np.ndarray, second: np.ndarray, cross: np.ndarray) -> np
 
 
 def _gelu(t: np.ndarray) -> np.ndarray:
-    return t * (1 + _erf(t / math.sqrt(2)).astype(float)) / 2
+    return t * (1 + np.asarray(_erf(t / math.sqrt(2)), dtype=float)) / 2
 
 
 _erf = np.frompyfunc(math.erf, 1, 1)

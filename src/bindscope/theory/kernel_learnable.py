@@ -83,6 +83,7 @@ class KernelReport:
             "eigenvalue_error": ("eigenvalue", eigenvalues.standard_error),
             "eigenvalue_low": ("eigenvalue", eigenvalues.low),
             "eigenvalue_high": ("eigenvalue", eigenvalues.high),
+            "eigenvector": (("eigenvalue", "template"), np.linalg.eigh(matrix.value)[1].T),
             "null_direction": (("null", "template"), self.null_directions),
         }
         if self.labels is not None:
@@ -148,7 +149,7 @@ def _estimate_share(kernel: TemplateKernel, labels: Sequence[float], n_null: int
 def _null_directions(kernel: TemplateKernel) -> np.ndarray:
     """Eigenvectors of N whose eigenvalue is 0 with certainty: its whole interval is within rounding."""
     found, floor = kernel.eigenvalues, _floor(kernel)
-    n_null = int(((found.high < floor) & (found.low > -floor)).sum())
+    n_null = int(((found.high <= floor) & (found.low >= -floor)).sum())
     return np.linalg.eigh(kernel.matrix.value)[1][:, :n_null].T
 
 

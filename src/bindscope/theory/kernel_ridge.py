@@ -31,6 +31,7 @@ MOST_STRINGS = 4096
 MOST_WILDCARDS = 10
 ROWS_AT_ONCE = 256
 RIDGE = 1e-4
+MOST_NEEDED = 1e15  # strings beyond which no number of them is said to halve the error
 
 
 def ridge_generalises(
@@ -44,7 +45,8 @@ def ridge_generalises(
     """Train on the task's n strings over n symbols, for each n and seed; mean square errors on fresh symbols.
 
     ``test_error`` (n, seed); ``means_error`` (n, seed) of the regression that sees template means only;
-    ``answer`` (n, seed, template). Labels have to be real.
+    ``shuffled_error`` (n, seed) of one whose labels were dealt out anew among its strings; ``answer`` (n, seed, template).
+    Labels have to be real.
     """
     import xarray as xr
 
@@ -52,21 +54,25 @@ def ridge_generalises(
     _check(task, n_values, ridge)
     kernel = template_kernel(task.parsed_templates, settings)
     tasks = {(n, seed): replace(task, alphabet=n, seed=seed) for n in n_values for seed in seeds}
-    samples = {key: _Sample.of(each) for key, each in tasks.items()}
+    samples = {key: StringSample.of(each) for key, each in tasks.items()}
     structures = Structures.of(kernel, task, list(samples.values()))
     labels = np.array(task.template_set.labels, dtype=float)
     answers = np.empty((len(n_values), len(seeds), len(labels)))
-    by_means = np.empty_like(answers)
+    by_means, shuffled = np.empty_like(answers), np.empty_like(answers)
     for done, ((n, seed), sample) in enumerate(samples.items()):
-        place = n_values.index(n), list(seeds).index(seed)
+        place = list(n_values).index(n), list(seeds).index(seed)
         counts = np.bincount(sample.templates, minlength=len(labels))
-        answers[place] = fit_answers(structures.gram(sample), kernel.matrix.value, sample.templates, labels, ridge)
+        targets = labels[sample.templates]
+        both = np.stack([targets, np.random.default_rng([seed, n]).permutation(targets)], axis=1)
+        fitted = fit_answers(structures.gram(sample), kernel.matrix.value, sample.templates, both, ridge)
+        answers[place], shuffled[place] = fitted.T
         by_means[place] = answers_from_means(kernel, labels, counts, ridge)
         if on_progress is not None:
             on_progress(done + 1, len(samples))
     arrays = {
         "test_error": (("n", "seed"), ((answers - labels) ** 2).mean(2)),
         "means_error": (("n", "seed"), ((by_means - labels) ** 2).mean(2)),
+        "shuffled_error": (("n", "seed"), ((shuffled - labels) ** 2).mean(2)),
         "answer": (("n", "seed", "template"), answers),
         "label": ("template", labels),
     }
@@ -76,10 +82,10 @@ def ridge_generalises(
 
 
 def fit_answers(
-    gram: np.ndarray, matrix: np.ndarray, templates: np.ndarray, labels: np.ndarray, ridge: float
+    gram: np.ndarray, matrix: np.ndarray, templates: np.ndarray, targets: np.ndarray, ridge: float
 ) -> np.ndarray:
-    """What ridge regression on strings with these templates answers for fresh symbols, [template]."""
-    weights = np.linalg.solve(gram + ridge * np.eye(len(gram)), labels[templates])
+    """What ridge regression on strings with these templates and targets [string, …] answers for fresh symbols."""
+    weights = np.linalg.solve(gram + ridge * np.eye(len(gram)), targets)
     return matrix[:, templates] @ weights
 
 
@@ -102,8 +108,12 @@ def half_loss_size(kernel: TemplateKernel, labels: Sequence[float], ridge: float
         return np.log(_find_half(matrix, expect(same, same, same) - np.diag(matrix), values, ridge))
 
     found = kernel.estimate(statistic)
-    size = np.exp(found.value)
-    return Estimate(size, size * found.standard_error, np.exp(found.low), np.exp(found.high))
+    size, low, high = (_unbounded(np.exp(logarithm)) for logarithm in (found.value, found.low, found.high))
+    return Estimate(size, size * found.standard_error if np.isfinite(size) else np.array(np.inf), low, high)
+
+
+def _unbounded(size: np.ndarray) -> np.ndarray:
+    return np.where(size < MOST_NEEDED * (1 - 1e-6), size, np.inf)
 
 
 def _find_half(matrix: np.ndarray, nugget: np.ndarray, labels: np.ndarray, ridge: float) -> float:
@@ -111,10 +121,8 @@ def _find_half(matrix: np.ndarray, nugget: np.ndarray, labels: np.ndarray, ridge
         counts = np.full(len(labels), np.exp(log_n) / len(labels))
         return float(((_answer_means(matrix, nugget, labels, counts, ridge) - labels) ** 2).mean())
 
-    low, high, goal = 0.0, np.log(1e15), float((labels**2).mean()) / 2
-    if error(high) > goal:
-        return np.inf
-    for _ in range(80):
+    low, high, goal = 0.0, np.log(MOST_NEEDED), float((labels**2).mean()) / 2
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if error(middle) > goal else (low, middle)
     return float(np.exp(high))
@@ -129,14 +137,14 @@ def _answer_means(
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class StringSample:
     """Strings by their template and the symbol of each wildcard; −1 − row where the template has fewer."""
 
     templates: np.ndarray  # [string]
     symbols: np.ndarray  # [string, wildcard]
 
     @classmethod
-    def of(cls, task: TemplateTask) -> _Sample:
+    def of(cls, task: TemplateTask) -> StringSample:
         batch = task.training_set()
         templates = batch.labels["template"][:, 0]
         places = np.full((len(task.parsed_templates), task.n_wildcards), -1)
@@ -158,14 +166,14 @@ class Structures:
     values: np.ndarray  # K_trans, [structure]
 
     @classmethod
-    def of(cls, kernel: TemplateKernel, task: TemplateTask, samples: Sequence[_Sample]) -> Structures:
+    def of(cls, kernel: TemplateKernel, task: TemplateTask, samples: Sequence[StringSample]) -> Structures:
         """The table of every structure that occurs in the samples."""
         n_templates, n_wildcards = len(kernel.templates), task.n_wildcards
         found = [np.unique(part) for sample in samples for part in _pair_keys(sample, n_templates, n_wildcards)]
         keys = np.unique(np.concatenate(found))
         return cls(kernel, n_wildcards, keys, _fill(kernel, task, keys))
 
-    def gram(self, sample: _Sample) -> np.ndarray:
+    def gram(self, sample: StringSample) -> np.ndarray:
         """K_trans between all strings of a sample."""
         parts = _pair_keys(sample, len(self.kernel.templates), self.n_wildcards)
         rows = [self.values[np.searchsorted(self.keys, part)] for part in parts]
@@ -173,7 +181,7 @@ class Structures:
         return (gram + gram.T) / 2
 
 
-def _pair_keys(sample: _Sample, n_templates: int, n_wildcards: int) -> list[np.ndarray]:
+def _pair_keys(sample: StringSample, n_templates: int, n_wildcards: int) -> list[np.ndarray]:
     """[string of the part, string] for parts of the rows: structures as numbers, template · template · matching."""
     powers = (n_wildcards + 1) ** np.arange(n_wildcards)
     parts = []

@@ -134,5 +134,5 @@ def _grid(n_dimensions: int, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
             f"This derivative needs {n_nodes}^{n_dimensions} nodes; use shorter strings or a lower order in β."
         )
     nodes, weights = gauss_hermite(n_nodes)
-    chosen = np.indices((n_nodes,) * n_dimensions).reshape(n_dimensions, -1)  # [dimension, node]
+    chosen = np.indices((n_nodes,) * n_dimensions).reshape(n_dimensions, n_nodes**n_dimensions)  # [dimension, node]
     return nodes[chosen].T, weights[chosen].prod(0)

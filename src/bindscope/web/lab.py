@@ -59,6 +59,9 @@ class Lab:
         self.opens_directories = False  # whether the page may name further directories
         self.watched = tuple(watched)
         self.models = Models()  # of all runs
+        self.libraries: dict[
+            str, tuple[str, Library]
+        ] = {}  # results of studies without a run: of which files, and them
         self._lock = threading.RLock()
         self._looked = float("-inf")
         for run in runs:
@@ -254,6 +257,11 @@ def plain_name(text: str) -> str:
     'my-run'
     """
     return re.sub(r"[^A-Za-z0-9_.+-]+", "-", text).lstrip("-_.+")[:80] or "run"
+
+
+def stamp_files(paths: Iterable[Path]) -> str:
+    """Changes whenever one of these files does, comes or goes."""
+    return _hash(*((str(path), _stamp_of(path)) for path in paths))
 
 
 def _stamp_of(path: Path) -> tuple[int, int]:

@@ -15,12 +15,13 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from bindscope.errors import BindscopeError
 from bindscope.web.body import encode
 from bindscope.web.cancel import cancellable, check_cancelled
 from bindscope.web.lab import Lab
-from bindscope.web.page import Operation, Question
+from bindscope.web.page import LabQuestion, Operation, Question
 
 MEMORY = 64_000_000  # bytes of answers that are kept
 N_WAITING = 100  # questions that may wait or be at work at once
@@ -45,7 +46,7 @@ class Worker:
         """Begin to work, or begin again after ``close``."""
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="live")
 
-    async def answer(self, operation: Operation, question: Question, slot: str = "") -> bytes:
+    async def answer(self, operation: Operation, question: LabQuestion, slot: str = "") -> bytes:
         """The whole answer as JSON; cancelling the coroutine cancels the work."""
         key = self._key(operation, question)
         if (kept := self.kept.find(key)) is not None:
@@ -56,7 +57,7 @@ class Worker:
                 check_cancelled()
                 if (kept := self.kept.find(key)) is not None:  # made while this one waited
                     return kept
-                content = encode(operation.answer(self.lab, self.lab.find(question.run), question))
+                content = encode(self._ask(operation, question))
                 check_cancelled()
             self.kept.keep(key, content)
             return content
@@ -64,7 +65,7 @@ class Worker:
         with self._turn(slot) as cancelled:
             return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
-    async def stream(self, operation: Operation, question: Question, slot: str = "") -> AsyncIterator[bytes]:
+    async def stream(self, operation: Operation, question: LabQuestion, slot: str = "") -> AsyncIterator[bytes]:
         """The answer line by line; leaving the loop early cancels the rest."""
         key = self._key(operation, question)
         if (kept := self.kept.find(key)) is not None:
@@ -107,15 +108,22 @@ class Worker:
             cancelled.set()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _lines(self, operation: Operation, question: Question) -> Iterator[bytes]:
+    def _lines(self, operation: Operation, question: LabQuestion) -> Iterator[bytes]:
         check_cancelled()
-        for part in operation.answer(self.lab, self.lab.find(question.run), question):
+        for part in self._ask(operation, question):
             yield encode(part) + b"\n"
             check_cancelled()
 
-    def _key(self, operation: Operation, question: Question) -> str:
-        run = self.lab.find(question.run)
-        hashes = [run.checkpoint_hash(run.find_step(step)) for step in operation.steps(question, run)]
+    def _ask(self, operation: Operation, question: LabQuestion) -> Any:
+        if isinstance(question, Question):
+            return operation.answer(self.lab, self.lab.find(question.run), question)
+        return operation.answer(self.lab, question)
+
+    def _key(self, operation: Operation, question: LabQuestion) -> str:
+        hashes = []
+        if isinstance(question, Question):
+            run = self.lab.find(question.run)
+            hashes = [run.checkpoint_hash(run.find_step(step)) for step in operation.steps(question, run)]
         content = "\n".join([operation.name, question.model_dump_json(), *hashes])
         return hashlib.sha256(content.encode()).hexdigest()
 

@@ -1,8 +1,9 @@
 """A page of the lab, as the server sees it: what it reads and what it asks of a model.
 
 A *resource* is read with GET, and its path is also the path of a file: ``bindscope export`` writes the same bytes to disk.
-An *operation* is live work on a model, asked with POST, which only a server can do. A page registers itself in
-``bindscope.web.pages`` with one line.
+An *operation* is live work, asked with POST, which only a server can do. Most are about one run; those that are not belong to
+the lab: their path names no run, their question is a ``LabQuestion``. A page registers itself in ``bindscope.web.pages`` with
+one line.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -37,6 +39,9 @@ class Resource:
     media: str = JSON
     families: tuple[str, ...] = ()  # which runs have it; empty: all
     each: Callable[[Lab, LabRun], Iterable[Parameters]] | None = None  # further parameters, for the export
+    every: Callable[[Lab], Iterable[Parameters]] | None = None  # … of what names no run
+    reads: Callable[..., Iterable[Path]] | None = None  # (lab, **parameters) → files besides runs that it is made of
+    at_once: bool = False  # every reader needs it: made before the first one comes
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,7 +54,7 @@ class Resource:
 
     def _choices(self, lab: Lab) -> Iterator[Parameters]:
         if "run" not in self.names:
-            yield {}
+            yield from self.every(lab) if self.every else ({},)
             return
         for name, run in lab.runs.items():
             if self.families and run.family not in self.families:
@@ -69,8 +74,12 @@ def are_plain(parameters: Parameters) -> bool:
 Step = Annotated[int, Field(ge=0, le=10**12)]  # of a checkpoint, in a question
 
 
-class Question(Strict):
-    """What every live question names; operations add their own fields, all of them bounded."""
+class LabQuestion(Strict):
+    """A live question about no run; operations add their own fields, all of them bounded."""
+
+
+class Question(LabQuestion):
+    """What every live question about a run names."""
 
     run: Annotated[str, Field(max_length=100)]
 
@@ -80,13 +89,14 @@ class Operation:
     """Live work. ``answer(lab, run, question)`` gives a body; a streamed one yields a body first, then parts of it.
 
     ``steps(question, run)`` names the steps whose weights the answer depends on: with the question they are its key.
+    To a ``LabQuestion`` the answer is ``answer(lab, question)``.
     """
 
     name: str
-    question: type[Question]
+    question: type[LabQuestion]
     answer: Callable[..., Any]
     summary: str
-    steps: Callable[[Any, LabRun], Iterable[int]]
+    steps: Callable[[Any, LabRun], Iterable[int]] = lambda question, run: ()
     streamed: bool = False
 
 

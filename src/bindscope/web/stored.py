@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bindscope.web.body import absent_body, encode
-from bindscope.web.lab import Lab, Missing, NotMeasured
+from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
 from bindscope.web.live import Answers
 from bindscope.web.page import Resource
 
@@ -36,6 +36,8 @@ class Stored:
             arguments["run"], version = run, run.version
             if "step" in parameters:
                 arguments["step"] = run.find_step(parameters["step"])
+        elif resource.reads is not None:
+            version = stamp_files(resource.reads(self.lab, **parameters))
         else:
             version = self.lab.version
         path = resource.path.format(**parameters)
@@ -45,7 +47,7 @@ class Stored:
                 try:
                     found = self._make(resource, arguments)
                 except NotMeasured as absence:  # not kept: it may be measured the next moment
-                    return encode(absent_body(parameters["run"], self.lab.without_paths(str(absence))))
+                    return encode(absent_body(parameters.get("run", ""), self.lab.without_paths(str(absence))))
                 self.kept.keep(key, found)
             return found
 

@@ -12,8 +12,8 @@ from bindscope.web.stored import Stored
 
 
 def warm_up(lab: Lab, stored: Stored, worker: Worker, pages: tuple[Page, ...]) -> None:
-    """Make what has no parameters now; let the worker load what every question needs in the background."""
-    for resource in (resource for page in pages for resource in page.resources if not resource.names):
+    """Make what every reader needs now; let the worker load what every question needs in the background."""
+    for resource in (resource for page in pages for resource in page.resources if resource.at_once):
         with suppress(BindscopeError):
             stored.read(resource, {})
     if lab.live:

@@ -5,6 +5,7 @@
 """
 
 from bindscope.model.convert.checkpoint import load_checkpoint, load_into, read_state
+from bindscope.model.convert.gpt2 import read_gpt2
 from bindscope.model.convert.hugging_face import HuggingFaceExport, export_hugging_face, why_not_hugging_face
 from bindscope.model.convert.transformer_lens import (
     state_to_transformer_lens,
@@ -17,6 +18,7 @@ __all__ = [
     "export_hugging_face",
     "load_checkpoint",
     "load_into",
+    "read_gpt2",
     "read_state",
     "state_to_transformer_lens",
     "transformer_lens_to_config",

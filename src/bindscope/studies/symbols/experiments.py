@@ -8,7 +8,8 @@ left to learn from its training strings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bindscope.studies.experiments import Experiment, Variant, defer
@@ -30,31 +31,39 @@ MODELS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 BATCH_SIZE, EPOCHS = 1024, 1000
 SEEDS = 3
+RECORDED: dict[str, Any] = {
+    "training.checkpoints.every": 10**6, "training.checkpoints.per_octave": 0, "training.save_every": 500,
+}  # fmt: skip
+COPY_FITTED = 0.01  # training loss at which copying is over: what unseen symbols get hardly changes after
 _CONCLUSIONS, _FIGURES = (f"bindscope.studies.symbols.{module}" for module in ("conclusions", "figures.experiments"))
+_WIDTH_CONCLUSIONS = "bindscope.studies.symbols.conclusions_width"
+_WIDTH_FIGURES = "bindscope.studies.symbols.figures.width"
 LIMITS = (
     "Four heads of 32 instead of the paper's sixteen of 64, and a and b learn a hundred times as fast as other weights; "
     "training strings are drawn anew with each seed; n beyond what two cores can train is left to --full."
 )
 
 
-def curve(model: str, sizes: Sequence[int], full: Sequence[int] = (), **more: Any) -> tuple[Variant, ...]:
+def curve(
+    model: str, sizes: Sequence[int], full: Sequence[int] = (), heads: Mapping[str, Any] = FEWER_HEADS
+) -> tuple[Variant, ...]:
     """One variant for each n, named ``kq-64``, and for each n of ``full`` one with the paper's heads.
 
     >>> [variant.name for variant in curve("kq", (32, 64), full=(64,))]
     ['kq-32', 'kq-64', 'kq-64-paper']
     """
     meaning, changes = MODELS[model]
-    small = [(n, FEWER_HEADS, "", False) for n in sizes]
+    small = [(n, heads, "", False) for n in sizes]
     large = [(n, PAPER_HEADS, "-paper", True) for n in full]
     return tuple(
         Variant(
             f"{model}-{n}{ending}",
             f"{meaning}, n = {n:,}",
-            {**changes, **heads, **sizes_of(n), **more},
-            labels={"model": model, "n": n, "heads": heads["model.n_heads"]},
+            {**changes, **chosen, **sizes_of(n)},
+            labels={"model": model, "n": n, "heads": chosen["model.n_heads"]},
             full=is_full,
         )
-        for n, heads, ending, is_full in small + large
+        for n, chosen, ending, is_full in small + large
     )
 
 
@@ -73,9 +82,9 @@ def _experiment(
         question=question,
         preset=preset,
         variants=tuple(variant for part in variants for variant in part),
-        limits=LIMITS,
-        changes={"training.checkpoints.every": 10**6, "training.checkpoints.per_octave": 0, "training.save_every": 500},
         **{
+            "changes": RECORDED,
+            "limits": LIMITS,
             "seeds": SEEDS,
             "conclude": defer(_CONCLUSIONS, "conclude_curves"),
             "draw": defer(_FIGURES, "draw_curves"),
@@ -85,28 +94,47 @@ def _experiment(
     )
 
 
-def _widths(
-    model: str,
-    widths: Mapping[int, Sequence[int]],
-    full: Mapping[int, Sequence[int]],
-    more: Callable[[int], dict[str, Any]] = lambda width: {},
-) -> tuple[Variant, ...]:
+def _widths(model: str, widths: Mapping[int, Sequence[int]], full: Mapping[int, Sequence[int]]) -> tuple[Variant, ...]:
     """A curve for each width, named ``plain-128-wide-64``."""
+    return tuple(
+        _of_width(variant, model, width)
+        for sizes, is_full in ((widths, False), (full, True))
+        for width, values in sizes.items()
+        for variant in curve(model, () if is_full else values, values if is_full else ())
+    )
+
+
+def _copy_widths(model: str, widths: Mapping[int, Sequence[int]], full: bool = False) -> tuple[Variant, ...]:
+    """The same with the paper's heads at every size, for W_V W_O can copy no more dimensions than the heads span, and
+    with embeddings of length 1 whatever the width, for the answers are read by them.
+    """
     variants = []
-    for sizes, is_full in ((widths, False), (full, True)):
-        for width, values in sizes.items():
-            for variant in curve(model, () if is_full else values, values if is_full else ()):
-                changes = {**variant.changes, "model.d_model": width, "model.d_mlp": 2 * width, **more(width)}
-                labels = {**variant.labels, "width": width}
-                name = f"{model}-{width}-wide-{variant.labels['n']}" + ("-paper" if is_full else "")
-                meaning = f"{variant.meaning}, width {width:,}"
-                variants.append(Variant(name, meaning, changes, labels=labels, full=is_full))
+    for width, values in widths.items():
+        for variant in curve(model, values, heads=PAPER_HEADS):
+            wide = _of_width(variant, model, width)
+            changes = {**wide.changes, "model.init.embedding_std": width**-0.5, "training.stop_fitted": COPY_FITTED}
+            variants.append(replace(wide, changes=changes, full=full))
     return tuple(variants)
 
 
-def _unit_embeddings(width: int) -> dict[str, Any]:
-    """Embeddings of length 1, whatever the width: the answers are read by them."""
-    return {"model.init.embedding_std": width**-0.5}
+def _of_width(variant: Variant, model: str, width: int) -> Variant:
+    return replace(
+        variant,
+        name=f"{model}-{width}-wide-{variant.labels['n']}" + ("-paper" if variant.full else ""),
+        meaning=f"{variant.meaning}, width {width:,}",
+        changes={**variant.changes, "model.d_model": width, "model.d_mlp": 2 * width},
+        labels={**variant.labels, "width": width},
+    )
+
+
+def copy_variant(model: str, width: int, n: int) -> Variant:
+    """A variant of the experiment ``copy``, of any size.
+
+    >>> copy_variant("both", 64, 16).name
+    'both-64-wide-16'
+    """
+    (variant,) = _copy_widths(model, {width: (n,)})
+    return variant
 
 
 def _setting(setting: str, word: str, values: Sequence[Any], model: str, n: int) -> tuple[Variant, ...]:
@@ -167,6 +195,15 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         minutes=1.5,
     ),
     _experiment(
+        "print-swapped",
+        "Can it still be printed when either name may have either number, so that two comparisons must be combined?",
+        "templates-print-real",
+        (curve("plain", (128, 512)), curve("kq", (128, 512)), curve("both", (128, 512))),
+        changes={**RECORDED, "task.name": "print-swapped"},
+        seeds=1,
+        minutes=2,
+    ),
+    _experiment(
         "print-symbolic",
         "How many programs does it take to print a value never seen?",
         "templates-print",
@@ -183,9 +220,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "How many strings does it take to see whether the first symbol fills more than half of six places?",
         "templates-majority",
         (
-            curve("plain", (128, 512), full=(8192,)),
+            curve("plain", (128, 512, 2048), full=(8192,)),
             curve("kq", (128, 512)),
-            curve("both", (32, 64, 128, 256, 512), full=(8192,)),
+            curve("both", (32, 64, 128, 256, 512, 2048), full=(8192,)),
             curve("relation-mlp", (128, 512)),
         ),
         seeds=2,
@@ -196,21 +233,26 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Does a wider model need more symbols before it repeats one that it never saw?",
         "templates-copy",
         (
-            _widths(
+            _copy_widths(
                 "plain",
-                {32: (16, 32, 64, 128, 256), 64: (32, 64, 128, 256, 512), 128: (64, 128, 256, 512), 256: (128, 256, 512, 1024), 512: (256, 512, 1024)},
-                {64: (16, 64, 128), 128: (64, 128, 256), 512: (128, 256, 512), 1024: (512, 1024, 2048), 4096: (1024, 2048, 4096)},
-                _unit_embeddings,
+                {
+                    32: (16, 32, 64, 128),
+                    64: (32, 64, 128, 256),
+                    128: (64, 128, 256, 512),
+                    256: (128, 256, 512, 1024),
+                    512: (256, 512, 1024),
+                },
             ),
-            _widths(
-                "both",
-                {32: (8, 16, 32), 64: (8, 16, 32), 128: (8, 16, 32), 256: (8, 16, 32), 512: (8, 16, 32)},
-                {1024: (8, 16, 32), 4096: (8, 16, 32)},
-                _unit_embeddings,
-            ),
+            _copy_widths("plain", {1024: (512, 1024, 2048), 2048: (1024, 2048), 4096: (1024, 2048, 4096)}, full=True),
+            _copy_widths("both", dict.fromkeys((32, 64, 128, 256, 512), (4, 8, 16, 32))),
+            _copy_widths("both", dict.fromkeys((1024, 4096), (8, 16, 32)), full=True),
         ),
-        conclude=defer(_CONCLUSIONS, "conclude_copy"),
-        draw=defer(_FIGURES, "draw_copy"),
+        limits=(
+            "a and b learn a hundred times as fast as other weights; training strings are drawn anew with each seed; widths "
+            "beyond what two cores can train are left to --full."
+        ),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_copy"),
+        draw=defer(_WIDTH_FIGURES, "draw_copy"),
     ),
     _experiment(
         "width",
@@ -225,8 +267,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         seeds=2,
         minutes=1,
-        conclude=defer(_CONCLUSIONS, "conclude_width"),
-        draw=defer(_FIGURES, "draw_width"),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_width"),
+        draw=defer(_WIDTH_FIGURES, "draw_width"),
     ),
     _experiment(
         "shape",
@@ -243,7 +285,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             )
         ),
         seeds=2,
-        conclude=defer(_CONCLUSIONS, "conclude_shape"),
-        draw=defer(_FIGURES, "draw_shape"),
+        conclude=defer(_WIDTH_CONCLUSIONS, "conclude_shape"),
+        draw=defer(_WIDTH_FIGURES, "draw_shape"),
     ),
 )  # fmt: skip

@@ -18,23 +18,16 @@ if TYPE_CHECKING:
 
 MOST_BLOCKS = 512  # a long text is cut into fewer, longer blocks
 HELD_OUT = ("validation", "test")
-OF_TEXT = [
-    "test_block_tokens",
-    "unigram_perplexity",
-    "test_tokens",
-    "test_words",
-    "source",
-    "text_sha256",
-]  # alike in all
+OF_TEXT = ["unigram_perplexity", "test_tokens", "test_words", "source", "text_sha256"]  # alike in all
 
 
 def measure_language(runs: Mapping[Cell, Run], on_progress: Callable[[int, int], None] | None = None) -> xr.Dataset:
     """Perplexity of each run's last checkpoint, over (variant, seed), for the validation and the test text.
 
     ``test_perplexity`` (and ``validation_perplexity``) per token with ``_low`` and ``_high``, a 95 % bootstrap over blocks of
-    text; ``test_word_perplexity`` per word; ``test_block_loss`` (variant, seed, block), sums of losses over
-    ``test_block_tokens`` tokens; ``identity_a`` and ``identity_b`` (variant, seed, layer, head), the trained scalars where
-    there are any. ``unigram_perplexity`` is that of predicting each token by its frequency in the training text.
+    text; ``test_word_perplexity`` per word; ``identity_a`` and ``identity_b`` (variant, seed, layer, head), the trained
+    scalars where there are any. ``unigram_perplexity`` is that of predicting each token by its frequency in the training
+    text.
     """
     measured: dict[str, list[xr.Dataset]] = {}
     for done, (cell, run) in enumerate(runs.items(), start=1):
@@ -71,8 +64,6 @@ def _measure_run(run: Run) -> xr.Dataset:
         losses = text_losses(model, split.tokens, task.context)
         sums, counts = sum_blocks(losses, task.context * -(-len(losses) // (task.context * MOST_BLOCKS)))
         variables |= _perplexities(name, estimate_perplexity(sums, counts), split)
-        if name == "test":
-            variables |= {"test_block_loss": ("block", sums.astype(np.float32)), "test_block_tokens": ("block", counts)}
     for name in ("identity_a", "identity_b"):
         if getattr(model.layers[0].attention, name) is not None:
             scalars = [getattr(layer.attention, name).detach().cpu().numpy() for layer in model.layers]

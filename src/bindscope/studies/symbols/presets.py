@@ -8,6 +8,9 @@ modification is ``--set model.identity_qk=true --set model.identity_vo=true``.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+
 from bindscope.model.config import InitConfig
 from bindscope.runs.config import RunConfig
 from bindscope.studies.preset import Preset, model_for
@@ -71,7 +74,38 @@ def make_preset(name: str, task: TemplateTask, summary: str) -> Preset:
     return Preset(RunConfig(name=name, task=task, model=model, training=training), summary)
 
 
-PRESETS = tuple(
-    make_preset(f"templates-{name}", TemplateTask(name=task, alphabet=alphabet), summary)
-    for name, task, alphabet, summary in TASKS
+def make_gpt2_preset(name: str, task: TemplateTask, summary: str, shape: Mapping[str, int]) -> Preset:
+    """A GPT-2 on one of the tasks: causal, learned positions, weights drawn as GPT-2 draws them.
+
+    It reads a string from left to right, so that CLS, which comes last, sees all of it. With ``--set
+    start.directory=DIR`` it begins with the weights in a Hugging Face directory, and has their shape.
+    """
+    symbolic = task.target_kind == "token"
+    preset = make_preset(name, task, summary)
+    model = model_for(
+        task,
+        **shape,
+        causal=True,
+        positions="learned",
+        activation="gelu_tanh",
+        tied=symbolic,
+        init=InitConfig("gpt2", std=0.02, scale_residual=True),
+    )
+    optimizer = dataclasses.replace(preset.config.training.optimizer, lr=GPT2_RATE)
+    training = dataclasses.replace(preset.config.training, optimizer=optimizer, clip=1.0)
+    return Preset(dataclasses.replace(preset.config, model=model, training=training), summary)
+
+
+GPT2_RATE = 3e-4
+GPT2_SMALL = {"n_layers": 4, "n_heads": 4, "d_model": 128, "d_head": 32, "d_mlp": 512}
+GPT2 = {"n_layers": 12, "n_heads": 12, "d_model": 768, "d_head": 64, "d_mlp": 3072}
+_ABA_ABB = TemplateTask(name="aba-abb", alphabet=512)
+
+PRESETS = (
+    *(
+        make_preset(f"templates-{name}", TemplateTask(name=task, alphabet=alphabet), summary)
+        for name, task, alphabet, summary in TASKS
+    ),
+    make_gpt2_preset("templates-gpt2-small", _ABA_ABB, "A small GPT-2 from scratch: ABA or ABB?", GPT2_SMALL),
+    make_gpt2_preset("templates-gpt2", _ABA_ABB, "GPT-2's own size, from scratch or pretrained; for a GPU.", GPT2),
 )

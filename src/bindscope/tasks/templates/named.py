@@ -83,12 +83,13 @@ def _two_symbol_strings(length: int) -> tuple[str, ...]:
     return tuple("A" + "".join(rest) for rest in product("AB", repeat=length - 1))
 
 
-def _print_real() -> TemplateSet:
+def _print_real(orders: Sequence[tuple[str, str]], about: str) -> TemplateSet:
+    """The number of one of two names, whose numbers are assigned in one of these orders."""
     templates, labels = [], []
-    for (first, second), printed in product((("+1", "-1"), ("-1", "+1")), "AB"):
+    for (first, second), printed in product(orders, "AB"):
         templates.append(f"A='{first}',B='{second}','print'({printed})")
         labels.append(float(first if printed == "A" else second))
-    return TemplateSet(tuple(templates), tuple(labels), "a=+1,b=-1,print(a): the number that is printed")
+    return TemplateSet(tuple(templates), tuple(labels), about)
 
 
 def _print_symbolic() -> TemplateSet:
@@ -108,7 +109,10 @@ NAMED_TASKS = MappingProxyType(
         "counting-5": _counting(5),
         "counting-7": _counting(7),
         "copy": TemplateSet(("A",), ("A",), "repeat the symbol"),
-        "print-real": _print_real(),
+        "print-real": _print_real((("+1", "-1"),), "a=+1,b=-1,print(a): the number that is printed"),
+        "print-swapped": _print_real(
+            (("+1", "-1"), ("-1", "+1")), "the same, or a=-1,b=+1: which number belongs to which place varies too"
+        ),
         "print-symbolic": _print_symbolic(),
     }
 )

@@ -31,6 +31,7 @@ Name = Literal[
     "counting-7",
     "copy",
     "print-real",
+    "print-swapped",
     "print-symbolic",
     "random",
     "custom",

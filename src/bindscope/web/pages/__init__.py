@@ -18,5 +18,6 @@ NAMES = (
     "attention",
     "subspace",
     "arithmetic",
+    "symbols",
 )
 PAGES: tuple[Page, ...] = tuple(import_module(f"bindscope.web.pages.{name}").PAGE for name in NAMES)

@@ -1,9 +1,13 @@
-"""The paper's claims against a run, with the figure behind each. Only what is kept is judged: nothing is measured here."""
+"""The paper's claims against a run, or a study's experiments, with the figure behind each.
+
+Only what is kept is judged: no model runs here.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
@@ -16,46 +20,80 @@ from bindscope.web.sums import FAMILIES as OF_SUMS
 
 if TYPE_CHECKING:
     from bindscope.studies.claims import Claim, Quantity, Study
+    from bindscope.studies.results import Library
     from bindscope.studies.verify import Judged
 
-FAMILIES = (*OF_PROGRAMS, *OF_SUMS)
+FAMILIES = (*OF_PROGRAMS, *OF_SUMS, "templates")
 NOT_MEASURED = "not measured yet"
+INTERVAL = "95 % intervals"
 _DRAWING = threading.Lock()  # the settings of figures are the process's own
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What claims are judged on: a run, or the experiments of a study that needs none."""
+
+    name: str  # as ``bindscope verify`` takes it
+    study: Study
+    library: Library
+    figures: str  # the address below which figures are
+    provenance: Provenance
+    python: str
+
+    @staticmethod
+    def of_run(run: LabRun) -> Subject:
+        step = run.run.steps[-1] if run.run.steps else None
+        provenance = Provenance(run=run.name, step=step, seed=0, interval=INTERVAL)
+        python = in_python(run, "run.verify()")
+        return Subject(run.name, _study(run), run.library, f"runs/{run.name}/claims", provenance, python)
 
 
 def read_claims(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Over (claim): what the paper says, what this run says, and why; over (quantity) every number behind it."""
+    return claims_body(Subject.of_run(run))
+
+
+def draw_claim(lab: Lab, run: LabRun, claim: str) -> str:
+    """The study's own figure of a claim, on light paper."""
+    return claim_figure(Subject.of_run(run), claim)
+
+
+def claims_body(subject: Subject) -> dict[str, Any]:
+    """All claims about a subject as a body."""
     import xarray as xr
 
-    study = _study(run)
-    judged = [judge_claim(run, claim) for claim in study.claims]
+    from bindscope.studies.verify import judge_kept
+
+    study = subject.study
+    judged = [judge_kept(subject.library, claim) for claim in study.claims]
     dataset = xr.Dataset(
-        _claim_columns(run, study, judged) | _quantity_columns(judged),
+        _claim_columns(subject, judged) | _quantity_columns(judged),
         {"claim": [claim.id for claim in study.claims]},
     )
     dataset.attrs = {"study": study.title}
     return to_body(
         dataset,
-        Provenance(run=run.name, step=run.run.steps[-1] if run.run.steps else None, seed=0, interval="95 % intervals"),
+        subject.provenance,
         title=f"Claims: {study.title}",
-        command=f"bindscope verify {run.name}",
-        python=in_python(run, "run.verify()"),
+        command=f"bindscope verify {subject.name}",
+        python=subject.python,
     )
 
 
-def draw_claim(lab: Lab, run: LabRun, claim: str) -> str:
-    """The study's own figure of a claim, on light paper."""
+def claim_figure(subject: Subject, claim: str) -> str:
+    """The figure behind one claim as a whole SVG file."""
     from bindscope.studies.style import figure_to_svg_file
+    from bindscope.studies.verify import judge_kept
 
     try:
-        found = _study(run).find_claim(claim)
+        found = subject.study.find_claim(claim)
     except BindscopeError as problem:
         raise Missing(str(problem)) from None
-    judged = judge_claim(run, found)
+    judged = judge_kept(subject.library, found)
     if isinstance(judged, tuple):
-        raise Missing(f"{run.name}: {_say_missing(run, found, judged)}")
+        raise Missing(f"{subject.name}: {_say_missing(subject, found, judged)}")
     if not judged.has_figure:
-        raise Missing(f"{run.name}: {found.id} has no figure: {judged.finding.reason}")
+        raise Missing(f"{subject.name}: {found.id} has no figure: {judged.finding.reason}")
     with _DRAWING:
         return figure_to_svg_file(judged.draw(), found.id, f"{found.id}: {found.title}. {judged.finding.reason}")
 
@@ -67,11 +105,21 @@ def judge_claim(run: LabRun, claim: Claim) -> Judged | tuple[str, ...]:
     return judge_kept(run.library, claim)
 
 
-def _claim_columns(run: LabRun, study: Study, judged: Iterable[Judged | tuple[str, ...]]) -> dict[str, Any]:
+def drawable_claims(subject: Subject) -> Iterator[Parameters]:
+    """The claims that have a figure, for the export."""
+    from bindscope.studies.verify import judge_kept
+
+    for claim in subject.study.claims:
+        judged = judge_kept(subject.library, claim)
+        if not isinstance(judged, tuple) and judged.has_figure:
+            yield {"claim": claim.id}
+
+
+def _claim_columns(subject: Subject, judged: Iterable[Judged | tuple[str, ...]]) -> dict[str, Any]:
     rows = []
-    for claim, found in zip(study.claims, judged, strict=True):
+    for claim, found in zip(subject.study.claims, judged, strict=True):
         if isinstance(found, tuple):
-            verdict, reason, figure = NOT_MEASURED, _say_missing(run, claim, found), False
+            verdict, reason, figure = NOT_MEASURED, _say_missing(subject, claim, found), False
         else:
             verdict, reason, figure = found.finding.verdict, found.finding.reason, found.has_figure
         rows.append(
@@ -85,11 +133,10 @@ def _claim_columns(run: LabRun, study: Study, judged: Iterable[Judged | tuple[st
                 "criterion": claim.criterion,
                 "control": claim.control_description,
                 "results": ", ".join(claim.results),
-                "figure": f"runs/{run.name}/claims/{claim.id}.svg" if figure else "",
+                "figure": f"{subject.figures}/{claim.id}.svg" if figure else "",
             }
         )
-    names = rows[0] if rows else ()
-    return {name: ("claim", [row[name] for row in rows]) for name in names}
+    return {name: ("claim", [row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
 
 def _quantity_columns(judged: Iterable[Judged | tuple[str, ...]]) -> dict[str, Any]:
@@ -108,8 +155,8 @@ def _quantity_row(quantity: Quantity) -> tuple[Any, ...]:
     return (quantity.label, quantity.number, *(float("nan") if number is None else float(number) for number in numbers))
 
 
-def _say_missing(run: LabRun, claim: Claim, names: tuple[str, ...]) -> str:
-    return f"{claim.id} reads {' and '.join(names)}: measure with 'bindscope verify {run.name} --claim {claim.id}'."
+def _say_missing(subject: Subject, claim: Claim, names: tuple[str, ...]) -> str:
+    return f"{claim.id} reads {' and '.join(names)}: measure with 'bindscope verify {subject.name} --claim {claim.id}'."
 
 
 def _study(run: LabRun) -> Study:
@@ -119,10 +166,7 @@ def _study(run: LabRun) -> Study:
 
 
 def _drawable(lab: Lab, run: LabRun) -> Iterator[Parameters]:
-    for claim in _study(run).claims:
-        judged = judge_claim(run, claim)
-        if not isinstance(judged, tuple) and judged.has_figure:
-            yield {"claim": claim.id}
+    return drawable_claims(Subject.of_run(run))
 
 
 PAGE = Page(

@@ -171,7 +171,7 @@ def _accuracy_of(dataset: xr.Dataset) -> np.ndarray:
 PAGE = Page(
     "runs",
     resources=(
-        Resource("runs.json", list_runs, "The runs that are open", RunList),
+        Resource("runs.json", list_runs, "The runs that are open", RunList, at_once=True),
         Resource("runs/{run}/run.json", describe_run, "One run with its settings", RunDetail),
     ),
 )

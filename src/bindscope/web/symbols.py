@@ -1,0 +1,88 @@
+"""What everything about abstract symbols needs: datasets of experiments, which belong to the lab and to no run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bindscope.errors import suggest_nearest
+from bindscope.web.body import Provenance
+from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
+from bindscope.web.pages.claims import INTERVAL, Subject
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.studies.experiments import Experiment
+
+STUDY = "symbols"  # as ``bindscope verify`` takes it
+
+
+@cache
+def curve_experiments() -> dict[str, Experiment]:
+    """The experiments on templates that compare models over n, over widths, or over another setting, by name."""
+    from bindscope.studies.experiments import all_experiments
+    from bindscope.studies.presets import find_preset
+
+    return {
+        name: experiment
+        for name, experiment in all_experiments().items()
+        if find_preset(experiment.preset).config.task.family == "templates"
+        and all({"model", "n"} <= set(variant.labels) for variant in experiment.variants)
+    }
+
+
+def find_curves(name: str) -> Experiment:
+    """One of them; another name is missing."""
+    known = curve_experiments()
+    if name not in known:
+        raise Missing(f"there is no experiment '{name[:100]}' on symbols.{suggest_nearest(name[:100], known)}")
+    return known[name]
+
+
+def read_dataset(lab: Lab, name: str) -> xr.Dataset:
+    """An experiment's dataset, made here or shipped; where there is none, the command that makes it."""
+    from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
+
+    place = find_experiment_dataset(name, lab.kept_in)
+    if place is None:
+        raise NotMeasured(f"{name}: nobody has trained this here yet; 'bindscope experiment {name}' does.")
+    return load_experiment_dataset(place)
+
+
+def dataset_files(lab: Lab, names: Iterable[str]) -> list[Path]:
+    """Where these experiments' datasets are looked for."""
+    from bindscope.studies.experiments import SHIPPED_DATASETS
+
+    return [
+        place
+        for name in names
+        for place in (lab.kept_in / f"experiment-{name}" / f"{name}.nc", SHIPPED_DATASETS / f"{name}.nc")
+    ]
+
+
+def study_files(lab: Lab) -> list[Path]:
+    """Everything that the study's verdicts are made of."""
+    from bindscope.studies.experiments import all_experiments
+
+    return [*dataset_files(lab, all_experiments()), _results(lab)]
+
+
+def study_subject(lab: Lab) -> Subject:
+    """The study's claims and what is known here about them, read again whenever a dataset has changed."""
+    from bindscope.studies.results import Library
+    from bindscope.studies.verify import WITHOUT_RUNS, find_study
+
+    study, version = find_study(WITHOUT_RUNS[STUDY]), stamp_files(study_files(lab))
+    known = lab.libraries.get(STUDY)
+    if known is None or known[0] != version:
+        library = Library(None, study.results, _results(lab), runs_directory=lab.kept_in, name=STUDY)
+        known = lab.libraries[STUDY] = version, library
+    python = f'from bindscope.cli.verify import open_library\nfrom bindscope.studies.verify import verify\n\nlibrary, study = open_library("{STUDY}")\nverify(library, study.claims)'
+    return Subject(STUDY, study, known[1], f"{STUDY}/claims", Provenance(seed=0, interval=INTERVAL), python)
+
+
+def _results(lab: Lab) -> Path:
+    return lab.kept_in / f"verify-{STUDY}" / "results"
