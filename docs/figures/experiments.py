@@ -53,7 +53,9 @@ def describe_section(experiment: Experiment, dataset: xr.Dataset, comment: str =
     parts = [
         f"{experiment.name}: {experiment.question}",
         f"```sh\nbindscope experiment {experiment.name}\n```",
-        f"`{experiment.preset}`" + (f" with {changes}" if changes else "") + "; n training symbols, n training strings.",
+        f"`{experiment.preset}`"
+        + (f" with {changes}" if changes else "")
+        + "; n training symbols, n training strings.",
         describe_curves(experiment.variants),
         f"![{experiment.question}](figures/experiment-{experiment.name}.svg)",
         experiment.conclude(dataset),
