@@ -80,7 +80,10 @@ def study_subject(lab: Lab) -> Subject:
     if known is None or known[0] != version:
         library = Library(None, study.results, _results(lab), runs_directory=lab.kept_in, name=STUDY)
         known = lab.libraries[STUDY] = version, library
-    python = f'from bindscope.cli.verify import open_library\nfrom bindscope.studies.verify import verify\n\nlibrary, study = open_library("{STUDY}")\nverify(library, study.claims)'
+    python = (
+        "from bindscope.cli.verify import open_library\nfrom bindscope.studies.verify import verify\n\n"
+        f'library, study = open_library("{STUDY}")\nverify(library, study.claims)'
+    )
     return Subject(STUDY, study, known[1], f"{STUDY}/claims", Provenance(seed=0, interval=INTERVAL), python)
 
 
