@@ -80,7 +80,9 @@ def test_wider_models_that_need_more_to_copy_are_seen_to(client: TestClient) -> 
     assert body["attrs"]["measure"] == "test error"
 
 
-def test_what_nobody_has_trained_says_how_and_appears_when_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_has_trained_says_how_and_appears_when_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", tmp_path / "nothing")
     stored = Stored(Lab([], tmp_path))
     (resource,) = (each for each in symbols.PAGE.resources if "curves" in each.path)
@@ -94,7 +96,9 @@ def test_what_nobody_has_trained_says_how_and_appears_when_it_is_there(tmp_path:
 
 def test_every_listed_experiment_and_task_has_its_file_in_a_static_copy(client: TestClient, place: Path) -> None:
     lab = Lab([], place)
-    paths = {r.path.format(**p) for r in symbols.PAGE.resources if r.media == "application/json" for p in r.instances(lab)}
+    paths = {
+        r.path.format(**p) for r in symbols.PAGE.resources if r.media == "application/json" for p in r.instances(lab)
+    }
     names, kinds = (column(read(client, "experiments.json"), name) for name in ("experiment", "kind"))
     assert {"same-different", "copy", "shape", "learnability", "gpt2"} <= set(names)
     assert {f"symbols/curves/{name}.json" for name in names} <= paths

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 if TYPE_CHECKING:
@@ -81,7 +80,9 @@ def published_points(experiment: Experiment) -> list[PublishedPoint]:
         own_task = all(set(variant.labels) == {"model", "n", "heads"} for variant in experiment.variants)
         task: Any = find_preset(experiment.preset).config.task
         curves = published.CURVES.get(task.name, {}) if own_task else {}
-    return [(model, float(n), NOWHERE, value) for model, points in curves.items() for n, value in sorted(points.items())]
+    return [
+        (model, float(n), NOWHERE, value) for model, points in curves.items() for n, value in sorted(points.items())
+    ]
 
 
 def _points_of(dataset: xr.Dataset) -> list[Point | None]:
