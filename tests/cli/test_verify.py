@@ -151,10 +151,19 @@ def test_impossible_requests_are_refused(
     assert sentence in refusal(capsys, *arguments)
 
 
-def test_a_run_of_another_family_gets_one_sentence(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_claims_about_experiments_are_the_same_for_every_run_on_templates_and_for_none(
+    workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", workplace / "nothing shipped")
     config = find_preset("templates-copy").config
     Run.create(Path("runs/copy"), Manifest("copy", config_to_mapping(config), {}, total_steps=1))
-    assert "no claims about runs of the family 'templates'" in refusal(capsys, "verify", "copy")
+    told = []
+    for name in ("copy", "symbols"):
+        assert run(["verify", name, "--claim", "AS1"]) == 0
+        told.append(capsys.readouterr().out)
+    assert "not testable" in told[0]
+    assert "bindscope experiment same-different" in " ".join(told[0].split())
+    assert told[0].replace("copy", "symbols") == told[1].replace("verify-symbols", "symbols")
 
 
 def test_a_run_too_small_to_show_anything_gets_reasons(

@@ -38,13 +38,13 @@ def made_kernel(**changes):
     return xr.Dataset(columns, coords={"beta": [3.0], "task": tasks, "n": list(SIZES), "seed": [0, 1]})
 
 
-def made_learnability(power=1.0):
-    """Transformers whose n of half loss is 0.6 / λ^power; never below 1 where λ is 0."""
+def made_learnability(need_of=lambda smallest: 0.6 / smallest):
+    """Transformers whose n of half loss is a function of λ; their loss is never below 1 where λ is 0."""
     rows, losses = [], []
     for task, smallest in LAMBDAS.items():
         for n in TRAINED:
             rows.append((f"{task}-plain-{n}", task, n))
-            need = 0.6 / smallest**power if smallest else np.inf
+            need = need_of(smallest) if smallest else np.inf
             losses.append([1.05 if np.isinf(need) else 1 / (1 + n / need)] * 2)
     names, tasks, sizes = zip(*rows)
     loss = np.array(losses)[:, :, None].repeat(3, 2)

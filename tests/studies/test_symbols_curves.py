@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -15,8 +16,10 @@ from bindscope.studies.symbols.curves import (
     curve_of,
     first_n_below,
     half_loss_n,
+    measure_of,
     models_of,
     ratio_of,
+    task_of,
 )
 from studies.made_curves import made_curves
 
@@ -121,6 +124,15 @@ def test_variants_that_differ_in_another_label_must_be_told_apart():
     assert list(curve_of(dataset, "plain", width=64).values) == pytest.approx([0.2, 0.1])
     with pytest.raises(BindscopeError, match="no label 'depth'"):
         curve_of(dataset, "plain", depth=2)
+
+
+def test_the_task_is_the_one_that_all_runs_change_it_to():
+    dataset = made_curves({"plain": {128: 0.9}}, preset="templates-print-real")
+    assert task_of(dataset).name == "print-real"
+    dataset.attrs["common_changes"] = json.dumps({"task.name": "print-swapped", "training.save_every": 500})
+    assert task_of(dataset).name == "print-swapped"  # the paper has no points of it to draw
+    dataset.attrs["common_changes"] = json.dumps({"task.name": "copy"})
+    assert measure_of(dataset) == "error"
 
 
 def test_an_unknown_model_and_an_empty_curve_are_said():

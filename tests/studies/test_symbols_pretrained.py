@@ -95,6 +95,10 @@ def test_a_model_that_was_trained_too_short_is_no_evidence():
             [("scratch", LARGE, 0, {32: 1.0, 64: 0.9}), ("pretrained", LARGE, GPT2_TOKENS, {32: 0.9, 64: 0.4})],
             "outside the n that were trained",
         ),
+        (
+            [("scratch", LARGE, 0, {32: 1.0, 64: 0.9}), ("pretrained", LARGE, GPT2_TOKENS, {32: 0.9, 64: 0.6})],
+            "outside the n that were trained",
+        ),
     ],
 )
 def test_without_gpt2s_own_weights_nothing_can_be_said(curves, said):
@@ -102,6 +106,24 @@ def test_without_gpt2s_own_weights_nothing_can_be_said(curves, said):
     assert finding.verdict == "not testable"
     assert said in finding.reason
     assert finding.quantities  # what was measured is told nevertheless
+
+
+def test_a_pretrained_model_that_never_gets_there_differs():
+    scratch = {32: 1.0, 64: 0.4, 128: 0.1}
+    finding = judge(made(("scratch", LARGE, 0, scratch), ("pretrained", LARGE, GPT2_TOKENS, {32: 0.9, 128: 0.8})))
+    assert finding.verdict == "differs"
+
+
+def test_losses_are_told_at_the_largest_n_that_both_were_trained_with():
+    finding = judge(
+        made(("scratch", SMALL, 0, {32: 2.0, 64: 1.9, 128: 1.8}), ("pretrained", SMALL, 99, {16: 1.0, 64: 0.6}))
+    )
+    told = {quantity.label: quantity for quantity in finding.quantities}
+    assert not any("times fewer" in label for label in told)  # neither reaches half loss
+    assert told["scratch, test loss at n = 64"].value == pytest.approx(1.9 * 1.01)
+    stand_in = told["stand-in, test loss at n = 64"]
+    assert stand_in.low < 0.606 < stand_in.high
+    assert stand_in.n == 3
 
 
 def test_only_models_of_one_shape_are_compared():

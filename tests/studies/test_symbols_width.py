@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,17 @@ from bindscope.studies.experiments import find_experiment
 from bindscope.studies.style import save_figure
 from bindscope.studies.symbols.claims.width import AS8, AS9, judge_copy, judge_width
 from bindscope.studies.symbols.conclusions_width import conclude_copy, conclude_shape, conclude_width
+from bindscope.studies.symbols.figures.directions import draw_directions
 from bindscope.studies.symbols.figures.width import draw_copy, draw_shape, draw_width
-from bindscope.studies.symbols.widths import FirstN, choose_heads, find_first_n, rank_correlation, ratio_bounds
+from bindscope.studies.symbols.widths import (
+    FirstN,
+    choose_heads,
+    find_first_n,
+    last_error,
+    pool_error,
+    rank_correlation,
+    ratio_bounds,
+)
 
 POOLS = ("train", "validation", "test")
 SIZES = (8, 16, 32, 64, 128, 256, 512)
@@ -29,11 +39,23 @@ def made_cells(
     last = np.repeat(np.array(test, float)[..., None], len(POOLS), axis=-1)
     last[..., 0] = train
     dims = ("variant", "seed", "pool")
-    cells = {"last_accuracy": (dims, 1 - last)} if accuracy else {"last_loss": (dims, last)}
+    cells: dict[str, Any] = {"last_loss": (dims, last)}
+    if accuracy:  # best at the second of three evaluations, and half unlearned at the end
+        curves = np.stack([0 * last, 1 - last, (1 - last) / 2], 2)
+        cells = {
+            "last_accuracy": (dims, curves[:, :, -1]),
+            "pool_accuracy": (("variant", "seed", "step", "pool"), curves),
+        }
     labels = {name: ("variant", [row[name] for row in rows]) for name in rows[0]}
     return xr.Dataset(
         {**cells, "last_step": (dims[:2], np.full(last.shape[:2], 900.0))},
-        {"variant": [f"v{i}" for i in range(len(rows))], "seed": range(last.shape[1]), "pool": list(POOLS), **labels},
+        {
+            "variant": [f"v{i}" for i in range(len(rows))],
+            "seed": range(last.shape[1]),
+            "pool": list(POOLS),
+            **labels,
+            **({"step": [0, 25, 900]} if accuracy else {}),
+        },
         attrs={"preset": "templates-copy"},
     )
 
@@ -57,8 +79,30 @@ def made_width(losses: Sequence[float], train: float = 0.001, spread: float = 0.
     return made_cells(rows, [[loss - spread, loss + spread] for loss in losses], train, accuracy=False)
 
 
-def judge_as8(dataset: xr.Dataset) -> Finding:
-    return judge_copy({"copy": dataset})
+def made_directions(
+    reach: Callable[[int], float] = lambda width: 64 / (64 + width), scaled: float = 1.0, mismatched: float = 0.0
+) -> xr.Dataset:
+    """Early updates whose reach to unseen symbols is as given, in two seeds and one layer."""
+    widths, dims = np.array(WIDTHS), ("model", "width", "seed", "step", "layer")
+    ratio = np.ones((2, len(widths), 2, 3, 1))
+    ratio[0] = np.array([reach(width) for width in widths])[:, None, None, None] * np.array([0.99, 1.01])[:, None, None]
+    ratio[1] *= scaled
+    names = ("seen", "random", "seen_share", "head_share", "unseen_share", "chance_share")
+    cells: dict[str, Any] = {name: (dims, np.full_like(ratio, 0.1)) for name in names}
+    cells |= {
+        "unseen": (dims, 0.1 * ratio),
+        "ratio": (dims, ratio),
+        "mismatched": (dims, np.full_like(ratio, mismatched)),
+    }
+    predicted = np.broadcast_to(np.stack([64 / (63 + widths), np.ones(5)])[..., None], (2, 5, 2))
+    symbols = np.full((2, 5, 2), 64)
+    cells |= {"predicted_ratio": (dims[:3], predicted), "n_symbols": (dims[:3], symbols)}
+    coordinates = {"model": ["plain", "both"], "width": widths, "seed": [0, 1], "step": [0, 1, 4], "layer": [0]}
+    return xr.Dataset(cells, coordinates, attrs={"n": 128})
+
+
+def judge_as8(dataset: xr.Dataset, directions: xr.Dataset | None = None) -> Finding:
+    return judge_copy({"copy": dataset, "copy_directions": made_directions() if directions is None else directions})
 
 
 def test_the_first_n_that_suffices_is_found_at_each_width() -> None:
@@ -73,10 +117,19 @@ def test_the_first_n_that_suffices_is_found_at_each_width() -> None:
     assert beyond.at_least == 512
 
 
+def test_a_run_is_looked_at_when_validation_symbols_are_copied_best() -> None:
+    dataset = made_copy(lambda width: width).isel(variant=[0, 6])
+    assert pool_error(dataset) == pytest.approx(np.array([[0.8, 0.83], [0.02, 0.05]]))
+    assert last_error(dataset)[1] == pytest.approx([0.51, 0.525])
+    later = dataset.pool_accuracy.copy()
+    later.loc[{"pool": "validation", "step": 900}] = 1
+    assert pool_error(dataset.assign(pool_accuracy=later)) == pytest.approx(last_error(dataset))
+
+
 def test_runs_that_are_missing_do_not_count() -> None:
     dataset = made_copy(lambda width: width)
     gone = (dataset.width == 64) & (dataset.n == 64) & (dataset.model == "plain")
-    dataset["last_accuracy"] = dataset.last_accuracy.where(~gone)
+    dataset["pool_accuracy"] = dataset.pool_accuracy.where(~gone)
     assert find_first_n(dataset, "plain")[1].n == 128
 
 
@@ -112,8 +165,9 @@ def test_variants_with_other_heads_are_not_mixed_in() -> None:
 def test_inverse_scaling_that_identity_scaling_removes_replicates() -> None:
     finding = judge_as8(made_copy(lambda width: width))
     assert finding.verdict == "replicates"
-    assert finding.quantities[-1].value == 8
-    assert len(finding.quantities) == 10
+    assert finding.quantities[9].value == 8
+    assert finding.quantities[10].value == pytest.approx(64 / 96)
+    assert len(finding.quantities) == 16
 
 
 @pytest.mark.parametrize(
@@ -128,6 +182,20 @@ def test_inverse_scaling_that_identity_scaling_removes_replicates() -> None:
 )
 def test_copying_differs_where_a_condition_fails(dataset: xr.Dataset, word: str) -> None:
     finding = judge_as8(dataset)
+    assert finding.verdict == "differs"
+    assert word in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("directions", "word"),
+    [
+        (made_directions(lambda width: 0.5), "no loss of reach"),
+        (made_directions(scaled=0.3), "as little as 0.30"),
+        (made_directions(mismatched=0.05), "nother symbol's answer is raised too"),
+    ],
+)
+def test_copying_differs_where_early_updates_do(directions: xr.Dataset, word: str) -> None:
+    finding = judge_as8(made_copy(lambda width: width), directions)
     assert finding.verdict == "differs"
     assert word in finding.reason
 
@@ -194,16 +262,23 @@ def test_what_was_found_is_told_in_numbers() -> None:
     assert "With it, n = 64, by learning rate: 0.0001: 1.20, 0.001: 1.30." in told
 
 
-def test_every_figure_is_drawn(tmp_path: Any) -> None:
+def test_every_figure_is_drawn(tmp_path: Path) -> None:
     copying, width = made_copy(lambda width: 10_000 if width == 512 else width), made_width([0.1, 0.2, 0.3, 0.5, 0.75])
-    for name, figure in (
-        ("copy", draw_copy(copying)),
-        ("width", draw_width(width)),
-        ("shape", draw_shape(made_shape())),
-        ("AS8", AS8.draw({"copy": copying})),
-        ("AS9", AS9.draw({"width": width})),
-    ):
-        assert save_figure(figure, tmp_path / f"{name}.svg").stat().st_size > 5000
+    early = made_directions()
+    drawn = {
+        "copy": (draw_copy(copying), 2),
+        "width": (draw_width(width), 1),
+        "shape": (draw_shape(made_shape()), 4),
+        "directions": (draw_directions(early), 3),
+        "AS8": (AS8.draw({"copy": copying, "copy_directions": early}), 3),
+        "AS9": (AS9.draw({"width": width}), 1),
+    }
+    assert {name: len(figure.axes) for name, (figure, _) in drawn.items()} == {
+        name: n for name, (_, n) in drawn.items()
+    }
+    assert save_figure(drawn["AS8"][0], tmp_path / "AS8.svg").stat().st_size > 5000
+    (line,) = [line for line in drawn["width"][0].axes[0].lines if line.get_label() == "ours, n = 512"]
+    assert line.get_ydata() == pytest.approx([0.1, 0.2, 0.3, 0.5, 0.75])
 
 
 def test_the_experiments_name_these_conclusions_and_figures() -> None:

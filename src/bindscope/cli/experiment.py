@@ -111,7 +111,7 @@ def format_experiments(experiments: Mapping[str, Experiment]) -> str:
             each.name,
             each.preset,
             str(sum(not v.full for v in each.variants) * each.seeds),
-            format_duration(60 * each.minutes * each.seeds * sum(not (v.full or v.borrowed) for v in each.variants)),
+            format_duration(each.usual_seconds),
             each.question,
         ]
         for each in experiments.values()

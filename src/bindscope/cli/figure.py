@@ -31,12 +31,12 @@ def figure(
     Parameters
     ----------
     run
-        A path, a name under ./runs, or a shipped run's name.
+        A path, a name under ./runs, or a shipped run's name; or symbols, for the claims of study 3.
     claim
-        The claim: VB1 to VB12.
+        The claim: VB1 to VB12 on programs, AA1 to AA11 on sums, AS1 to AS13 on symbols.
     out
         The figure's file; its ending chooses the format (svg, pdf, png). By default results/VB3.svg inside the run, or
-        NAME-VB3.svg here for a shipped run.
+        NAME-VB3.svg here for a shipped run or a study.
     n
         How many programs each measurement draws; each has its own number when left out.
     seed
@@ -50,9 +50,9 @@ def figure(
 
     library, study = open_library(run, n=n, seed=seed, fresh=fresh)
     chosen = study.find_claim(claim)
-    opened = library.run
-    inside = Path(f"{opened.name}-{chosen.id}.svg") if is_shipped(opened.path) else library.folder / f"{chosen.id}.svg"
-    path = out or inside
+    opened = library.opened
+    outside = opened is None or is_shipped(opened.path)
+    path = out or (Path(f"{library.name}-{chosen.id}.svg") if outside else library.folder / f"{chosen.id}.svg")
     figure_format(path)  # refused before anything is measured
     with watch_results() as on_result:
         judged = verify(library, [chosen], on_result).judged[0]

@@ -51,6 +51,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
     "kernel": ("kernel:kernel", "Judge by its kernel whether a transformer can learn templates for unseen symbols."),
     "templates": ("templates:templates", "Check templates typed as text, or print strings they make."),
+    "copying": (
+        "copying:copying",
+        "Measure why wider models copy worse: what their first updates do to unseen symbols.",
+    ),
     "sample": ("sample:sample", "Print examples of a task with their true answers."),
     "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
     "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),

@@ -38,7 +38,8 @@ def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
         return evaluation
 
     warm = n_steps // 3
-    changes = {"training.evaluate_every": warm, "training.stop_at": None, "training.checkpoints.per_octave": 0}
+    changes = {"training.evaluate_every": warm, "training.checkpoints.per_octave": 0}
+    changes |= dict.fromkeys(("training.stop_at", "training.stop_below", "training.stop_fitted"))
     changes |= {"training.checkpoints.every": n_steps, "training.save_every": n_steps} | _stop_after(config, n_steps)
     with tempfile.TemporaryDirectory() as place:
         train_run(override(config, changes), Path(place) / "run", evaluate=evaluate)
@@ -51,9 +52,9 @@ def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
 
 
 def _stop_after(config: RunConfig, n_steps: int) -> dict[str, Any]:
-    """A fixed dataset is made just large enough: what a step costs does not depend on how many there are."""
+    """A fixed dataset is made just large enough, or drawn from: what a step costs does not depend on how many there are."""
     if config.dataset is None:
-        return {"training.steps": n_steps}
+        return {"training.data": "stream", "training.epochs": None, "training.steps": n_steps}
     return {"training.epochs": 1, "dataset.train": n_steps * config.training.batch_size, "dataset.test": 0}
 
 

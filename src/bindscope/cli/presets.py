@@ -50,7 +50,7 @@ def show_presets(
         settings = {each: config_to_mapping(preset.config) for each, preset in chosen.items()}
         print(json_format.dumps(settings if name is None else settings[name], indent=2))
     elif name is None:
-        print(format_presets(chosen))
+        print(f"{format_presets(chosen)}\n\n{describe_curves()}")
     else:
         print(f"# {chosen[name].summary}\n{format_toml(config_to_mapping(chosen[name].config))}", end="")
 
@@ -78,6 +78,18 @@ def format_presets(presets: dict[str, Preset]) -> str:
     """The list of presets."""
     rows = [describe_preset(preset) for preset in presets.values()]
     return format_table(HEADINGS, rows, numbers=[1, 2, 3])
+
+
+def describe_curves() -> str:
+    """What the experiments of study 3 take, one run after another: they train its presets at many n."""
+    from bindscope.studies.symbols.experiments import EXPERIMENTS
+
+    seconds = {each.name: each.usual_seconds for each in EXPERIMENTS}
+    times = ", ".join(f"{name} {format_duration(taken)}" for name, taken in seconds.items())
+    return (
+        "The templates presets are trained at many n by experiments, smaller and with early ends, on one core in: "
+        f"{times} ({format_duration(sum(seconds.values()))} in all). 'bindscope experiment' lists them."
+    )
 
 
 def describe_preset(preset: Preset) -> list[str]:

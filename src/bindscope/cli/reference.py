@@ -47,7 +47,7 @@ def describe_verdicts() -> str:
     from bindscope.runs.locate import shipped_runs
     from bindscope.studies.results import Library
     from bindscope.studies.verdicts import render_verdicts
-    from bindscope.studies.verify import STUDIES, find_study, verify
+    from bindscope.studies.verify import STUDIES, WITHOUT_RUNS, find_study, open_study, verify
 
     runs, parts = [Run.open(path) for path in shipped_runs()], [f"{MADE_BY}\n# Verdicts\n\n{_VERDICTS_LEAD}"]
     with TemporaryDirectory() as empty:  # what is not shipped is measured, and not kept
@@ -57,13 +57,17 @@ def describe_verdicts() -> str:
                 folder, shipped = Path(empty) / run.name, [run.path / "results"]
                 library = Library(run, study.results, folder, shipped, runs_directory=Path(empty))
                 verifications.append(verify(library, study.claims))
+            for name in (name for name, of in WITHOUT_RUNS.items() if of == family):
+                library, _ = open_study(name, Path(empty) / name, Path(empty))
+                verifications.append(verify(library, study.claims))
             if verifications:
                 parts.append(f"\n## {study.title}\n\n{render_verdicts(verifications)}")
     return "".join(parts)
 
 
 _VERDICTS_LEAD = """\
-What `bindscope verify RUN` says about each shipped run, with 95 % intervals. [claims.md](claims.md) tells how the criteria
+What `bindscope verify RUN` says about each shipped run, and `bindscope verify symbols` about the shipped experiments of
+study 3, with 95 % intervals. [claims.md](claims.md) tells how the criteria
 came about and how far the verdicts go.
 """
 
@@ -88,13 +92,14 @@ with exit code 2; an interrupted command ends with 130.
 
 def describe_presets() -> str:
     """docs/presets.md: the list of presets, then every setting of each."""
-    from bindscope.cli.presets import describe_preset, format_toml
+    from bindscope.cli.presets import describe_curves, describe_preset, format_toml
     from bindscope.runs.config import config_to_mapping
     from bindscope.studies.presets import PRESETS
 
     parts = [MADE_BY, "# Presets\n", _PRESETS_LEAD, "| " + " | ".join(PRESET_HEADINGS) + " |"]
     parts.append("|---" * len(PRESET_HEADINGS) + "|")
     parts += ["| " + " | ".join(describe_preset(preset)) + " |" for preset in PRESETS.values()]
+    parts += ["", describe_curves()]
     for preset in PRESETS.values():
         settings = format_toml(config_to_mapping(preset.config)).strip()
         parts += ["", f"## {preset.name}", "", preset.summary, "", "```toml", settings, "```"]

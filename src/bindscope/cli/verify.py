@@ -46,6 +46,7 @@ def verify(
         bindscope verify binding-laptop
         bindscope verify binding-laptop --claim VB3 --claim VB4 --n 400
         bindscope verify runs/fast --fresh --json
+        bindscope verify symbols
 
     Parameters
     ----------
@@ -101,14 +102,13 @@ def open_library(
     from bindscope.errors import BindscopeError
     from bindscope.runs.directory import Run
     from bindscope.studies.results import Library
-    from bindscope.studies.verify import WITHOUT_RUNS, find_study
+    from bindscope.studies.verify import WITHOUT_RUNS, find_study, open_study
 
     if n is not None and n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
     if name in WITHOUT_RUNS:
-        study = find_study(WITHOUT_RUNS[name])
         folder = (out or RUNS_DIRECTORY / f"verify-{name}") / "results"
-        return Library(None, study.results, folder, (), n, seed, fresh, RUNS_DIRECTORY, name), study
+        return open_study(name, folder, RUNS_DIRECTORY, n, seed, fresh)
     opened = Run.open(find_run(name))
     study = find_study(opened.config.task.family)
     folder = (out or default_directory(opened)) / "results"

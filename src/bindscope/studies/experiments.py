@@ -63,6 +63,12 @@ class Experiment:
     minutes: float = 1.0  # what one run takes, roughly, with one thread on a quiet core
     sweeps: str | None = None  # the dotted name of the number in which variants differ: a coordinate of the dataset
 
+    @property
+    def usual_seconds(self) -> float:
+        """What training takes without --full, one run after another with one thread on a quiet core, roughly."""
+        n_variants = sum(not (variant.full or variant.borrowed) for variant in self.variants)
+        return 60 * self.minutes * self.seeds * n_variants
+
     def find_variant(self, name: str) -> Variant:
         known = {variant.name: variant for variant in self.variants}
         if name not in known:

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.studies.claims import VERDICTS, Claim, Finding, Quantity, Study, not_testable
+from bindscope.studies.experiments import SHIPPED_RUNS
 from bindscope.studies.results import Filled, Library, OnProgress, Result
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ STUDIES: Mapping[str, str] = {  # family → module that holds its STUDY
     "assign_add": "bindscope.studies.assign_add.claims",
     "templates": "bindscope.studies.symbols.claims",
 }
+SHIPPED_RESULTS = SHIPPED_RUNS / "studies"  # results of studies without runs, a folder for each
 WITHOUT_RUNS: Mapping[str, str] = {"symbols": "templates"}  # a study that is verified by its own name → family
 OnResult = Callable[
     [Result, int, int], OnProgress | None
@@ -93,6 +96,18 @@ def find_study(family: str) -> Study:
         raise BindscopeError(f"there are no claims about runs of the family '{family}' yet; there are for: {known}.")
     study: Study = import_module(STUDIES[family]).STUDY
     return study
+
+
+def open_study(
+    name: str, folder: Path, runs_directory: Path, n: int | None = None, seed: int = 0, fresh: bool = False
+) -> tuple[Library, Study]:
+    """The results and claims of a study that is verified by its own name; what was measured for it is shipped.
+
+    >>> library, study = open_study("symbols", Path("runs/verify-symbols/results"), Path("runs"))
+    """
+    study = find_study(WITHOUT_RUNS[name])
+    shipped = (SHIPPED_RESULTS / name,)
+    return Library(None, study.results, folder, shipped, n, seed, fresh, runs_directory, name), study
 
 
 def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None = None) -> Verification:

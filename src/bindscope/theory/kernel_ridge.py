@@ -122,7 +122,7 @@ def _find_half(matrix: np.ndarray, nugget: np.ndarray, labels: np.ndarray, ridge
         return float(((_answer_means(matrix, nugget, labels, counts, ridge) - labels) ** 2).mean())
 
     low, high, goal = 0.0, np.log(MOST_NEEDED), float((labels**2).mean()) / 2
-    for _ in range(80):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if error(middle) > goal else (low, middle)
     return float(np.exp(high))

@@ -72,13 +72,12 @@ def study_files(lab: Lab) -> list[Path]:
 
 def study_subject(lab: Lab) -> Subject:
     """The study's claims and what is known here about them, read again whenever a dataset has changed."""
-    from bindscope.studies.results import Library
-    from bindscope.studies.verify import WITHOUT_RUNS, find_study
+    from bindscope.studies.verify import WITHOUT_RUNS, find_study, open_study
 
     study, version = find_study(WITHOUT_RUNS[STUDY]), stamp_files(study_files(lab))
     known = lab.libraries.get(STUDY)
     if known is None or known[0] != version:
-        library = Library(None, study.results, _results(lab), runs_directory=lab.kept_in, name=STUDY)
+        library, _ = open_study(STUDY, _results(lab), lab.kept_in)
         known = lab.libraries[STUDY] = version, library
     python = (
         "from bindscope.cli.verify import open_library\nfrom bindscope.studies.verify import verify\n\n"

@@ -27,8 +27,14 @@ def conclude_copy(dataset: xr.Dataset) -> str:
         if found:
             listed = ", ".join(f"{first} at width {first.width:,}" for first in found)
             parts.append(f"{words} the first n with an error below a tenth on unseen symbols is {listed}.")
+        reached = [first.n / first.width for first in found if first.reached]
+        if reached and model == "plain":
+            parts.append(f"That is {min(reached):.3g} to {max(reached):.3g} times the width.")
     worst = float(np.nanmax(pool_error(dataset, "train")))
-    parts.append(f"Symbols of training are copied with an error of {100 * worst:.1f} % at worst ({_runs(dataset)}).")
+    parts.append(
+        f"Symbols of training are copied with an error of {100 * worst:.1f} % at worst ({_runs(dataset)}, each when "
+        "validation symbols are copied best)."
+    )
     return " ".join(parts)
 
 

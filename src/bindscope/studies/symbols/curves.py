@@ -13,8 +13,9 @@ of one number of heads only: a model of fewer heads and one of the paper's are t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -121,14 +122,15 @@ class Crossing:
 
 
 def task_of(dataset: xr.Dataset) -> TemplateTask:
-    """The task that the experiment's preset trains."""
+    """The task that the experiment trains: its preset's, or the one that all of its runs change it to."""
     from bindscope.studies.presets import find_preset
     from bindscope.tasks.templates import TemplateTask
 
     task = find_preset(str(dataset.attrs["preset"])).config.task
     if not isinstance(task, TemplateTask):
         raise BindscopeError(f"{dataset.attrs.get('title', 'dataset')}: this is no experiment on templates.")
-    return task
+    changed = json.loads(dataset.attrs.get("common_changes", "{}")).get("task.name")
+    return task if changed is None else replace(task, name=changed)
 
 
 def measure_of(dataset: xr.Dataset) -> Literal["loss", "error"]:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from bindscope.studies.experiments import Cell
     from bindscope.theory.kernel import Estimate, KernelSettings
 
-N_RESAMPLES, N_SHUFFLES = 2000, 2000
+N_RESAMPLES, N_SHUFFLES = 1000, 1000
 FEWEST_TASKS = 5  # for a rank correlation
+COMMON = 512  # the n that most tasks were trained at
 PREDICTORS: Mapping[str, str] = {
     "smallest": "1/λ, the smallest eigenvalue of N",
     "weighted": "yᵀN⁻¹y",
@@ -98,34 +99,51 @@ def measure_kernels(runs: Mapping[Cell, Run], on_progress: Callable[[int, int], 
 
 
 def half_sizes(dataset: xr.Dataset, model: str = "plain") -> dict[str, Crossing]:
-    """The n of half loss of each task that the model was trained on at two n or more."""
+    """The n of half loss of each task that the model was trained on."""
     sizes = {}
     for task in dict.fromkeys(map(str, dataset.task.values)):
         models = set(map(str, dataset.model.values[dataset.task.values == task]))
-        if model in models and len(curve_of(dataset, model, task=task).points) > 1:
+        if model in models and curve_of(dataset, model, task=task).points:
             sizes[task] = half_loss_n(dataset, model, task=task)
     return sizes
 
 
+def losses_at(dataset: xr.Dataset, n: int = COMMON, model: str = "plain") -> dict[str, float]:
+    """The mean test loss of each task at one n, where it was trained."""
+    found = {}
+    for task in half_sizes(dataset, model):
+        point = curve_of(dataset, model, task=task).at(n)
+        if point is not None:
+            found[task] = point.value
+    return found
+
+
+def exactly(values: Mapping[str, float]) -> dict[str, Bounds]:
+    """Numbers that are known, as bounds."""
+    return {name: (value, value) for name, value in values.items()}
+
+
 def rank_tasks(predictor: str, predicted: Mapping[str, float], bounds: Mapping[str, Bounds]) -> Rank | None:
-    """How well a number of each task orders the n it needs, over the tasks that have both; None of too few."""
+    """How well a number of each task orders the n it needs, over the tasks that have both; None where too few do."""
     names = [name for name in bounds if np.isfinite(predicted.get(name, np.inf))]
     if len(names) < FEWEST_TASKS:
         return None
-    values, ends, rng = np.array([predicted[name] for name in names]), [bounds[name] for name in names], _generator()
-    signs, order = compare(np.stack([values, values], 1)), compare(np.array(ends, float))
-    tau = _tau(signs, order)
-    drawn = [rng.integers(len(names), size=len(names)) for _ in range(N_RESAMPLES)]
-    resampled = [_tau(signs[np.ix_(rows, rows)], order[np.ix_(rows, rows)]) for rows in drawn]
-    low, high = np.nanquantile(resampled, [0.025, 0.975])
-    shuffles = [rng.permutation(len(names)) for _ in range(N_SHUFFLES)]
-    by_chance = np.mean([abs(_tau(signs[np.ix_(rows, rows)], order)) >= abs(tau) - 1e-9 for rows in shuffles])
+    values, rng = np.array([predicted[name] for name in names]), np.random.default_rng(0)
+    signs = compare(np.stack([values, values], 1))
+    order = compare(np.array([bounds[name] for name in names], float))
+    tau = float(_tau(signs, order))
+    if np.isnan(tau):
+        return None
+    drawn = rng.integers(len(names), size=(N_RESAMPLES, len(names)))
+    low, high = np.nanquantile(_tau(_reorder(signs, drawn), _reorder(order, drawn)), [0.025, 0.975])
+    shuffled = rng.permuted(np.tile(np.arange(len(names)), (N_SHUFFLES, 1)), axis=1)
+    by_chance = np.mean(np.abs(_tau(_reorder(signs, shuffled), order)) >= abs(tau) - 1e-9)
     return Rank(predictor, tau, float(low), float(high), float(by_chance), len(names))
 
 
 def kendall(values: np.ndarray, bounds: Sequence[Bounds]) -> float:
     """Kendall's τ between values and numbers that are known up to bounds."""
-    return _tau(compare(np.stack([values, values], 1)), compare(np.array(bounds, float)))
+    return float(_tau(compare(np.stack([values, values], 1)), compare(np.array(bounds, float))))
 
 
 def compare(bounds: np.ndarray) -> np.ndarray:
@@ -146,9 +164,12 @@ def predicted_by(kernels: Mapping[str, Mapping[str, Any]], predictor: str) -> di
     """A predictor's value for each task, such that more means harder; infinite where the kernel cannot learn it."""
     values = {}
     for task, numbers in kernels.items():
-        known = float(_length(task)) if predictor == "length" else float(numbers[predictor])
-        known = 1 / known if predictor == "smallest" else known
-        values[task] = known if numbers["verdict"] == "learnable" else np.inf
+        if numbers["verdict"] != "learnable":
+            values[task] = np.inf
+        elif predictor == "length":
+            values[task] = float(_length(task))
+        else:
+            values[task] = 1 / float(numbers[predictor]) if predictor == "smallest" else float(numbers[predictor])
     return values
 
 
@@ -220,12 +241,13 @@ def _length(name: str) -> int:
     return len(Template.parse(find_task(name).templates[0]))
 
 
-def _tau(signs: np.ndarray, order: np.ndarray) -> float:
-    """Σ sign·order over Σ |sign·order|: concordant minus discordant pairs, of those whose order is known on both sides."""
+def _tau(signs: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Concordant minus discordant pairs, of those whose order is known on both sides, over [..., item, other]."""
     product = signs * order
-    known = np.abs(product).sum()
-    return float(product.sum() / known) if known else float("nan")
+    known = np.abs(product).sum((-2, -1))
+    return np.where(known > 0, product.sum((-2, -1)) / np.maximum(known, 1), np.nan)
 
 
-def _generator() -> np.random.Generator:
-    return np.random.default_rng(0)
+def _reorder(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """[item, other] with its items as each of rows [resample, item] has them."""
+    return pairs[rows[:, :, None], rows[:, None, :]]

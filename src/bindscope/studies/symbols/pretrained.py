@@ -53,8 +53,11 @@ class Comparison:
 
     @property
     def ratio(self) -> tuple[float, float | None, float | None]:
-        """How many times as many strings it takes from scratch, at least, with an interval where there are seeds."""
-        if self.scratch is None:
+        """How many times as many strings it takes from scratch, with an interval where there are seeds.
+
+        NaN where nothing is known of it: neither reaches half loss, or one was not trained.
+        """
+        if self.scratch is None or self.scratch.censored == self.pretrained.censored == "above":
             return np.nan, None, None
         return ratio_of(self.scratch, self.pretrained)
 
@@ -93,6 +96,12 @@ def compare_pretrained(dataset: xr.Dataset) -> Comparison | None:
     return Comparison(shape, tokens, crossing_of(dataset, PRETRAINED, shape), scratch)
 
 
+def largest_shared_n(dataset: xr.Dataset, shape: Shape) -> int | None:
+    """The largest n at which both the pretrained model and the one from scratch were trained; None where there is none."""
+    pretrained, scratch = (model_curve(dataset, model, shape).n.tolist() for model in (PRETRAINED, SCRATCH))
+    return max(set(pretrained) & set(scratch), default=None)
+
+
 def conclude_gpt2(dataset: xr.Dataset) -> str:
     """What each model needed, in sentences made from the numbers.
 
@@ -107,7 +116,8 @@ def conclude_gpt2(dataset: xr.Dataset) -> str:
         for shape in shapes_of(dataset, model):
             last = model_curve(dataset, model, shape).points[-1]
             half = crossing_of(dataset, model, shape)
-            sentences.append(f"{word}, {shape}: half loss at n = {half}; test loss {last.value:.2f} at n = {last.n:,}.")
+            where = f"n {half}" if half.censored else f"n = {half}"
+            sentences.append(f"{word}, {shape}: half loss at {where}; test loss {last.value:.2f} at n = {last.n:,}.")
     comparison = compare_pretrained(dataset)
     if comparison is not None and not comparison.is_gpt2:
         sentences.append(

@@ -96,9 +96,10 @@ def judge_fewer_strings(dataset: xr.Dataset, model: str) -> Finding:
     least = ratio if low is None else low
     bound = "at least " if plain.censored == "above" or scaled.censored == "below" else ""
     words = f"half loss takes the plain transformer {bound}{ratio:.3g} times as many strings ({plain} against {scaled})"
-    criterion = (
-        Condition(least >= TIMES_FEWER, words, f"{words}, {least:.2g} by the interval's lower end, not {TIMES_FEWER}"),
-    )
+    fewer = f"{words}, {least:.2g} by the interval's lower end, not {TIMES_FEWER}"
+    if scaled.censored == "above":
+        fewer = f"with {MODEL_NAMES[model]} it does not come to half of the loss by n = {scaled.largest:,}"
+    criterion = (Condition(least >= TIMES_FEWER, words, fewer),)
     label = "times as many strings" + (", at least" if bound else "")
     quantities = (Quantity(label, ratio, low, high, unit="1"), *quantities)
     shown = curve_of(dataset, model, heads)

@@ -11,11 +11,14 @@ from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclu
 from bindscope.studies.symbols.experiments_learnability import find_task
 from bindscope.studies.symbols.figures.kernel_claim import draw_kernel_claim
 from bindscope.studies.symbols.learnability import (
+    COMMON,
     HALF,
     PREDICTORS,
     Rank,
+    exactly,
     half_sizes,
     kernels_of,
+    losses_at,
     rank_predictors,
     ridge_bounds,
 )
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 BETA = 3.0
 ROUNDING = 1e-3  # of an error that should not be below its floor
 FEWEST_OF_EACH = 2  # tasks called learnable, and not
+Ranked = list[tuple[list[Rank], str]]  # the predictors' rank correlations with an n, and which n in words
 
 
 def judge_kernel(results: Mapping[str, xr.Dataset]) -> Finding:
@@ -41,13 +45,14 @@ def judge_kernel(results: Mapping[str, xr.Dataset]) -> Finding:
         )
     errors = kernel.ridge_error.mean("seed")
     control, beside = _control(kernel, learnable)
+    ranked = _rank(trained, kernel)
     finding = conclude(
         _criterion(kernel, errors, learnable, refused),
         control,
-        (*_ridge_quantities(kernel, errors, learnable, refused), *_trained_quantities(trained, kernel, refused)),
+        (*_ridge_quantities(kernel, errors, learnable, refused), *_trained_quantities(trained, ranked, refused)),
         beside,
     )
-    words = f"{finding.reason} {_describe_trained(trained, kernel, refused)}".rstrip()
+    words = f"{finding.reason} {_describe_trained(trained, ranked, refused)}".rstrip()
     return Finding(finding.verdict, words, finding.quantities, finding.control)
 
 
@@ -113,12 +118,12 @@ def _ridge_quantities(
     )
 
 
-def _trained_quantities(trained: xr.Dataset, kernel: xr.Dataset, refused: list[str]) -> tuple[Quantity, ...]:
+def _trained_quantities(trained: xr.Dataset, ranked: Ranked, refused: list[str]) -> tuple[Quantity, ...]:
     quantities = []
     losses = _losses(trained, refused)
     if len(losses):
         quantities.append(_range("trained, loss where not learnable", losses))
-    for ranks, words in _all_ranks(trained, kernel):
+    for ranks, words in ranked:
         quantities += [
             Quantity(f"τ of {PREDICTORS[rank.predictor]} and {words}", rank.tau, rank.low, rank.high, rank.n_tasks, "1")
             for rank in ranks
@@ -126,7 +131,7 @@ def _trained_quantities(trained: xr.Dataset, kernel: xr.Dataset, refused: list[s
     return tuple(quantities)
 
 
-def _describe_trained(trained: xr.Dataset, kernel: xr.Dataset, refused: list[str]) -> str:
+def _describe_trained(trained: xr.Dataset, ranked: Ranked, refused: list[str]) -> str:
     """Beside the verdict: what trained transformers do, and whether N foretells how many strings they need."""
     sizes, losses = half_sizes(trained), _losses(trained, refused)
     learned = [task for task, size in sizes.items() if task not in refused and size.censored != "above"]
@@ -137,7 +142,7 @@ def _describe_trained(trained: xr.Dataset, kernel: xr.Dataset, refused: list[str
     if len(losses):
         parts.append(f"and end at {losses.min():.2f} or more where N is singular")
     sentences = [", ".join(parts) + "."]
-    for ranks, words in _all_ranks(trained, kernel)[:1]:
+    for ranks, words in ranked[:2]:
         listed = "; ".join(f"{PREDICTORS[rank.predictor]}, {rank}" for rank in ranks)
         sentences.append(
             f"How {words} goes with what N says, in rank correlations over {ranks[0].n_tasks} tasks: {listed}."
@@ -145,10 +150,11 @@ def _describe_trained(trained: xr.Dataset, kernel: xr.Dataset, refused: list[str
     return " ".join(sentences)
 
 
-def _all_ranks(trained: xr.Dataset, kernel: xr.Dataset) -> list[tuple[list[Rank], str]]:
+def _rank(trained: xr.Dataset, kernel: xr.Dataset) -> Ranked:
     kernels = kernels_of(kernel)
     needs: dict[str, Mapping[str, Any]] = {
         "a trained transformer's n of half loss": {task: size.bounds for task, size in half_sizes(trained).items()},
+        f"its loss at n = {COMMON}": exactly(losses_at(trained)),
         "its n with identity scaling": {task: size.bounds for task, size in half_sizes(trained, "both").items()},
         "ridge regression's n": ridge_bounds(kernel),
     }

@@ -14,6 +14,7 @@ from bindscope.studies.symbols.pretrained import (
     Shape,
     compare_pretrained,
     crossing_of,
+    largest_shared_n,
     model_curve,
     shapes_of,
 )
@@ -43,7 +44,7 @@ def judge_pretrained(results: Mapping[str, xr.Dataset]) -> Finding:
         )
     if comparison.scratch is None:
         return not_testable(f"no GPT-2 of {comparison.shape} was trained from scratch; add --full", quantities)
-    if comparison.ratio[0] < FEWER and comparison.is_bound:
+    if not comparison.ratio[0] >= FEWER and comparison.is_bound:
         return not_testable("half loss lies outside the n that were trained, so the ratio is not known", quantities)
     few = comparison.ratio[0] >= FEWER
     told = f"from scratch {comparison.scratch}, pretrained {comparison.pretrained}"
@@ -72,10 +73,26 @@ def _quantities(dataset: xr.Dataset) -> tuple[Quantity, ...]:
         for shape in shapes_of(dataset, model)
     ]
     if comparison is not None and comparison.scratch is not None:
-        value, low, high = comparison.ratio
-        bound = ", at least" if comparison.is_bound else ""
-        found.append(Quantity(f"times fewer strings, {comparison.word}{bound}", value, low, high, unit="1"))
+        found += _compared_quantities(dataset, comparison)
     return tuple(found)
+
+
+def _compared_quantities(dataset: xr.Dataset, comparison: Comparison) -> list[Quantity]:
+    """How many times fewer strings, where that is known; and both losses at the largest n that both were trained with."""
+    value, low, high = comparison.ratio
+    bound = ", at least" if comparison.is_bound else ""
+    found = (
+        []
+        if value != value
+        else [Quantity(f"times fewer strings, {comparison.word}{bound}", value, low, high, unit="1")]
+    )
+    n = largest_shared_n(dataset, comparison.shape)
+    for model, word in ((SCRATCH, "scratch"), (PRETRAINED, comparison.word)):
+        point = None if n is None else model_curve(dataset, model, comparison.shape).at(n)
+        if point is not None:
+            label = f"{word}, test loss at n = {point.n:,}"
+            found.append(Quantity(label, point.value, point.low, point.high, len(point.seeds), unit="1"))
+    return found
 
 
 def _crossing_quantity(label: str, crossing: Crossing) -> Quantity:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.studies.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.symbols.early_copying import last_step, mean_over_seeds, widths_of
 from bindscope.studies.symbols.figures.width import draw_copy_claim, draw_width_claim
 from bindscope.studies.symbols.published import COPY_FIRST_N_MODIFIED
 from bindscope.studies.symbols.widths import (
@@ -26,6 +27,8 @@ from bindscope.studies.symbols.widths import (
 if TYPE_CHECKING:
     import xarray as xr
 
+REACHES = 0.8  # of a training symbol's reading, with identity scaling
+STRAY = 0.1  # of it, for another symbol's answer
 GROWS = 2.0  # by how much the widest must differ from the narrowest
 ORDERED = 0.7  # rank correlation with width
 SCALED_MOST = 2 * COPY_FIRST_N_MODIFIED  # one step of the trained n above the paper's
@@ -49,15 +52,56 @@ def judge_copy(results: Mapping[str, xr.Dataset]) -> Finding:
     if low < GROWS <= high:
         return not_testable(_undecided(plain[0], plain[-1]), quantities)
     worst = float(np.nanmax(pool_error(dataset, "train")))
-    control = Condition(
+    learned = Condition(
         worst <= TRAINED_ERROR,
-        f"training symbols are copied at every width (error {worst:.1%} at worst)".replace("%", " %"),
-        f"training symbols are not copied in every run (error {worst:.1%} at worst): training itself fails".replace(
-            "%", " %"
+        f"training symbols are copied at every width (error {100 * worst:.1f} % at worst)",
+        f"training symbols are not copied in every run (error {100 * worst:.1f} % at worst): training itself fails",
+    )
+    early, early_control, *numbers = _judge_directions(results["copy_directions"])
+    return conclude(
+        (*_copy_criterion(plain, scaled), early),
+        (learned, *early_control),
+        (*quantities, *numbers[0]),
+        (Quantity("error on training symbols, at worst", worst, n=_n_runs(dataset)), *numbers[1]),
+    )
+
+
+def _judge_directions(
+    dataset: xr.Dataset,
+) -> tuple[Condition, tuple[Condition, ...], tuple[Quantity, ...], tuple[Quantity, ...]]:
+    """Why: early updates of W_V W_O act on training symbols and, the wider the model, the less on unseen ones."""
+    step, widths = last_step(dataset), widths_of(dataset)
+    found = [mean_over_seeds(dataset, "ratio", "plain", width, step, f"reach, width {width:,}") for width in widths]
+    scaled = [mean_over_seeds(dataset, "ratio", "both", width, step) for width in widths]
+    other = [mean_over_seeds(dataset, "mismatched", "plain", width, step).value for width in widths]
+    seen = [mean_over_seeds(dataset, "seen", "plain", width, step).value for width in widths]
+    lowest, stray = min(each.value for each in scaled), max(abs(a / b) for a, b in zip(other, seen))
+    change = (
+        f"after {step} steps unseen symbols get {found[0].value:.2f} of what training symbols get at width {widths[0]}, and "
+        f"{found[-1].value:.2f} at {widths[-1]:,}"
+    )
+    predicted = dataset.predicted_ratio.sel(model="plain").mean("seed").values
+    gap = max(abs(each.value / ratio - 1) for each, ratio in zip(found, predicted))
+    return (
+        Condition(found[-1].value * GROWS <= found[0].value, change, f"{change}: no loss of reach"),
+        (
+            Condition(
+                lowest >= REACHES,
+                f"with identity scaling they get {lowest:.2f} or more",
+                f"with identity scaling they get as little as {lowest:.2f}",
+            ),
+            Condition(
+                stray <= STRAY,
+                "another symbol's answer is not raised",
+                f"another symbol's answer is raised too, by {stray:.2f} of what training symbols get",
+            ),
+        ),
+        (*found, Quantity("reach, furthest from the prediction", gap, n=len(found))),
+        (
+            Quantity("reach with identity scaling, at least", lowest, n=scaled[0].n, unit="1"),
+            Quantity("reading of another's answer, at most", stray, n=found[0].n),
         ),
     )
-    beside = (Quantity("error on training symbols, at worst", worst, n=_n_runs(dataset)),)
-    return conclude(_copy_criterion(plain, scaled), (control,), quantities, beside)
 
 
 def _copy_criterion(plain: Sequence[FirstN], scaled: Sequence[FirstN]) -> tuple[Condition, ...]:
@@ -180,17 +224,24 @@ AS8 = Claim(
     ),
     paper="first n with error below .1: width 64: 64, 128: 128, 256: 128, 512: 256, 1,024: 1,024; modified: 16 or fewer",
     measure=(
-        "Error on unseen symbols at the end of runs that differ in width and in n, with and without identity scaling, from "
+        "Error on unseen symbols of runs that differ in width and in n, with and without identity scaling, each at the "
+        "evaluation that is best on validation symbols, which are neither those of training nor those of the test; from "
         f"'bindscope experiment copy'; for each width the smallest trained n whose mean error over seeds is below {SOLVED:g}, "
-        "with the range of that n over seeds."
+        "with the range of that n over seeds. Why: after a few steps from the start, how much of what the change of W_V W_O does "
+        "to a training symbol's own answer it does to an unseen one's ('bindscope copying': the reach)."
     ),
     criterion=(
         f"Without identity scaling the first n at the widest is at least {GROWS:g} times that at the narrowest width and its "
         f"rank correlation with width at least {ORDERED:g}; with it the first n is at most {SCALED_MOST} at every width "
-        f"and at the widest at most {GROWS:g} times that at the narrowest."
+        f"and at the widest at most {GROWS:g} times that at the narrowest; the reach of early updates at the widest is at most "
+        f"1/{GROWS:g} of that at the narrowest width."
     ),
-    control_description=f"Training symbols are copied in every run, with an error of at most {TRAINED_ERROR:.0%}.",
-    results=("copy",),
+    control_description=(
+        f"Training symbols are copied in every run, with an error of at most {TRAINED_ERROR:.0%}; with identity scaling the "
+        f"reach is at least {REACHES:g} at every width; another symbol's answer is raised by at most {STRAY:g} of a "
+        "training symbol's reading."
+    ),
+    results=("copy", "copy_directions"),
     judge=judge_copy,
     draw=draw_copy_claim,
 )

@@ -15,7 +15,7 @@ from bindscope.studies.symbols.across import COMPARISONS, count_learned, known_p
 
 COLOURS = {"off": GREY, "qk": ORANGE, "vo": "#8c5fbf", "both": BLUE}
 LABELS = {"off": "off", "qk": "scores", "vo": "outputs", "both": "both"}
-NOTE = "a dot a seed, an arrow where the run ended first; line and bar: median and its 95 % interval; right: how many times as many it takes without"
+NOTE = "a dot a seed, an arrow where the run ended first; line and bar: median and its 95 % interval (from six seeds on); right: how many times as many it takes without"
 TITLES = {"binding": "Programs: every depth at 90 % for good", "sums": "Sums: all nine pools at 90 % for good"}
 
 
@@ -79,9 +79,8 @@ def _draw_runs(axes: Axes, cell: xr.Dataset, y: float, colour: str) -> None:
 
 def _draw_interval(axes: Axes, cell: xr.Dataset, y: float, end: float, colour: str) -> None:
     low, high = float(cell.median_low), float(cell.median_high)
-    if low == 0 and high == inf:  # too few runs for one
-        return
-    axes.plot([low, min(high, 1.06 * end)], [y, y], color=colour, lw=7, alpha=0.22, solid_capstyle="butt", zorder=1)
+    if low > 0 or high < inf:  # else there are too few runs for one
+        axes.plot([low, min(high, 1.06 * end)], [y, y], color=colour, lw=7, alpha=0.22, solid_capstyle="butt", zorder=1)
     lowest, highest = float(cell.median_lowest), float(cell.median_highest)
     if lowest == highest:
         axes.plot([lowest, lowest], [y - 0.32, y + 0.32], color=colour, lw=1.6, zorder=2)

@@ -11,18 +11,21 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from bindscope.studies.style import BLUE, CATEGORIES, GREY, INK, MUTED, ORANGE, figure_style, title_figure
 from bindscope.studies.symbols.curves import HALF, curve_of
 from bindscope.studies.symbols.experiments_learnability import find_task
 from bindscope.studies.symbols.learnability import (
+    COMMON,
     Bounds,
+    exactly,
     half_sizes,
     kernels_in,
     kernels_of,
-    rank_tasks,
+    losses_at,
     predicted_by,
+    rank_tasks,
     ridge_bounds,
 )
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 BETA = 3.0
+MOST_TICKS = 6
 Kernels = Mapping[str, Mapping[str, Any]]
 MODELS = (("plain", "transformer", BLUE, "o"), ("both", "with identity scaling", CATEGORIES[2], "D"))
 
@@ -58,8 +62,8 @@ def draw_kernel_claim(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def draw_learnability(dataset: xr.Dataset) -> Figure:
-    """The experiment: test loss of the plain transformer over n, and the n of half loss against λ."""
-    kernels, needs = kernels_in(dataset), _needs(dataset)
+    """The experiment: test loss of the plain transformer over n, and at one n against λ."""
+    kernels = kernels_in(dataset)
     curves = {}
     for task in kernels:
         points = curve_of(dataset, "plain", task=task)
@@ -69,8 +73,7 @@ def draw_learnability(dataset: xr.Dataset) -> Figure:
         figure = Figure(figsize=(10.4, 4.1), layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_curves(left, curves, kernels, "test loss of the transformer, unseen symbols")
-        _draw_needs(right, kernels, needs, "smallest", "1/λ, of the smallest eigenvalue of N", name_points=True)
-        _key(right, needs)
+        _draw_losses(right, kernels, losses_at(dataset))
         n_runs = int(dataset.last_loss.sel(pool="test").notnull().sum())
         title_figure(
             figure,
@@ -94,7 +97,6 @@ def _draw_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]
         colour = colours.to_rgba(float(kernels[task]["smallest"])) if learnable else ORANGE
         axes.plot(sizes, values, "-o" if learnable else "--s", color=colour, lw=1.4, ms=3.5)
     axes.axhline(HALF, color=GREY, lw=0.8, ls=":")
-    _set_sizes(axes.xaxis, [size for sizes, _ in curves.values() for size in sizes])
     axes.set_xscale("log", base=2)
     _set_sizes(axes.xaxis, [size for sizes, _ in curves.values() for size in sizes])
     axes.set_ylim(bottom=0)
@@ -111,7 +113,6 @@ def _draw_needs(
     needs: Mapping[str, Mapping[str, Bounds]],
     predictor: str,
     label: str,
-    name_points: bool = False,
 ) -> None:
     """The n of half loss of each task against a predictor, one mark a task; arrows where only a bound is known."""
     predicted = predicted_by(kernels, predictor)
@@ -125,11 +126,6 @@ def _draw_needs(
                       label=f"{words}{tau}" if place == 0 else None)  # fmt: skip
             if low != high:
                 _draw_arrow(axes, predicted[task], at, down=low == 0, colour=colour)
-            if name_points and key == "plain":
-                axes.annotate(
-                    find_task(task).title if len(find_task(task).templates) == 2 else task,
-                    (predicted[task], at), xytext=(5, 3), textcoords="offset points", fontsize=6.5, color=INK,
-                )  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -139,6 +135,29 @@ def _draw_needs(
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(label, labelpad=2)
     axes.text(0, 1.03, "n of half loss", transform=axes.transAxes, fontsize=8, color=MUTED)
+
+
+def _draw_losses(axes: Axes, kernels: Kernels, losses: Mapping[str, float]) -> None:
+    """The test loss of each task at one n against 1/λ, with the task's templates."""
+    predicted = predicted_by(kernels, "smallest")
+    known = {task: loss for task, loss in losses.items() if np.isfinite(predicted[task])}
+    for place, (task, loss) in enumerate(sorted(known.items(), key=lambda each: predicted[each[0]])):
+        axes.plot(predicted[task], loss, "o", color=BLUE, ms=5)
+        name = find_task(task).title if len(find_task(task).templates) == 2 else task
+        above = place % 2 == 0
+        axes.annotate(
+            name, (predicted[task], loss), xytext=(0, 6 if above else -12), textcoords="offset points",
+            ha="center", fontsize=7, color=INK,
+        )  # fmt: skip
+    rank = rank_tasks("smallest", predicted, exactly(known))
+    axes.axhline(HALF, color=GREY, lw=0.8, ls=":")
+    axes.set_xscale("log")
+    axes.margins(x=0.18, y=0.12)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("1/λ, of the smallest eigenvalue of N", labelpad=2)
+    words = f"test loss at n = {COMMON}" + ("" if rank is None else f"; Kendall's {rank}")
+    axes.text(0, 1.03, words, transform=axes.transAxes, fontsize=8, color=MUTED)
 
 
 def _draw_arrow(axes: Axes, x: float, y: float, *, down: bool, colour: str) -> None:
@@ -159,10 +178,12 @@ def _draw_diagonal(axes: Axes) -> None:
 
 def _key(axes: Axes, needs: Mapping[str, Mapping[str, Bounds]]) -> None:
     if any(needs.values()):
+        axes.set_ylim(top=8 * axes.get_ylim()[1])  # room for it
         axes.legend(loc="upper left", fontsize=7, labelspacing=0.3, handletextpad=0.3)
 
 
 def _set_sizes(axis: Any, sizes: Sequence[float]) -> None:
-    axis.set_major_locator(mpl.ticker.FixedLocator(sorted({float(size) for size in sizes})[::2]))
+    distinct = sorted({float(size) for size in sizes})
+    axis.set_major_locator(FixedLocator(distinct if len(distinct) <= MOST_TICKS else distinct[::2]))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

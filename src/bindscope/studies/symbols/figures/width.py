@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bindscope.studies.style import (
     BLUE,
@@ -21,6 +20,8 @@ from bindscope.studies.style import (
     set_share_axis,
     title_figure,
 )
+from bindscope.studies.symbols.figures.directions import draw_ratio
+from bindscope.studies.symbols.figures.doubling import set_doubling_axis
 from bindscope.studies.symbols.published import COPY_FIRST_N, COPY_FIRST_N_MODIFIED, WIDTH_LOSS
 from bindscope.studies.symbols.widths import (
     SOLVED,
@@ -43,7 +44,8 @@ PAPER_N = 1024  # of the paper's widths
 
 def draw_copy_claim(results: Mapping[str, xr.Dataset]) -> Figure:
     """AS8: how many symbols each width needs."""
-    return _draw_copy(results["copy"], "AS8 · Wider models need more symbols to copy an unseen one")
+    title = "AS8 · Wider models need more symbols to copy an unseen one"
+    return _draw_copy(results["copy"], title, results["copy_directions"])
 
 
 def draw_width_claim(results: Mapping[str, xr.Dataset]) -> Figure:
@@ -75,17 +77,22 @@ def draw_shape(dataset: xr.Dataset) -> Figure:
     return figure
 
 
-def _draw_copy(dataset: xr.Dataset, title: str) -> Figure:
+def _draw_copy(dataset: xr.Dataset, title: str, directions: xr.Dataset | None = None) -> Figure:
     chosen = choose_heads(dataset)
+    n_panels = 2 if directions is None else 3
     with figure_style():
-        figure = Figure(figsize=(10.4, 3.9), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        _draw_errors(left, chosen)
-        _draw_first_n(right, chosen)
+        figure = Figure(figsize=(4.7 * n_panels, 3.9), layout="constrained")
+        panels = figure.subplots(1, n_panels)
+        _draw_errors(panels[0], chosen)
+        _draw_first_n(panels[1], chosen)
+        if directions is not None:
+            draw_ratio(panels[2], directions)
         subtitle = (
-            f"{_runs(chosen)} of {chosen.attrs.get('preset', 'copy')}, {int(chosen.heads.values[0])} heads; left: mean of "
-            "seeds at the end of training; right: marks with an arrow lie beyond what was trained"
+            f"{_runs(chosen)} of {chosen.attrs.get('preset', 'copy')}, {int(chosen.heads.values[0])} heads, each when validation symbols "
+            "are copied best, mean of seeds; first n with an arrow lie beyond what was trained"
         )
+        if directions is not None:
+            subtitle += f"; right: what the first steps teach, n = {int(directions.attrs['n']):,}"
         title_figure(figure, title, subtitle)
     return figure
 
@@ -103,10 +110,10 @@ def _draw_errors(axes: Axes, dataset: xr.Dataset) -> None:
     axes.plot([], [], ls=(0, (2, 1.4)), color=GREY, label="with identity scaling")
     axes.axhline(SOLVED, color=INK, lw=0.7, ls=":")
     set_share_axis(axes)
-    _set_doubling_axis(axes, dataset.n.values, axes.set_xscale, "xaxis")
+    set_doubling_axis(axes, dataset.n.values, "x")
     axes.set_xlabel("n: training symbols, and training strings", labelpad=2)
     axes.set_ylabel("error on unseen symbols")
-    axes.legend(loc="upper right", fontsize=7.5, labelspacing=0.3)
+    axes.legend(loc="upper right", fontsize=7, labelspacing=0.25, framealpha=0.8, frameon=True, edgecolor="none")
 
 
 def _draw_first_n(axes: Axes, dataset: xr.Dataset) -> None:
@@ -120,8 +127,8 @@ def _draw_first_n(axes: Axes, dataset: xr.Dataset) -> None:
         if found:
             _mark_first_n(axes, found, colour, f"ours, {NAMES[model]}")
             widths += [first.width for first in found]
-    _set_doubling_axis(axes, np.array(widths), axes.set_xscale, "xaxis")
-    _set_doubling_axis(axes, np.array([*sizes, 2 * max(sizes)]), axes.set_yscale, "yaxis")
+    set_doubling_axis(axes, np.array(widths), "x")
+    set_doubling_axis(axes, np.array([*sizes, 2 * max(sizes)]), "y")
     axes.set_xlabel("width", labelpad=2)
     axes.set_ylabel(f"first n with an error below {SOLVED:g}")
     axes.legend(loc="upper left", fontsize=7.5, labelspacing=0.3)
@@ -166,7 +173,7 @@ def _draw_width(dataset: xr.Dataset, title: str) -> Figure:
         axes.plot(widths, trained, color=GREY, ls=(0, (1.5, 1.2)), label="ours, training strings")
         axes.axhline(1, color=INK, lw=0.7, ls=":")
         axes.text(widths[0], 1.01, "knows nothing", fontsize=7.5, color=MUTED, va="bottom")
-        _set_doubling_axis(axes, np.array([*widths, *paper]), axes.set_xscale, "xaxis")
+        set_doubling_axis(axes, np.array([*widths, *paper]), "x")
         axes.set_ylim(bottom=-0.03)
         axes.set_xlabel("width", labelpad=2)
         axes.set_ylabel("test loss")
@@ -193,19 +200,8 @@ def _draw_setting(axes: Axes, dataset: xr.Dataset, setting: str, label: str) -> 
     axes.axhline(1, color=INK, lw=0.7, ls=":")
     axes.set_ylim(bottom=0)
     if values:
-        _set_doubling_axis(axes, np.array(values), axes.set_xscale, "xaxis")
+        set_doubling_axis(axes, np.array(values), "x")
     axes.set_xlabel(label, labelpad=2)
-
-
-def _set_doubling_axis(axes: Axes, values: np.ndarray, set_scale: Callable[..., None], which: str) -> None:
-    """A logarithmic axis with a tick for each value that is there."""
-    set_scale("log", base=2)
-    axis = getattr(axes, which)
-    axis.set_major_locator(FixedLocator(sorted({float(value) for value in values})))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if value < 1 else f"{value:,.0f}"))
-    if len(set(values.tolist())) > 8 and which == "xaxis":
-        axes.tick_params(axis="x", labelsize=7)
 
 
 def _runs(dataset: xr.Dataset) -> str:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig
 
 MODELS = ("plain", "both")
-WIDTHS = (32, 64, 128, 256, 512, 1024)
+WIDTHS = (32, 64, 128, 256, 512)
 N = 128
 SEEDS = 3
-STEPS = (1, 4, 12)  # and 0, the gradient at the start
+STEPS = (1, 4)  # and 0, the gradient at the start
 POOLS = ("train", "test")
 MOST_WIDTH, MOST_N = 4096, 8192
 

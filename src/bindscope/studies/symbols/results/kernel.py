@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 BETAS = (1.0, 3.0)
 RIDGE_BETA = 3.0
 POINTS = {"points": 256}
-RIDGE_POINTS = {"points": 64, "randomisations": 8}  # of the Gram matrices, which need no interval
+RIDGE_POINTS = {"points": 64, "inner_points": 8, "randomisations": 8}  # of the Gram matrices, which need no interval
 RIDGE_SIZES = (16, 64, 256, 1024)
 RIDGE_SEEDS = (0, 1)
 EXPERIMENT = "learnability"
