@@ -38,7 +38,10 @@ def test_typed_templates_are_checked_sampled_and_judged(site: Any, page: Any) ->
 
 
 def test_an_address_brings_back_templates_and_settings(site: Any, page: Any) -> None:
-    open_page(page, site.at(f"{ADDRESS}?run=nobody&symbols.templates=AA%20AB&symbols.labels=1,-1&symbols.gamma=0&symbols.cls=off"))
+    open_page(
+        page,
+        site.at(f"{ADDRESS}?run=nobody&symbols.templates=AA%20AB&symbols.labels=1,-1&symbols.gamma=0&symbols.cls=off"),
+    )
     kernel = panel(page, "Can it be learnt?")
     expect(kernel).to_contain_text("not learnable: N is singular", timeout=60_000)
     expect(kernel.get_by_role("checkbox", name="CLS at the end")).not_to_be_checked()

@@ -50,9 +50,18 @@ def summarise_variants(experiment: Experiment, dataset: xr.Dataset) -> xr.Datase
 
 
 def add_first_solved(summary: xr.Dataset, dataset: xr.Dataset) -> xr.Dataset:
-    """The first n below a tenth for each model and width, NaN where none is, and the largest that was tried."""
-    from bindscope.studies.symbols.widths import find_first_n
+    """The first n below a tenth for each model and width, NaN where none is, and the largest that was tried.
 
+    Errors are then those of the evaluation that is best on validation symbols, as the claim about width reads them.
+    """
+    from bindscope.intervals import student_interval
+    from bindscope.studies.symbols.widths import find_first_n, pool_error
+
+    seeds = [row[np.isfinite(row)] for row in pool_error(dataset)]
+    ends = [student_interval(row) if len(row) > 1 else (NOWHERE, NOWHERE) for row in seeds]
+    summary["mean"] = summary["mean"].copy(data=[row.mean() if len(row) else NOWHERE for row in seeds])
+    summary["low"] = summary["low"].copy(data=[max(low, 0.0) for low, _ in ends])
+    summary["high"] = summary["high"].copy(data=[min(high, 1.0) for _, high in ends])
     models = list(dict.fromkeys(map(str, dataset.model.values)))
     rows = [(model, first) for model in models for first in find_first_n(dataset, model)]
     return summary.assign(
