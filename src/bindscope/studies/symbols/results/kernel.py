@@ -94,6 +94,7 @@ RESULTS: tuple[Result, ...] = (
         "kernel",
         "the kernel of every task, and ridge regression with it",
         compute_kernel,
+        slow=True,
         needs=(EXPERIMENT,),  # without trained curves to hold it against it is not worth the seconds
     ),
     Result("learnability", "curves over n of tasks that the kernel tells apart", compute_learnability, kept=False),
