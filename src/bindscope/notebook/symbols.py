@@ -220,7 +220,9 @@ def _select_models(dataset: xr.Dataset, name: str, models: Sequence[str]) -> xr.
     if not models:
         return dataset
     if "model" not in dataset.coords:
-        raise BindscopeError(f"experiment {name}: it does not compare models; leave them out.")
+        raise BindscopeError(
+            f"experiment {name}: its variants are not told apart by a model's name; leave the models out."
+        )
     known = dict.fromkeys(map(str, dataset.model.values))
     for model in models:
         if model not in known:
