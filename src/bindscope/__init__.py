@@ -2,6 +2,7 @@
 
 >>> run = bindscope.open_run("binding-laptop")
 >>> run.trajectory().plot()
+>>> bindscope.open_study("symbols").curves("same-different").plot()
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "open_run"]
+__all__ = ["__version__", "open_run", "open_study"]
 
 
 def __getattr__(name: str) -> Any:
-    """``open_run`` is looked up when it is first asked for: importing Bindscope alone imports nothing heavy."""
-    if name == "open_run":
-        return import_module("bindscope.notebook").open_run
+    """What opens things is looked up when it is first asked for: importing Bindscope alone imports nothing heavy."""
+    if name in ("open_run", "open_study"):
+        return getattr(import_module("bindscope.notebook"), name)
     raise AttributeError(f"module 'bindscope' has no attribute '{name}'")
 
 

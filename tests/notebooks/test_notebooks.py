@@ -16,7 +16,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def test_there_is_a_notebook_for_each_study() -> None:
-    assert {"variable_binding.ipynb", "assign_add.ipynb"} <= {path.name for path in NOTEBOOKS}
+    assert {"variable_binding.ipynb", "assign_add.ipynb", "abstract_symbols.ipynb"} <= {path.name for path in NOTEBOOKS}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

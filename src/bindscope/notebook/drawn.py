@@ -24,6 +24,8 @@ FIGURE = "figure"  # the attribute that names the figure
 _HERE = "bindscope.notebook.figures"
 _SUMS = "bindscope.notebook.sums_figures"
 _OF_SUMS = "bindscope.studies.assign_add.figures"
+_SYMBOLS = "bindscope.notebook.symbols_figures"
+_OF_SYMBOLS = "bindscope.studies.symbols.figures"
 FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "trajectory": ("bindscope.studies.trajectory", "figure_trajectory"),
     "phases": (_HERE, "figure_phases"),
@@ -42,6 +44,10 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "progress": (_SUMS, "figure_progress"),
     "neuron": (_SUMS, "figure_neuron"),
     "transplant": (_SUMS, "figure_transplant"),
+    "experiment": (_SYMBOLS, "figure_experiment"),
+    "samples": (_SYMBOLS, "figure_samples"),
+    "kernel": (f"{_OF_SYMBOLS}.kernel", "draw_kernel"),
+    "ridge": (f"{_OF_SYMBOLS}.kernel", "draw_ridge"),
 }
 
 

@@ -40,9 +40,13 @@ class Verdicts:
             {name: ("claim", values) for name, values in cells.items()}, coordinates, {"run": self.verification.run}
         )
 
-    def plot(self, claim: str) -> Figure:
-        """The figure of one claim on this run."""
+    def plot(self, claim: str | None = None) -> Figure:
+        """The figure of one claim; it needs no name where only one was asked for."""
         known = {one.claim.id: one for one in self.verification.judged}
+        if claim is None:
+            if len(known) != 1:
+                raise BindscopeError(f"name the claim to draw: {', '.join(known)}.")
+            (claim,) = known
         if claim.upper() not in known:
             raise BindscopeError(f"there is no claim '{claim}' here.{suggest_nearest(claim.upper(), known)}")
         return known[claim.upper()].draw()

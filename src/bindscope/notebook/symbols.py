@@ -1,0 +1,230 @@
+"""Study 3 as Python meets it: experiments that were trained, kernels of typed templates, and the verdicts on its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.notebook.drawn import Drawn, show_figures
+from bindscope.runs.locate import RUNS_DIRECTORY
+
+if TYPE_CHECKING:
+    from bindscope.notebook.verdicts import Verdicts
+    from bindscope.studies.experiments import Experiment
+    from bindscope.studies.results import Library
+
+RIDGE_SIZES = (16, 32, 64, 128, 256)
+
+
+def open_study(name: str, runs: str | Path = RUNS_DIRECTORY) -> SymbolsView:
+    """A study whose claims are about experiments, by its name; those trained in ``runs`` come before the shipped ones.
+
+    >>> open_study("symbols").curves("same-different").plot()
+    """
+    from bindscope.studies.verify import WITHOUT_RUNS
+
+    if name not in WITHOUT_RUNS:
+        known = " or ".join(f"'{study}'" for study in WITHOUT_RUNS)
+        raise BindscopeError(
+            f"there is no study '{name}' to open; open {known}, or a run of the other studies with open_run."
+        )
+    show_figures()
+    return SymbolsView(name, Path(runs))
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolsView:
+    """Reasoning with abstract symbols: what was trained, what the kernel says, and what holds of the paper."""
+
+    name: str = "symbols"
+    runs_directory: Path = RUNS_DIRECTORY
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments of the study by name; ``curves(name)`` gives those that were trained here or are shipped."""
+        return tuple(self._experiments)
+
+    def curves(self, name: str, models: Sequence[str] = ()) -> Drawn:
+        """What an experiment measured, over (variant, seed, step, pool): made here, else shipped; all models or some.
+
+        >>> study.curves("same-different", models=["plain", "both"]).plot()
+        """
+        from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
+
+        if name not in self._experiments:
+            raise BindscopeError(f"the study has no experiment '{name}'.{suggest_nearest(name, self._experiments)}")
+        path = find_experiment_dataset(name, self.runs_directory)
+        if path is None:
+            raise BindscopeError(
+                f"nothing was trained for '{name}' yet, neither in {self.runs_directory}/ nor shipped; "
+                f"'bindscope experiment {name}' trains it."
+            )
+        dataset = load_experiment_dataset(path)
+        return Drawn.of(_select_models(dataset, name, models), "experiment", experiment=name)
+
+    def conclusion(self, name: str) -> str:
+        """The answer to an experiment's question in a paragraph, from its numbers alone."""
+        curves = self.curves(name)  # says which names there are
+        return self._experiments[name].conclude(curves)
+
+    def samples(self, template: str, n: int = 5, seed: int = 0) -> Drawn:
+        """Strings of a template: ``token`` over (sample, place), ``symbol`` over (sample, wildcard).
+
+        >>> study.samples("ABA").plot()
+        """
+        from bindscope.tasks.templates.checks import parse, sample_strings
+
+        parsed = parse(template)
+        found = sample_strings(parsed, n, np.random.default_rng(seed))
+        substitutions = [[sample.substitution[name] for name in parsed.wildcards] for sample in found]
+        arrays = {
+            "token": (("sample", "place"), np.array([sample.string for sample in found])),
+            "symbol": (("sample", "wildcard"), np.array(substitutions, dtype=str).reshape(n, -1)),
+        }
+        written = [token if isinstance(token, str) else token.name for token in parsed.tokens]
+        coordinates = {
+            "sample": np.arange(n),
+            "place": np.arange(len(parsed)),
+            "wildcard": list(parsed.wildcards),
+            "written": ("place", written),
+            "is_wildcard": ("place", [not isinstance(token, str) for token in parsed.tokens]),
+        }
+        return Drawn.of(xr.Dataset(arrays, coordinates), "samples", template=str(parsed), seed=seed)
+
+    def kernel(self, *templates: str, labels: Sequence[float] | None = None, **settings: Any) -> Drawn:
+        """N of typed templates, or of a task by its name, with its eigenvalues and their 95 % intervals.
+
+        ``settings`` are those of ``KernelSettings``: beta, gamma, activation, b1, b2, cls, points, seed. The attributes
+        ``verdict`` and ``why`` say whether a transformer's kernel can learn these labels for symbols never seen.
+
+        >>> study.kernel("AA", "AB", labels=(1, -1), beta=3).plot()
+        """
+        from bindscope.theory.kernel_learnable import learnable
+
+        texts, numbers = read_templates(templates, labels)
+        return Drawn.of(learnable(texts, numbers, _kernel_settings(settings)).to_dataset(), "kernel")
+
+    def ridge(
+        self,
+        *templates: str,
+        labels: Sequence[float] | None = None,
+        n: Sequence[int] = RIDGE_SIZES,
+        seeds: Sequence[int] = (0, 1, 2),
+        **settings: Any,
+    ) -> Drawn:
+        """The error of kernel ridge regression on symbols never seen, over (n, seed); see ``ridge_generalises``.
+
+        >>> study.ridge("aba-abb", n=[16, 64, 256]).plot()
+        """
+        from bindscope.tasks.templates import TemplateTask
+        from bindscope.theory.kernel_ridge import ridge_generalises
+
+        texts, numbers = read_templates(templates, labels)
+        if numbers is None:
+            raise BindscopeError("labels: regression needs them, one number for each template.")
+        task = TemplateTask(name="custom", templates=texts, labels=numbers)
+        return Drawn.of(ridge_generalises(task, list(n), list(seeds), _kernel_settings(settings)), "ridge")
+
+    def verify(self, claims: Sequence[str] = ()) -> Verdicts:
+        """The paper's claims, all or those named, against the experiments; missing results are measured and kept."""
+        from bindscope.notebook.verdicts import Verdicts
+        from bindscope.studies.verify import WITHOUT_RUNS, find_study, verify
+
+        study = find_study(WITHOUT_RUNS[self.name])
+        return Verdicts(verify(self.library, [study.find_claim(name) for name in claims] or list(study.claims)))
+
+    def claim(self, name: str) -> Verdicts:
+        """One claim; its ``.plot()`` draws the figure behind the verdict.
+
+        >>> study.claim("AS8").plot()
+        """
+        return self.verify([name])
+
+    @cached_property
+    def library(self) -> Library:
+        """Where results are read and kept; those that are shipped need no measuring."""
+        from bindscope.studies.verify import open_study as open_results
+
+        folder = self.runs_directory / f"verify-{self.name}" / "results"
+        library, _ = open_results(self.name, folder, self.runs_directory)
+        return library
+
+    @cached_property
+    def _experiments(self) -> dict[str, Experiment]:
+        from bindscope.studies.symbols import experiments, experiments_gpt2, experiments_learnability, language
+
+        parts = (experiments, experiments_learnability, experiments_gpt2, language)
+        return {experiment.name: experiment for part in parts for experiment in part.EXPERIMENTS}
+
+    def __repr__(self) -> str:
+        return f"<study {self.name}: {len(self.experiments)} experiments>"
+
+    def _repr_html_(self) -> str:
+        """The questions of its experiments, and which of them were trained."""
+        from bindscope.studies.experiments import find_experiment_dataset
+
+        rows = []
+        for name, experiment in self._experiments.items():
+            is_there = find_experiment_dataset(name, self.runs_directory) is not None
+            cells = (experiment.question, "yes" if is_there else f"no: bindscope experiment {name}")
+            texts = "".join(f"<td style='text-align:left'>{escape(text)}</td>" for text in cells)
+            rows.append(f"<tr><th style='text-align:left'>{escape(name)}</th>{texts}</tr>")
+        head = "<tr><th></th><th style='text-align:left'>question</th><th style='text-align:left'>trained</th></tr>"
+        return f"<table><caption>{escape(self.name)}</caption>{head}{''.join(rows)}</table>"
+
+
+def read_templates(
+    templates: Sequence[str], labels: Sequence[float] | None
+) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
+    """Templates and labels as they were typed, or those of a task by its name.
+
+    >>> read_templates(["aba-abb"], None)
+    (('ABA', 'ABB'), (1.0, -1.0))
+    """
+    from bindscope.tasks.templates import NAMED_TASKS, Template
+
+    given = None if labels is None else tuple(labels)
+    if not templates:
+        raise BindscopeError('give templates, such as "AA" and "AB", or the name of a task such as "aba-abb".')
+    name = templates[0]
+    if len(templates) == 1 and name in NAMED_TASKS:
+        task = NAMED_TASKS[name]
+        return task.templates, given or task.labels  # type: ignore[return-value]
+    if len(templates) == 1 and not Template.parse(name).wildcards:
+        hint = suggest_nearest(name, NAMED_TASKS)
+        raise BindscopeError(f"'{name}' is neither a task nor a template with wildcards (capital letters).{hint}")
+    return tuple(templates), given
+
+
+def _kernel_settings(settings: dict[str, Any]) -> Any:
+    from dataclasses import fields
+
+    from bindscope.theory.kernel import KernelSettings
+
+    known = [field.name for field in fields(KernelSettings)]
+    for name in settings:
+        if name not in known:
+            raise BindscopeError(f"the kernel has no setting '{name}'.{suggest_nearest(name, known)}")
+    return KernelSettings(**settings)
+
+
+def _select_models(dataset: xr.Dataset, name: str, models: Sequence[str]) -> xr.Dataset:
+    if not models:
+        return dataset
+    if "model" not in dataset.coords:
+        raise BindscopeError(
+            f"experiment {name}: its variants are not told apart by a model's name; leave the models out."
+        )
+    known = dict.fromkeys(map(str, dataset.model.values))
+    for model in models:
+        if model not in known:
+            raise BindscopeError(f"experiment {name}: no model '{model}'.{suggest_nearest(model, known)}")
+    return dataset.isel(variant=np.isin(dataset.model.values.astype(str), list(models)))
