@@ -77,7 +77,9 @@ def judge_repetition(results: Mapping[str, xr.Dataset]) -> Finding:
         return not_testable(f"there is no run of {names} with {sizes}, which {train_more(dataset)} trains")
     at = {model: _point(dataset, model, heads, REPETITION_N) for model in variants}
     others = {model: _point(dataset, model, heads, RECURRENT_N) for model in beside}
-    quantities = tuple(point_quantity(curve_of(dataset, model, heads), point) for model, point in (at | others).items())
+    quantities = tuple(
+        point_quantity(curve_of(dataset, model, heads), point) for model, point in {**at, **others}.items()
+    )
     criterion = _in_order(at, others)
     models = (*variants, *beside)
     fitted, control = fitted_control(dataset, models, heads)
