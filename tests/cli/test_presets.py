@@ -8,8 +8,10 @@ import pytest
 from bindscope.cli.main import run
 from bindscope.cli.measure import measure_cost
 from bindscope.cli.presets import format_toml
+from bindscope.cli.table import format_duration
 from bindscope.runs.config import config_to_mapping, override
 from bindscope.studies.presets import PRESETS, find_preset
+from bindscope.studies.symbols.experiments import EXPERIMENTS
 from cli.small_run import SMALL
 
 
@@ -30,6 +32,25 @@ def test_every_preset_is_listed_with_its_size(capsys: pytest.CaptureFixture[str]
     listed = capsys.readouterr().out
     assert all(name in listed for name in PRESETS)
     assert "37.8M" in listed
+
+
+def test_the_list_says_what_the_experiments_of_study_3_take(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["presets"])
+    listed = capsys.readouterr().out
+    run(["experiment"])
+    rows = {row.split()[0]: row for row in capsys.readouterr().out.splitlines() if row}
+    for experiment in EXPERIMENTS:
+        taken = format_duration(experiment.usual_seconds)
+        assert f"{experiment.name} {taken}" in listed
+        assert taken in rows[experiment.name]
+
+
+def test_a_preset_with_a_fixed_set_of_strings_is_measured_in_as_few_steps() -> None:
+    small = {"model.n_heads": 1, "model.d_head": 8, "task.alphabet": 8, "training.batch_size": 8}
+    config = override(find_preset("templates-same-different").config, small | {"training.evaluation_size": 8})
+    cost = measure_cost(config, n_steps=6)
+    assert cost.steps == config.total_steps == 1000
+    assert cost.seconds_per_step > 0
 
 
 def test_a_preset_is_printed_as_toml_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:

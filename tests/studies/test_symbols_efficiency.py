@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 
 from bindscope.studies.claims import Finding
-from bindscope.studies.experiments import find_experiment, save_experiment_dataset
+from bindscope.studies.experiments import (
+    SHIPPED_DATASETS,
+    find_experiment,
+    load_experiment_dataset,
+    save_experiment_dataset,
+)
 from bindscope.studies.results import Context, NotTestable
 from bindscope.studies.style import save_figure
 from bindscope.studies.symbols.claims.efficiency import AS1, AS2, AS3, AS7
 from bindscope.studies.symbols.claims.tasks import AS4, AS5, AS6, AS10
 from bindscope.studies.symbols.conclusions import conclude_curves
+from bindscope.studies.symbols.experiments import EXPERIMENTS
 from bindscope.studies.symbols.figures.experiments import draw_curves
 from bindscope.studies.symbols.results.curves import RESULTS, compute_curves
 from studies.made_curves import made_curves
@@ -231,3 +237,16 @@ def test_every_curve_result_is_an_experiment_of_its_name():
         assert find_experiment(result.name).name == result.name
         assert not result.kept
     assert np.all([claim.paper for claim, _ in CASES])
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_the_listed_time_is_near_what_the_shipped_runs_took(experiment):
+    path = SHIPPED_DATASETS / f"{experiment.name}.nc"
+    if not path.is_file():
+        pytest.skip("its dataset is not shipped")
+    dataset = load_experiment_dataset(path)
+    usual = [
+        variant.name for variant in experiment.variants if not variant.full and variant.name in dataset.variant.values
+    ]
+    taken = float(dataset.seconds.sel(variant=usual).mean()) / 60
+    assert taken / 4 < experiment.minutes < 4 * taken  # other work slowed down some of them

@@ -167,6 +167,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             curve("embedding-mlp", (32, 512, 2048), full=(8192,)),
             curve("relation-mlp", (4, 16, 64, 512, 2048)),
         ),
+        minutes=0.3,
     ),
     _experiment(
         "aba-abb",
@@ -181,6 +182,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             curve("lstm", (512, 2048, 8192)),
             curve("embedding-mlp", (512, 2048, 8192)),
         ),
+        minutes=0.6,
     ),
     _experiment(
         "print-real",
@@ -192,7 +194,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             curve("both", (16, 32, 64, 128)),
         ),
         seeds=2,
-        minutes=1.5,
+        minutes=0.5,
     ),
     _experiment(
         "print-swapped",
@@ -213,7 +215,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             curve("both", (64, 128, 256, 512), full=(2048, 4096, 8192)),
         ),
         seeds=2,
-        minutes=4,
+        minutes=3,
     ),
     _experiment(
         "majority",
@@ -226,7 +228,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             curve("relation-mlp", (128, 512)),
         ),
         seeds=2,
-        minutes=1.5,
+        minutes=0.8,
     ),
     _experiment(
         "copy",
@@ -253,6 +255,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
         conclude=defer(_WIDTH_CONCLUSIONS, "conclude_copy"),
         draw=defer(_WIDTH_FIGURES, "draw_copy"),
+        minutes=0.4,
     ),
     _experiment(
         "width",
@@ -287,5 +290,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=2,
         conclude=defer(_WIDTH_CONCLUSIONS, "conclude_shape"),
         draw=defer(_WIDTH_FIGURES, "draw_shape"),
+        minutes=0.4,
     ),
 )  # fmt: skip

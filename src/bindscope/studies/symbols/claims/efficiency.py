@@ -62,10 +62,11 @@ def judge_transformer(results: Mapping[str, xr.Dataset]) -> Finding:
         return not_testable(_too_few(curve, dataset), quantities)
     ends = f"test loss goes from {show_number(first.value)} at n = {first.n:,} to {show_number(last.value)} at n = {last.n:,}"
     high = last.value if last.high is None else last.high
+    excludes = "that is of one seed" if last.high is None else "its interval there excludes 1"
     rises = _rises(curve)
     criterion = (
         Condition(first.value > HALF > last.value, ends, f"{ends}, not from above a half to below it"),
-        Condition(high < 1, "its interval there excludes 1", f"its interval there reaches {show_number(high)}"),
+        Condition(high < 1, excludes, f"its interval there reaches {show_number(high)}"),
         Condition(not rises, "no n does worse than a smaller one beyond noise", f"it rises at n = {rises}"),
     )
     fitted, fitted_quantities = fitted_control(dataset, ["plain"], heads)
@@ -140,7 +141,7 @@ def judge_relation_mlp(results: Mapping[str, xr.Dataset]) -> Finding:
     crossing = half_loss_n(dataset, "relation-mlp")
     at_most = crossing.bounds[1] if crossing.high is None or crossing.censored else crossing.high
     last = curve.points[-1]
-    half = f"n of half loss is {crossing}"
+    half = f"the n of half loss is {crossing}"
     end = f"it ends at {show_number(last.value)} with n = {last.n:,}"
     criterion = (
         Condition(at_most <= FEW, half, f"{half}, more than {FEW}"),

@@ -36,7 +36,7 @@ def draw_models(dataset: xr.Dataset, title: str, models: Sequence[str] | None = 
     >>> draw_models(dataset, "AS2 · Identity scaling saves strings", ("plain", "both"))
     """
     known = {*models_of(dataset, FEWER), *models_of(dataset, PAPER)}
-    chosen = [model for model in (models or MODEL_NAMES) if model in known]
+    chosen = [model for model in MODEL_NAMES if model in known and (models is None or model in models)]
     groups = [[model for model in chosen if model in part] for part in (TRANSFORMERS, BASELINES)]
     panels = [group for group in groups if group] if len(chosen) > len(CATEGORIES) else [chosen]
     with figure_style():
@@ -51,7 +51,10 @@ def draw_models(dataset: xr.Dataset, title: str, models: Sequence[str] | None = 
 
 
 def _draw_panel(axes: Axes, dataset: xr.Dataset, models: Sequence[str]) -> None:
-    for place, model in enumerate(models):
+    """A model has the same colour, mark and dash in every figure, where no other kind of network is beside it."""
+    mixed = any(map(is_baseline, models)) and not all(map(is_baseline, models))
+    for model in models:
+        place = (BASELINES.index(model) + mixed) if is_baseline(model) else TRANSFORMERS.index(model)
         colour, marker = CATEGORIES[place % len(CATEGORIES)], MARKERS[place % len(MARKERS)]
         dash = DASHES[place % len(DASHES)]
         if model in models_of(dataset, FEWER):
