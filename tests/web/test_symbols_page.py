@@ -139,6 +139,7 @@ def test_overlapping_templates_are_shown_a_string_that_matches_both(client: Test
         ("kernel", {"templates": ["AA", "AB"], "labels": [1]}, 400, "as many labels"),
         ("kernel", {"templates": ["AA", "AB"], "points": 10**6}, 422, "1024"),
         ("kernel", {"templates": ["AA"], "beta": 1e9}, 422, "10"),
+        ("kernel", {"templates": ["AAA", "AAB", "ABA", "ABB", "ABC"], "activation": "gelu"}, 400, "bindscope kernel"),
         ("samples", {"templates": ["'"]}, 400, "closing '"),
         ("samples", {"templates": ["A"], "n": 10**9}, 422, "50"),
     ],

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bindscope.studies.experiments import Experiment
 
 MOST_TEMPLATES, MOST_TOKENS, MOST_TEXT = 8, 10, 120
+MOST_GELU = 4  # templates whose kernel with gelu, which is integrated number by number, is ready within a second
 MOST_STORED = 32  # templates of a named task whose kernel is stored
 SEEDS = "95 % over seeds, or over strings where there is one seed"
 JACKKNIFE = "95 % by leaving out each random shift"
@@ -185,6 +186,9 @@ def kernel_body(question: KernelQuestion, most_tokens: int = MOST_TOKENS) -> dic
     for template in parsed:
         if len(template) > most_tokens:
             raise BindscopeError(f"Template {template}: at most {most_tokens} tokens can be asked here.")
+    if question.activation == "gelu" and len(parsed) > MOST_GELU:
+        command = _kernel_command([str(template) for template in parsed], question)
+        raise BindscopeError(f"gelu: more than {MOST_GELU} templates take a while; on your own machine: {command}")
     chosen = {name: getattr(question, name) for name in ("beta", "gamma", "activation", "cls", "points", "seed")}
     report = learnable(parsed, question.labels, KernelSettings(**chosen))
     dataset = report.to_dataset()
