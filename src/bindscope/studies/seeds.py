@@ -61,18 +61,18 @@ def find_seed_curves(config: RunConfig, runs_directory: Path | str = "runs") -> 
 def matching_variants(config: RunConfig) -> Iterator[tuple[Experiment, Variant]]:
     """Variants of experiments that are a run's settings, whatever the seed, the name and where it may stop early."""
     wanted = _essence(config)
-    for experiment, variant, trained in _all_variants():
+    for experiment, variant, trained in _all_variants(config.task.family):
         if trained == wanted:
             yield experiment, variant
 
 
 @cache
-def _all_variants() -> tuple[tuple[Experiment, Variant, RunConfig], ...]:
-    """Every variant of every experiment with what it trains."""
+def _all_variants(family: str) -> tuple[tuple[Experiment, Variant, RunConfig], ...]:
+    """Every variant of every experiment on tasks of a family, with what it trains."""
     found = []
     for experiment in all_experiments().values():
         base = find_preset(experiment.preset).config
-        for variant in experiment.variants:
+        for variant in experiment.variants if base.task.family == family else ():
             config = cell_config(base, {**experiment.changes, **variant.changes}, variant.name, 0)
             found.append((experiment, variant, _essence(config)))
     return tuple(found)
