@@ -193,3 +193,8 @@ function groupBy<T>(items: readonly T[], key: (item: T) => string): Map<string, 
   for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
   return groups;
 }
+
+/** From 0 to a little above the highest mean: the interval of two seeds is wide, and what lies outside is cut. */
+export function highestMean(series: readonly Series[]): [number, number] {
+  return [0, 1.1 * Math.max(1.1, ...series.flatMap(({ y }) => y).map((value) => value ?? 0))];
+}

@@ -94,7 +94,6 @@ RESULTS: tuple[Result, ...] = (
         "kernel",
         "the kernel of every task, and ridge regression with it",
         compute_kernel,
-        slow=True,
         needs=(EXPERIMENT,),  # without trained curves to hold it against it is not worth the seconds
         slow=True,
     ),
