@@ -12,6 +12,7 @@ from bindscope.runs.execute import train_run
 from bindscope.studies.binding import experiment_measures
 from bindscope.studies.experiments import SHIPPED_DATASETS, Cell, all_experiments, load_experiment_dataset
 from bindscope.studies.presets import find_preset
+from bindscope.studies.symbols.experiments_gpt2 import PRETRAINED_SIZES
 
 SMALL = {
     "training.steps": 3, "training.batch_size": 4, "training.evaluate_every": 3, "training.evaluation_size": 20,
@@ -19,6 +20,7 @@ SMALL = {
     "task.lines": 8, "task.max_depth": 3,
 }  # fmt: skip
 DATASETS = sorted(SHIPPED_DATASETS.glob("*.nc"))
+PRETRAINED = {f"pretrained-{n}" for n in PRETRAINED_SIZES}  # variants of gpt2 where a directory is named
 PAGE = Path(__file__).parents[2] / "docs" / "experiments.md"
 
 
@@ -73,7 +75,7 @@ def test_writes_and_chains_are_measured_over_checkpoints(runs, monkeypatch):
 def test_a_shipped_dataset_is_drawn_and_the_page_tells_its_conclusion(path):
     experiment = all_experiments()[path.stem]
     dataset = load_experiment_dataset(path)
-    known = {variant.name for variant in experiment.variants}
+    known = {variant.name for variant in experiment.variants} | PRETRAINED
     assert set(map(str, dataset.variant.values)) <= known
     assert len(experiment.draw(dataset).axes) >= 2
     page = PAGE.read_text(encoding="utf-8")

@@ -51,6 +51,9 @@ REAL: dict[str, tuple[Any, ...]] = {
     "steps": ([12], [0, 12], [7]),
     "program": PROGRAMS,
     "counterfactual": PROGRAMS,
+    "templates": (["AA", "AB"], ["AB", "Ax"], ["ABA", "A'+1'B"], ["AA", "BB"], ["A", "AB"], ["'"]),
+    "experiment": ("copy", "width"),
+    "task": ("aba-abb", "copy"),
     "sites": (["L0.H0"], ["L1.mlp_out"], ["L0.resid_pre@3"], ["L9.H9"], ["L0.resid_pre@99"]),
 }
 

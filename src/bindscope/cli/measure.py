@@ -38,7 +38,7 @@ def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
         return evaluation
 
     warm = n_steps // 3
-    changes = {"training.evaluate_every": warm, "training.checkpoints.per_octave": 0}
+    changes: dict[str, Any] = {"training.evaluate_every": warm, "training.checkpoints.per_octave": 0}
     changes |= dict.fromkeys(("training.stop_at", "training.stop_below", "training.stop_fitted"))
     changes |= {"training.checkpoints.every": n_steps, "training.save_every": n_steps} | _stop_after(config, n_steps)
     with tempfile.TemporaryDirectory() as place:

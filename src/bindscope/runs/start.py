@@ -33,10 +33,11 @@ def fit_to_start(config: RunConfig) -> RunConfig:
     """The same run with a model of the shape that its directory has; unchanged where it starts from no directory."""
     if config.start is None:
         return config
-    shape = gpt2_shape(config.start.directory)
+    directory = config.start.directory
+    shape = gpt2_shape(directory)
     fitted = {name: getattr(shape, name) for name in SHAPE} | FIXED
     config = dataclasses.replace(config, model=dataclasses.replace(config.model, **fitted))
-    _check_fits(config, shape, config.start.directory)
+    _check_fits(config, shape, directory)
     return config
 
 

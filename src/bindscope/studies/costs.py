@@ -27,4 +27,5 @@ MEASURED: dict[str, Cost] = {
     "templates-copy": Cost(seconds_per_step=0.064, megabytes=428, steps=125),
     "templates-print-real": Cost(seconds_per_step=1.58, megabytes=1_045, steps=1_000),
     "templates-print": Cost(seconds_per_step=2.17, megabytes=1_254, steps=4_000),
+    "templates-gpt2-small": Cost(seconds_per_step=0.24, megabytes=413, steps=250),  # one thread; ends near there
 }

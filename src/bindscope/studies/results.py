@@ -80,6 +80,7 @@ class Result:
     kept: bool = True  # False: found elsewhere each time, nothing of it is stored
     passes: int = 1  # through the model for each example and checkpoint, roughly: how long it takes
     grows: bool = False  # what was measured of a checkpoint stays true when the run gets more of them
+    slow: bool = False  # takes long though it reads no checkpoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +153,7 @@ class Library:
             return self.filled[name]
 
     def find(self, name: str) -> Filled | None:
-        """A result without running a model: one that is kept, or that reads no checkpoint. None: it must be measured.
+        """A result without running a model: one that is kept, or that takes no time. None: it must be measured.
 
         >>> library.find("chain") or print("measure it first: bindscope verify RUN")
         """
@@ -163,7 +164,8 @@ class Library:
                 return self.filled[name]
             if None in needed:
                 return None
-            if not self._steps(result) or any(need.dataset is None for need in needed if need):
+            at_once = not result.slow and not self._steps(result)
+            if at_once or any(need.dataset is None for need in needed if need):
                 return self.fill(name)
             found, _ = self._look_up(result, self.key(result))
             if found is not None:

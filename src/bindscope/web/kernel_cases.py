@@ -66,7 +66,7 @@ def encode_cases() -> bytes:
 
 
 def _describe(templates: tuple[str, ...], labels: list[float] | None, changes: dict[str, Any]) -> dict[str, Any]:
-    usual = {"beta": 3.0, "gamma": 1.0, "activation": "cos", "cls": True}
+    usual: dict[str, Any] = {"beta": 3.0, "gamma": 1.0, "activation": "cos", "cls": True}
     report = learnable(templates, labels, KernelSettings(**(usual | changes), points=512))
     matrix, eigenvalues = report.matrix, report.eigenvalues
     return {

@@ -79,7 +79,10 @@ def study_subject(lab: Lab) -> Subject:
     if known is None or known[0] != version:
         library, _ = open_study(STUDY, _results(lab), lab.kept_in)
         known = lab.libraries[STUDY] = version, library
-    python = f'from bindscope.cli.verify import open_library\nfrom bindscope.studies.verify import verify\n\nlibrary, study = open_library("{STUDY}")\nverify(library, study.claims)'
+    python = (
+        "from bindscope.cli.verify import open_library\nfrom bindscope.studies.verify import verify\n\n"
+        f'library, study = open_library("{STUDY}")\nverify(library, study.claims)'
+    )
     return Subject(STUDY, study, known[1], f"{STUDY}/claims", Provenance(seed=0, interval=INTERVAL), python)
 
 

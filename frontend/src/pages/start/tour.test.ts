@@ -48,3 +48,13 @@ describe('the tour of a run on sums', () => {
     expect(hashToView(stops[1]?.href ?? '')).toMatchObject({ step: 1500, program: 'c=1 | c+2' });
   });
 });
+
+describe('every tour', () => {
+  it('ends at the page about symbols, which is about no run', () => {
+    for (const family of ['binding', 'assign_add', 'templates']) {
+      const last = tourOf({ ...RUN, family }, [...PAGES, 'symbols']).at(-1);
+      expect(hashToView(last?.href ?? '')).toMatchObject({ page: 'symbols', run: '' });
+    }
+    expect(tourOf({ ...RUN, family: 'templates' }, [...PAGES, 'runs']).map((stop) => stop.page)).toEqual(['trajectory', 'claims', 'runs']);
+  });
+});

@@ -18,8 +18,33 @@ export function stepWithin(run: RunSummary, phase: string, share = 0.5): number 
 
 /** The stops whose pages exist, for what the run is about. */
 export function tourOf(run: RunSummary, pages: readonly string[], program = '', counterfactual = ''): Stop[] {
-  const stops = run.family === 'assign_add' ? sumStops(run, program) : programStops(run, program, counterfactual);
+  const stops = [...stopsFor(run, program, counterfactual), symbolsStop()];
   return stops.filter((found) => pages.includes(found.page));
+}
+
+function stopsFor(run: RunSummary, program: string, counterfactual: string): Stop[] {
+  if (run.family === 'assign_add') return sumStops(run, program);
+  return run.family === 'templates' ? templateStops(run) : programStops(run, program, counterfactual);
+}
+
+/** The page that is about no run, and so a stop of every walk. */
+function symbolsStop(): Stop {
+  return {
+    page: 'symbols',
+    title: 'Symbols never seen',
+    see: 'How many strings each model needs before it answers about new symbols, why wider ones may need more, and what theory says of templates that you type.',
+    href: viewToHash({ ...START, page: 'symbols' }),
+  };
+}
+
+/** A walk for a run on templates. */
+function templateStops(run: RunSummary): Stop[] {
+  const stop = stopsOf(run);
+  return [
+    stop('trajectory', 'Watch it learn', 'Loss on training strings and on symbols that training never shows.'),
+    stop('claims', 'Check the paper', 'Each published claim beside what the experiments here show, with its control.'),
+    stop('runs', 'Settings', 'With which settings it was trained, and which other runs are open here.'),
+  ];
 }
 
 type Describe = (page: string, title: string, see: string, change?: Partial<View>) => Stop;

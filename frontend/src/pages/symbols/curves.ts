@@ -3,19 +3,22 @@ import type { Body, Value } from '../../api/body';
 import { seriesColour } from '../../charts/colour';
 import type { Series } from '../../charts/types';
 
-/** Every model that is trained, in the order of its colours, with what it is. */
-export const MODELS: Record<string, string> = {
-  plain: 'transformer',
-  both: 'with aI and bI',
-  kq: 'with aI in W_KQ',
-  vo: 'with bI in W_VO',
-  'relation-mlp': 'MLP + XXᵀ',
-  mimetic: 'mimetic start',
-  'last-layer': 'last layer only',
-  'one-hot-mlp': 'one-hot MLP',
-  'embedding-mlp': 'embedding MLP',
-  rnn: 'RNN',
-  lstm: 'LSTM',
+/** Every model that is trained: what it is called, and which of the eight colours it has; no two of one task share both colour and mark. */
+export const MODELS: Record<string, { name: string; colour: number }> = {
+  plain: { name: 'transformer', colour: 0 },
+  both: { name: 'both scalings', colour: 1 },
+  kq: { name: 'KQ scaling', colour: 2 },
+  vo: { name: 'VO scaling', colour: 3 },
+  'relation-mlp': { name: 'MLP with XXᵀ', colour: 4 },
+  mimetic: { name: 'mimetic start', colour: 5 },
+  'last-layer': { name: 'last layer only', colour: 6 },
+  'one-hot-mlp': { name: 'one-hot MLP', colour: 7 },
+  'embedding-mlp': { name: 'embedding MLP', colour: 7 },
+  rnn: { name: 'RNN', colour: 4 },
+  lstm: { name: 'LSTM', colour: 5 },
+  scratch: { name: 'from scratch', colour: 0 },
+  'torch-start': { name: 'from scratch, started as the others', colour: 2 },
+  pretrained: { name: 'pretrained', colour: 1 },
 };
 const ORDER = Object.keys(MODELS);
 
@@ -25,6 +28,7 @@ export interface Row {
   heads: number;
   width: number | null;
   setting: string;
+  task: string;
   value: number | null;
   mean: number | null;
   low: number | null;
@@ -39,9 +43,9 @@ export interface Published {
   value: number;
 }
 
-/** `nameModel('both')` is 'with aI and bI'; a model that nobody has named here keeps its own name. */
+/** `nameModel('both')` is 'both scalings'; a model that nobody has named here keeps its own name. */
 export function nameModel(model: string): string {
-  return MODELS[model] ?? model;
+  return MODELS[model]?.name ?? model;
 }
 
 export function rowsOf(body: Body): Row[] {
@@ -52,6 +56,7 @@ export function rowsOf(body: Body): Row[] {
     heads: Number(column('heads')[index] ?? 0),
     width: asNumber(column('width')[index]),
     setting: String(column('setting')[index] ?? ''),
+    task: String(column('task')[index] ?? ''),
     value: asNumber(column('value')[index]),
     mean: asNumber(mean),
     low: asNumber(column('low')[index]),
@@ -78,7 +83,7 @@ export function curvesOverN(body: Body, paper: boolean): Series[] {
   const series = [...groups].map(([key, members]) => {
     const [model = '', heads = ''] = key.split(' ');
     const name = heads ? `${nameModel(model)}, ${heads} heads` : nameModel(model);
-    return { model, series: { ...overOf(members, (row) => row.n), name, marked: true, dashed: heads !== '', colour: colourOf(model) } };
+    return { model, series: { ...overOf(members, (row) => row.n), name, marked: true, dashed: heads !== '' || model === 'one-hot-mlp', colour: colourOf(model) } };
   });
   series.sort((one, other) => place(one.model) - place(other.model));
   const points = paper ? [...groupBy(publishedOf(body), (point) => point.model)].map(([model, members]) => pointsOf(members, (point) => point.n, model)) : [];
@@ -91,6 +96,17 @@ export function curvesOfWidths(body: Body, model: string): Series[] {
   const rows = rowsOf(body).filter((row) => row.model === model && row.width !== null && row.heads === Math.min(...rowsOf(body).map((other) => other.heads)));
   const groups = [...groupBy(rows, (row) => String(row.width))].sort(([one], [other]) => Number(one) - Number(other));
   return groups.map(([width, members]) => ({ ...overOf(members, (row) => row.n), name: `width ${width}`, marked: true }));
+}
+
+/** Loss over n, one curve for each task, of one model. */
+export function curvesOfTasks(body: Body, model: string): Series[] {
+  const groups = groupBy(rowsOf(body).filter((row) => row.model === model), (row) => row.task);
+  return [...groups].map(([name, members], index) => ({ ...overOf(members, (row) => row.n), name, marked: true, dashed: index > 7 }));
+}
+
+/** The models of an experiment, in their usual order. */
+export function modelsOf(body: Body): string[] {
+  return [...new Set(rowsOf(body).map((row) => row.model))].sort((one, other) => place(one) - place(other));
 }
 
 /** The first n that is solved, over widths, of each model, with the paper's. */
@@ -135,7 +151,7 @@ export function settingsOf(body: Body): string[] {
   return [...new Set(rowsOf(body).map((row) => row.setting).filter(Boolean))];
 }
 
-/** Switched off in the address: `switchName('rnn', 'lstm')` is 'lstm,rnn'. */
+/** What is switched off once one more is, or one less: `toggled(new Set(['RNN']), 'LSTM')` is 'LSTM,RNN'. */
 export function toggled(names: ReadonlySet<string>, name: string): string {
   const next = new Set(names);
   if (!next.delete(name)) next.add(name);
@@ -152,7 +168,7 @@ function pointsOf(points: Published[], x: (point: Published) => number, model: s
 }
 
 function colourOf(model: string): string {
-  return seriesColour(place(model));
+  return seriesColour(MODELS[model]?.colour ?? place(model));
 }
 
 function place(model: string): number {

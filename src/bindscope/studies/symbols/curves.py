@@ -194,7 +194,7 @@ def half_loss_n(
 
     Its interval is that of seeds drawn anew at each n, 95 % of them; a curve of single seeds has none.
     """
-    curve = curve_of(dataset, model, heads, **where)
+    curve = curve_of(dataset, model, heads, "test", **where)
     return _cross(curve, lambda means: _interpolate(curve.n, means, level), rng)
 
 
@@ -211,7 +211,7 @@ def first_n_below(
     >>> str(first_n_below(dataset, 0.1, width=64))
     '64 [64–128]'
     """
-    curve = curve_of(dataset, model, heads, **where)
+    curve = curve_of(dataset, model, heads, "test", **where)
     return _cross(curve, lambda means: _first(curve.n, means, threshold), rng)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bindscope.studies.claims import Condition, Finding, Quantity
+from bindscope.studies.claims import Condition, Finding, Quantity, Unit
 from bindscope.studies.symbols.curves import (
     FEWER,
     MODEL_NAMES,
@@ -47,7 +47,7 @@ def point_quantity(curve: Curve, point: Point) -> Quantity:
     """A point of a curve with its interval and the number of its seeds."""
     label = f"{MODEL_NAMES[curve.model]}, n = {point.n:,}"
     words = label if curve.pool == "test" else f"{label}, training strings"
-    unit = "1" if curve.measure == "loss" else "share"
+    unit: Unit = "1" if curve.measure == "loss" else "share"
     return Quantity(words, point.value, point.low, point.high, len(point.seeds), unit)
 
 

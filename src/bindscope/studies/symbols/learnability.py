@@ -208,13 +208,16 @@ def conclude_learnability(dataset: xr.Dataset) -> str:
     """Each task with what the kernel says and what trained transformers needed, then the rank correlations."""
     kernels, plain, both = kernels_in(dataset), half_sizes(dataset), half_sizes(dataset, "both")
     sentences = [_describe_task(task, kernels[task], plain, both) for task in kernels]
-    for sizes, words in ((plain, "the transformer"), (both, "the one with identity scaling")):
-        ranks = rank_predictors(kernels, {task: crossing.bounds for task, crossing in sizes.items()})
+    needs = {
+        "the transformer's n of half loss": {task: size.bounds for task, size in plain.items()},
+        f"its loss at n = {COMMON}": exactly(losses_at(dataset)),
+        "the n of half loss with identity scaling": {task: size.bounds for task, size in both.items()},
+    }
+    for words, bounds in needs.items():
+        ranks = rank_predictors(kernels, bounds)
         if ranks:
             listed = "; ".join(f"{PREDICTORS[rank.predictor]}: {rank}" for rank in ranks)
-            sentences.append(
-                f"Rank correlation with the n of half loss of {words}, over {ranks[0].n_tasks} tasks: {listed}."
-            )
+            sentences.append(f"Rank correlation with {words}, over {ranks[0].n_tasks} tasks: {listed}.")
     return " ".join(sentences)
 
 

@@ -108,10 +108,10 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     >>> rank_correlation([1, 2, 3], [10, 10, 30])
     0.866…
     """
-    ranks = [_mean_ranks(np.asarray(values, float)) for values in (first, second)]
-    if any(np.ptp(rank) == 0 for rank in ranks):
+    one, other = _mean_ranks(np.asarray(first, float)), _mean_ranks(np.asarray(second, float))
+    if np.ptp(one) == 0 or np.ptp(other) == 0:
         return 0.0
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _first_n(dataset: xr.Dataset, width: int) -> FirstN:

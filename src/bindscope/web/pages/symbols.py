@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -26,9 +26,13 @@ from bindscope.web.symbols import (
     study_subject,
 )
 
+if TYPE_CHECKING:
+    from bindscope.studies.experiments import Experiment
+
 MOST_TEMPLATES, MOST_TOKENS, MOST_TEXT = 8, 10, 120
+MOST_GELU = 4  # templates whose kernel with gelu, which is integrated number by number, is ready within a second
 MOST_STORED = 32  # templates of a named task whose kernel is stored
-SEEDS = "lowest and highest seed"
+SEEDS = "95 % over seeds, or over strings where there is one seed"
 JACKKNIFE = "95 % by leaving out each random shift"
 
 TemplateText = Annotated[str, Field(min_length=1, max_length=MOST_TEXT)]
@@ -65,7 +69,7 @@ def list_experiments(lab: Lab) -> dict[str, Any]:
     from bindscope.studies.experiments import find_experiment_dataset
 
     known = curve_experiments()
-    kinds = {name: _kind(experiment.variants[0].labels) for name, experiment in known.items()}
+    kinds = {name: _kind(experiment) for name, experiment in known.items()}
     dataset = xr.Dataset(
         {
             "question": ("experiment", [experiment.question for experiment in known.values()]),
@@ -182,6 +186,9 @@ def kernel_body(question: KernelQuestion, most_tokens: int = MOST_TOKENS) -> dic
     for template in parsed:
         if len(template) > most_tokens:
             raise BindscopeError(f"Template {template}: at most {most_tokens} tokens can be asked here.")
+    if question.activation == "gelu" and len(parsed) > MOST_GELU:
+        command = _kernel_command([str(template) for template in parsed], question)
+        raise BindscopeError(f"gelu: more than {MOST_GELU} templates take a while; on your own machine: {command}")
     chosen = {name: getattr(question, name) for name in ("beta", "gamma", "activation", "cls", "points", "seed")}
     report = learnable(parsed, question.labels, KernelSettings(**chosen))
     dataset = report.to_dataset()
@@ -234,8 +241,12 @@ def _kernel_python(texts: list[str], question: KernelQuestion) -> str:
     )
 
 
-def _kind(labels: Any) -> Literal["n", "width", "setting"]:
-    return "setting" if "setting" in labels else "width" if "width" in labels else "n"
+def _kind(experiment: Experiment) -> Literal["n", "width", "setting", "task"]:
+    """What differs between its curves besides the model."""
+    labels = experiment.variants[0].labels
+    if "width" in labels and "layers" not in labels:
+        return "width"
+    return "setting" if "setting" in labels else "task" if "task" in labels else "n"
 
 
 def _show_label(label: float | str) -> str:

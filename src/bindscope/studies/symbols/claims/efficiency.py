@@ -89,7 +89,7 @@ def judge_fewer_strings(dataset: xr.Dataset, model: str) -> Finding:
     if missing := missing_models(dataset, models, heads):
         return not_testable(missing)
     plain, scaled = (half_loss_n(dataset, each, heads) for each in models)
-    quantities = (crossing_quantity("plain", plain), crossing_quantity(model, scaled))
+    quantities: tuple[Quantity, ...] = (crossing_quantity("plain", plain), crossing_quantity(model, scaled))
     if scaled.censored == "above" and plain.censored == "above":
         reason = f"neither comes to half of the loss by n = {plain.largest:,}; larger n is trained by"
         return not_testable(f"{reason} {train_more(dataset, full=True)}", quantities)

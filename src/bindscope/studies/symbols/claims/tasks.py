@@ -77,7 +77,9 @@ def judge_repetition(results: Mapping[str, xr.Dataset]) -> Finding:
         return not_testable(f"there is no run of {names} with {sizes}, which {train_more(dataset)} trains")
     at = {model: _point(dataset, model, heads, REPETITION_N) for model in variants}
     others = {model: _point(dataset, model, heads, RECURRENT_N) for model in beside}
-    quantities = tuple(point_quantity(curve_of(dataset, model, heads), point) for model, point in (at | others).items())
+    quantities = tuple(
+        point_quantity(curve_of(dataset, model, heads), point) for model, point in {**at, **others}.items()
+    )
     criterion = _in_order(at, others)
     models = (*variants, *beside)
     fitted, control = fitted_control(dataset, models, heads)
@@ -114,7 +116,7 @@ def judge_majority(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def _in_order(at: Mapping[str, Point], others: Mapping[str, Point]) -> tuple[Condition, ...]:
     """AS6's criterion: the four transformers in the paper's order, and the other networks where it has them."""
-    losses = {model: point.value for model, point in (at | others).items()}
+    losses = {model: point.value for model, point in ({**at, **others}).items()}
     shown = {model: show_number(loss) for model, loss in losses.items()}
     order = f"test loss is {shown['plain']} without scaling, {shown['vo']} with VO, {shown['kq']} with KQ"
     with_kq = f"{shown['kq']} with KQ and {shown['both']} with both at n = {REPETITION_N}"

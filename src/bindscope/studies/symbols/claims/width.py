@@ -136,8 +136,8 @@ def _both(plain: Sequence[FirstN], scaled: Sequence[FirstN]) -> tuple[tuple[str,
 
 
 def _first_quantity(label: str, first: FirstN) -> Quantity:
-    """The first n with the range over seeds; where none was found in some, no range."""
-    known = first.by_seed if first.by_seed and max(first.by_seed) < np.inf else None
+    """The first n with the range over seeds; of one seed, or where none was found in some, no range."""
+    known = first.by_seed if len(first.by_seed) > 1 and max(first.by_seed) < np.inf else None
     label = f"{label}, width {first.width:,}"
     if not first.reached:
         return Quantity(f"{label}: more than", float(first.largest), n=len(first.by_seed), unit="step")

@@ -94,7 +94,7 @@ def _draw_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]
     colours = ScalarMappable(scale, mpl.colormaps["viridis"].resampled(256))
     for task, (sizes, values) in curves.items():
         learnable = kernels[task]["verdict"] == "learnable"
-        colour = colours.to_rgba(float(kernels[task]["smallest"])) if learnable else ORANGE
+        colour = colours.to_rgba(np.array(float(kernels[task]["smallest"]))) if learnable else ORANGE
         axes.plot(sizes, values, "-o" if learnable else "--s", color=colour, lw=1.4, ms=3.5)
     axes.axhline(HALF, color=GREY, lw=0.8, ls=":")
     axes.set_xscale("log", base=2)

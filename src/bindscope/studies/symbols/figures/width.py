@@ -113,7 +113,7 @@ def _draw_errors(axes: Axes, dataset: xr.Dataset) -> None:
     set_doubling_axis(axes, dataset.n.values, "x")
     axes.set_xlabel("n: training symbols, and training strings", labelpad=2)
     axes.set_ylabel("error on unseen symbols")
-    axes.legend(loc="upper right", fontsize=7, labelspacing=0.25, framealpha=0.8, frameon=True, edgecolor="none")
+    axes.legend(loc="center left", bbox_to_anchor=(0, 0.42), fontsize=7.5, labelspacing=0.3)
 
 
 def _draw_first_n(axes: Axes, dataset: xr.Dataset) -> None:
@@ -129,6 +129,7 @@ def _draw_first_n(axes: Axes, dataset: xr.Dataset) -> None:
             widths += [first.width for first in found]
     set_doubling_axis(axes, np.array(widths), "x")
     set_doubling_axis(axes, np.array([*sizes, 2 * max(sizes)]), "y")
+    axes.set_ylim(min(sizes) / 2, 3 * max(sizes))
     axes.set_xlabel("width", labelpad=2)
     axes.set_ylabel(f"first n with an error below {SOLVED:g}")
     axes.legend(loc="upper left", fontsize=7.5, labelspacing=0.3)

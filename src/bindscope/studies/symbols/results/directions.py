@@ -252,5 +252,6 @@ RESULTS: tuple[Result, ...] = (
         "which symbols the first steps teach a model to copy",
         compute_directions,
         n=N,
+        slow=True,
     ),
 )

@@ -90,6 +90,13 @@ def _take_curves(dataset: xr.Dataset, task: LearnedTask) -> xr.Dataset:
 
 
 RESULTS: tuple[Result, ...] = (
-    Result("kernel", "the kernel of every task, and ridge regression with it", compute_kernel),
+    Result(
+        "kernel",
+        "the kernel of every task, and ridge regression with it",
+        compute_kernel,
+        slow=True,
+        needs=(EXPERIMENT,),  # without trained curves to hold it against it is not worth the seconds
+        slow=True,
+    ),
     Result("learnability", "curves over n of tasks that the kernel tells apart", compute_learnability, kept=False),
 )
