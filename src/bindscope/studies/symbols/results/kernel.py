@@ -96,7 +96,6 @@ RESULTS: tuple[Result, ...] = (
         compute_kernel,
         slow=True,
         needs=(EXPERIMENT,),  # without trained curves to hold it against it is not worth the seconds
-        slow=True,
     ),
     Result("learnability", "curves over n of tasks that the kernel tells apart", compute_learnability, kept=False),
 )
