@@ -49,7 +49,9 @@ def make_curves() -> xr.Dataset:
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> SymbolsView:
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SymbolsView:
+    """The study with one experiment trained here, and none shipped."""
+    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", tmp_path / "shipped")
     save_experiment_dataset(make_curves(), tmp_path / "experiment-same-different" / "same-different.nc")
     return bindscope.open_study("symbols", tmp_path)
 
@@ -74,9 +76,8 @@ def test_curves_made_here_come_first_and_models_can_be_chosen(study: SymbolsView
     assert "0.40" in study.conclusion("same-different")
 
 
-def test_a_shipped_experiment_is_read_where_none_was_made(study: SymbolsView, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shipped_experiment_is_read_where_none_was_made(study: SymbolsView) -> None:
     shipped = study.runs_directory / "shipped"
-    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", shipped)
     with pytest.raises(BindscopeError, match="'bindscope experiment aba-abb' trains it"):
         study.curves("aba-abb")
     save_experiment_dataset(make_curves(), shipped / "aba-abb.nc")
