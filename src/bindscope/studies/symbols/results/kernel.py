@@ -95,6 +95,7 @@ RESULTS: tuple[Result, ...] = (
         "the kernel of every task, and ridge regression with it",
         compute_kernel,
         needs=(EXPERIMENT,),  # without trained curves to hold it against it is not worth the seconds
+        slow=True,
     ),
     Result("learnability", "curves over n of tasks that the kernel tells apart", compute_learnability, kept=False),
 )
