@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import shipped_runs
 from bindscope.studies.results import Library
-from bindscope.studies.verify import find_study, verify
+from bindscope.studies.verify import find_study, judge_kept, verify
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages import claims
@@ -102,7 +102,7 @@ def test_a_run_just_trained_is_told_to_measure_and_nothing_is_measured_here(
     assert answer.status_code == 404
     assert "bindscope verify" in answer.json()["error"]
     assert {each["claim"] for each in claims._drawable(lab, lab.find("made"))} <= {
-        name for name, verdict in verdicts.items() if verdict != claims.NOT_MEASURED
+        name for name, verdict in verdicts.items() if verdict != NOT_MEASURED
     }
 
 
@@ -110,11 +110,11 @@ def test_what_another_process_measures_is_shown_without_a_restart(tmp_path: Path
     made = make_run(tmp_path / "made")
     run = LabRun(made, tmp_path)
     [claim] = [claim for claim in STUDY.claims if claim.results == ("chain",)]
-    assert claims.judge_claim(run, claim) == ("chain",)
+    assert judge_kept(run.library, claim) == ("chain",)
     version = run.version
     Library(made, STUDY.results, made.path / "results", runs_directory=tmp_path).fill("chain")  # as verify does
     assert run.version != version
-    judged = claims.judge_claim(run, claim)
+    judged = judge_kept(run.library, claim)
     assert not isinstance(judged, tuple)
     assert judged.has_figure
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bindscope.errors import suggest_nearest
 from bindscope.web.body import Provenance
+from bindscope.web.claims import INTERVAL, Subject
 from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
-from bindscope.web.pages.claims import INTERVAL, Subject
 
 if TYPE_CHECKING:
     import xarray as xr

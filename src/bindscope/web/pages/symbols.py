@@ -14,9 +14,9 @@ from pydantic import Field
 
 from bindscope.errors import suggest_nearest
 from bindscope.web.body import Provenance, to_body
+from bindscope.web.claims import claim_figure, claims_body, drawable_claims
 from bindscope.web.lab import Lab, Missing
 from bindscope.web.page import SVG, LabQuestion, Operation, Page, Parameters, Resource
-from bindscope.web.pages.claims import claim_figure, claims_body, drawable_claims
 from bindscope.web.symbols import (
     curve_experiments,
     dataset_files,

@@ -1,5 +1,5 @@
 /** The claims of a paper and what a run says about them, from the body of `claims.json`. */
-import { labelsOf, pick, type Body } from '../../api/body';
+import { labelsOf, pick, type Body } from '../api/body';
 
 const VERDICTS = ['replicates', 'differs', 'not testable', 'not measured yet'] as const;
 export type Verdict = (typeof VERDICTS)[number];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Body } from '../../api/body';
+import type { Body } from '../api/body';
 import { countVerdicts, readClaims } from './claims';
 
 const over = (dim: string, values: unknown[]) => ({ dims: [dim], values: values as string[], units: '' });

@@ -1,0 +1,142 @@
+"""Claims judged for a page: on a run, or on a study's experiments. Only what is kept is judged: no model runs here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bindscope.errors import BindscopeError
+from bindscope.web.again import in_python
+from bindscope.web.body import Provenance, to_body
+from bindscope.web.lab import LabRun, Missing
+from bindscope.web.page import Parameters
+
+if TYPE_CHECKING:
+    from bindscope.studies.claims import Claim, Quantity, Study
+    from bindscope.studies.results import Library
+    from bindscope.studies.verify import Judged
+
+NOT_MEASURED = "not measured yet"
+INTERVAL = "95 % intervals"
+_DRAWING = threading.Lock()  # the settings of figures are the process's own
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What claims are judged on: a run, or the experiments of a study that needs none."""
+
+    name: str  # as ``bindscope verify`` takes it
+    study: Study
+    library: Library
+    figures: str  # the address below which figures are
+    provenance: Provenance
+    python: str
+
+    @staticmethod
+    def of_run(run: LabRun) -> Subject:
+        step = run.run.steps[-1] if run.run.steps else None
+        provenance = Provenance(run=run.name, step=step, seed=0, interval=INTERVAL)
+        python = in_python(run, "run.verify()")
+        return Subject(run.name, _study(run), run.library, f"runs/{run.name}/claims", provenance, python)
+
+
+def claims_body(subject: Subject) -> dict[str, Any]:
+    """All claims about a subject as a body."""
+    import xarray as xr
+
+    from bindscope.studies.verify import judge_kept
+
+    study = subject.study
+    judged = [judge_kept(subject.library, claim) for claim in study.claims]
+    dataset = xr.Dataset(
+        _claim_columns(subject, judged) | _quantity_columns(judged),
+        {"claim": [claim.id for claim in study.claims]},
+    )
+    dataset.attrs = {"study": study.title}
+    return to_body(
+        dataset,
+        subject.provenance,
+        title=f"Claims: {study.title}",
+        command=f"bindscope verify {subject.name}",
+        python=subject.python,
+    )
+
+
+def claim_figure(subject: Subject, claim: str) -> str:
+    """The figure behind one claim as a whole SVG file."""
+    from bindscope.studies.style import figure_to_svg_file
+    from bindscope.studies.verify import judge_kept
+
+    try:
+        found = subject.study.find_claim(claim)
+    except BindscopeError as problem:
+        raise Missing(str(problem)) from None
+    judged = judge_kept(subject.library, found)
+    if isinstance(judged, tuple):
+        raise Missing(f"{subject.name}: {_say_missing(subject, found, judged)}")
+    if not judged.has_figure:
+        raise Missing(f"{subject.name}: {found.id} has no figure: {judged.finding.reason}")
+    with _DRAWING:
+        return figure_to_svg_file(judged.draw(), found.id, f"{found.id}: {found.title}. {judged.finding.reason}")
+
+
+def drawable_claims(subject: Subject) -> Iterator[Parameters]:
+    """The claims that have a figure, for the export."""
+    from bindscope.studies.verify import judge_kept
+
+    for claim in subject.study.claims:
+        judged = judge_kept(subject.library, claim)
+        if not isinstance(judged, tuple) and judged.has_figure:
+            yield {"claim": claim.id}
+
+
+def _claim_columns(subject: Subject, judged: Iterable[Judged | tuple[str, ...]]) -> dict[str, Any]:
+    rows = []
+    for claim, found in zip(subject.study.claims, judged, strict=True):
+        if isinstance(found, tuple):
+            verdict, reason, figure = NOT_MEASURED, _say_missing(subject, claim, found), False
+        else:
+            verdict, reason, figure = found.finding.verdict, found.finding.reason, found.has_figure
+        rows.append(
+            {
+                "title": claim.title,
+                "verdict": verdict,
+                "paper": claim.paper,
+                "reason": reason,
+                "statement": claim.statement,
+                "measure": claim.measure,
+                "criterion": claim.criterion,
+                "control": claim.control_description,
+                "results": ", ".join(claim.results),
+                "figure": f"{subject.figures}/{claim.id}.svg" if figure else "",
+            }
+        )
+    return {name: ("claim", [row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+
+def _quantity_columns(judged: Iterable[Judged | tuple[str, ...]]) -> dict[str, Any]:
+    rows = []
+    for found in judged:
+        if isinstance(found, tuple):
+            continue
+        for kind, quantities in (("found", found.finding.quantities), ("control", found.finding.control)):
+            rows += [(found.claim.id, kind, *_quantity_row(quantity)) for quantity in quantities]
+    names = ("of", "kind", "label", "text", "value", "low", "high", "n")
+    return {f"quantity_{name}": ("quantity", [row[place] for row in rows]) for place, name in enumerate(names)}
+
+
+def _quantity_row(quantity: Quantity) -> tuple[Any, ...]:
+    numbers = (quantity.value, quantity.low, quantity.high, quantity.n)
+    return (quantity.label, quantity.number, *(float("nan") if number is None else float(number) for number in numbers))
+
+
+def _say_missing(subject: Subject, claim: Claim, names: tuple[str, ...]) -> str:
+    return f"{claim.id} reads {' and '.join(names)}: measure with 'bindscope verify {subject.name} --claim {claim.id}'."
+
+
+def _study(run: LabRun) -> Study:
+    from bindscope.studies.verify import find_study
+
+    return find_study(run.family)
