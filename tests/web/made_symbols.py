@@ -36,6 +36,7 @@ def make_dataset(experiment: Experiment, seeds: int = 2) -> xr.Dataset:
             "pool_accuracy": (over, 1 - curves),
             "last_step": (dims[:2], np.full(loss.shape, 100.0)),
             "pool_n": ("pool", [500, 500, 500]),
+            "status": (dims[:2], np.full(loss.shape, "stopped early")),
         },
         coords | {name: ("variant", [each[name] for each in labels]) for name in names},
         {

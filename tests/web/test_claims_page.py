@@ -14,6 +14,7 @@ from bindscope.runs.locate import shipped_runs
 from bindscope.studies.results import Library
 from bindscope.studies.verify import find_study, judge_kept, verify
 from bindscope.web.app import create_app
+from bindscope.web.claims import NOT_MEASURED
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages import claims
 from bindscope.web.security import LOOPBACK
@@ -94,7 +95,7 @@ def test_a_run_just_trained_is_told_to_measure_and_nothing_is_measured_here(
         needs_model = any(
             lab.find("made").library.results[each].steps(lab.find("made").run) for each in by_id[name].results
         )
-        assert (verdict == claims.NOT_MEASURED) == needs_model
+        assert (verdict == NOT_MEASURED) == needs_model
     place = list(verdicts).index("VB3")
     assert "bindscope verify made --claim VB3" in column(body, "reason")[place]
     assert column(body, "figure")[place] == ""
