@@ -79,10 +79,7 @@ def study_subject(lab: Lab) -> Subject:
     if known is None or known[0] != version:
         library, _ = open_study(STUDY, _results(lab), lab.kept_in)
         known = lab.libraries[STUDY] = version, library
-    python = (
-        "from bindscope.cli.verify import open_library\nfrom bindscope.studies.verify import verify\n\n"
-        f'library, study = open_library("{STUDY}")\nverify(library, study.claims)'
-    )
+    python = f'import bindscope\n\nbindscope.open_study("{STUDY}").verify()'
     return Subject(STUDY, study, known[1], f"{STUDY}/claims", Provenance(seed=0, interval=INTERVAL), python)
 
 
