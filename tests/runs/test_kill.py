@@ -19,6 +19,7 @@ from runs.interrupted import train_or_resume
 VARIANTS = {
     "adamw": {},
     "dropout": {"model.dropout": 0.2},
+    "stages": {"task.curriculum": {"first_letters": 2, "pass_at": 0.01}, "training.steps": 24},
     "muon": {"training.optimizer.name": "muon", "model.dropout": 0.1},
 }
 

@@ -30,10 +30,11 @@ class InitConfig:
     offsets: tuple[int, ...] | None = None  # how many places, head by head; None: head h looks h back
     relay_offset: int | None = None  # the offset head that copies through a rotation which later keys look through
     readout_gain: float = 1.0  # the unembedding starts this many times as large as the scheme says
+    qk_bias_std: float = 0.0  # query and key biases start as N(0, qk_bias_std²) instead of zero
     tied_start: float = 0.0  # the unembedding starts as tied_start · embedding/√d_model
 
     def __post_init__(self) -> None:
-        for name in ("std", "gain", "embedding_std", "readout_gain", "offset_layers"):
+        for name in ("std", "gain", "embedding_std", "readout_gain", "offset_layers", "qk_bias_std"):
             if getattr(self, name) < 0:
                 raise BindscopeError(f"model.init.{name}: must not be negative, got {getattr(self, name)}.")
 
@@ -104,6 +105,8 @@ class ModelConfig:
             raise BindscopeError(f"model.init.offsets: name one for each of the {self.n_heads} heads.")
         if self.init.relay_offset is not None and self.init.relay_offset not in self.head_offsets:
             raise BindscopeError(f"model.init.relay_offset: no head looks {self.init.relay_offset} places back.")
+        if self.init.qk_bias_std and not self.bias:
+            raise BindscopeError("model.init.qk_bias_std: random query and key biases need bias = true.")
         if self.init.offset_bias and not (self.bias and self.positions == "rope"):
             raise BindscopeError(
                 "model.init.offset_bias: offset-biased attention needs bias = true and rope positions."

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.runs.config import RunConfig
+from bindscope.runs.config import AnyTask, RunConfig
 from bindscope.tasks.binding import BindingDataset, BindingTask, make_splits
-from bindscope.tasks.loading import EpochLoader, Loader, StreamLoader
+from bindscope.tasks.loading import EpochLoader, Loader, StagedLoader, StagedTask, StreamLoader
 from bindscope.tasks.task import Batch
 from bindscope.tasks.templates import TemplateTask
 from bindscope.tasks.text import TextTask
@@ -48,7 +48,7 @@ def prepare_data(config: RunConfig) -> TrainingData:
     """
     seed, batch_size = config.seeds["data"], config.training.batch_size
     if config.n_examples is None:
-        loader = StreamLoader(config.task, seed, batch_size)
+        loader = _stream(config.task, seed, batch_size)
         if isinstance(config.task, TextTask):
             corpus = config.task.corpus
             return TrainingData(loader, {"kind": "text", "sha256": corpus.sha256, "source": corpus.description})
@@ -64,6 +64,12 @@ def prepare_data(config: RunConfig) -> TrainingData:
         examples = config.task.sample_batch(np.random.default_rng(seed), config.n_examples)
     fingerprint = {"kind": "fixed", "sha256": hash_batch(examples)}
     return TrainingData(EpochLoader(SampledDataset(examples), seed, batch_size), fingerprint)
+
+
+def _stream(task: AnyTask, seed: int, batch_size: int) -> StreamLoader | StagedLoader:
+    if isinstance(task, StagedTask) and task.stages:
+        return StagedLoader(task, seed, batch_size)
+    return StreamLoader(task, seed, batch_size)
 
 
 def _test_pool(task: BindingTask, split: BindingDataset, size: int) -> dict[str, Batch]:

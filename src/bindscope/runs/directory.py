@@ -169,12 +169,13 @@ class Run:
         pointer = {"file": file, "sha256": sha256, "tally": dataclasses.asdict(state.tally)}
         write_atomically(folder / "latest.json", json.dumps(pointer, indent=1).encode())
         _delete_others(folder, {file, "latest.json"})
+        self.settle_stages(state.tally)
         self.settle_status(state.tally)
 
     def load_state(self) -> TrainingState | None:
         """The state to go on from; None for a run that was killed before its first one was saved."""
         from bindscope.runs.weights import unpack_tensors
-        from bindscope.training.state import Tally, TrainingState
+        from bindscope.training.state import TrainingState, read_tally
 
         if self.manifest.thinned:
             raise BindscopeError(f"{self.path}: a compact copy of a run holds no state to resume from; train it anew.")
@@ -183,7 +184,7 @@ class Run:
             return None
         pointer = read_json(latest, "the state to resume from")
         try:
-            file, sha256, tally = str(pointer["file"]), str(pointer["sha256"]), Tally(**pointer["tally"])
+            file, sha256, tally = str(pointer["file"]), str(pointer["sha256"]), read_tally(pointer["tally"])
         except (TypeError, KeyError):
             raise BindscopeError(f"{latest}: the state to resume from is damaged.") from None
         path = latest.parent / Path(file).name
@@ -191,6 +192,11 @@ class Run:
         weights = {name.removeprefix("weights/"): t for name, t in tensors.items() if name.startswith("weights/")}
         optimizer = {name.removeprefix("optimizer/"): t for name, t in tensors.items() if name.startswith("optimizer/")}
         return TrainingState(tally, weights, optimizer)
+
+    def settle_stages(self, tally: Tally) -> None:
+        """Say in the manifest at which step each stage of the data began."""
+        if tuple(self.manifest.stage_starts) != tally.stage_starts:
+            self._update(stage_starts=tally.stage_starts)
 
     def settle_status(self, tally: Tally) -> None:
         """Say in the manifest that training has ended, once it has."""

@@ -49,6 +49,7 @@ class Manifest:
     machine: Mapping[str, Any] = field(default_factory=dict)  # device, threads, processes
     data: Mapping[str, Any] = field(default_factory=dict)  # the hash of what it was trained on
     start: Mapping[str, Any] = field(default_factory=dict)  # the pretrained weights it began with: where, their hash
+    stage_starts: tuple[int, ...] = ()  # of staged data: the step at which each stage after the first began
     checkpoints: Mapping[int, KeptCheckpoint] = field(default_factory=dict)
 
     def to_json(self) -> bytes:

@@ -7,8 +7,9 @@ stored data state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +29,39 @@ class Loader(Protocol):
     """What training asks for its data."""
 
     def batch(self, step: int) -> Batch: ...
+
+
+@runtime_checkable
+class StagedTask(Protocol):
+    """A task that begins with easier examples: numbered stages, each opened when the one before is learned."""
+
+    @property
+    def stages(self) -> Sequence[object]: ...
+
+    @property
+    def pass_at(self) -> float:
+        """The accuracy on a stage's probe that opens the next stage."""
+        ...
+
+    def sample_stage(self, rng: np.random.Generator, n_examples: int, stage: int) -> Batch: ...
+
+    def sample_probe(self, rng: np.random.Generator, n_examples: int, stage: int) -> Batch: ...
+
+
+class StagedLoader:
+    """Fresh examples at every step, of the stage that training has reached, and fresh ones to judge the stage by."""
+
+    def __init__(self, task: StagedTask, seed: int, batch_size: int) -> None:
+        _check_loader(seed, batch_size)
+        self.task, self.seed, self.batch_size = task, seed, batch_size
+        self.stages = tuple(map(str, task.stages))
+        self.pass_at = task.pass_at
+
+    def batch(self, step: int, stage: int = 0) -> Batch:
+        return self.task.sample_stage(np.random.default_rng([self.seed, step]), self.batch_size, stage)
+
+    def probe(self, step: int, stage: int) -> Batch:
+        return self.task.sample_probe(np.random.default_rng([self.seed, step, 1]), self.batch_size, stage)
 
 
 class StreamLoader:

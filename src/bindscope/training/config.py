@@ -33,14 +33,19 @@ class OptimizerConfig:
 
 @dataclass(frozen=True)
 class ScheduleConfig:
-    """A linear warm-up from zero, then constant or falling linearly to ``final`` of the base rate at the last step."""
+    """A linear warm-up from zero, then constant or falling linearly to ``final`` of the base rate at the last step.
+
+    ``hold_steps``: how long the rate stays before it falls.
+    """
 
     kind: Literal["constant", "linear"] = "constant"
     warmup_steps: int = 0
     final: float = 0.0
+    hold_steps: int = 0
 
     def __post_init__(self) -> None:
-        _require(self.warmup_steps >= 0, "schedule.warmup_steps", "must not be negative", self.warmup_steps)
+        for name in ("warmup_steps", "hold_steps"):
+            _require(getattr(self, name) >= 0, f"schedule.{name}", "must not be negative", getattr(self, name))
         _require(0 <= self.final <= 1, "schedule.final", "must lie in [0, 1]", self.final)
 
 

@@ -18,10 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.loading import Loader
+from bindscope.tasks.loading import Loader, StagedLoader
+from bindscope.tasks.task import Batch
 from bindscope.training.config import TrainingConfig
 from bindscope.training.distributed import Processes
-from bindscope.training.loss import batch_loss
+from bindscope.training.loss import answer_accuracy, batch_loss
 from bindscope.training.optimizer import Optimizer, build_optimizer
 from bindscope.training.plan import checkpoint_steps
 from bindscope.training.progress import Observer, Progress
@@ -30,6 +31,7 @@ from bindscope.training.state import Keeper, MemoryKeeper, Tally, TrainingState
 
 Evaluate = Callable[[Any], Mapping[str, Any]]
 SECONDS_BETWEEN_GLANCES = 0.25
+STEPS_BETWEEN_PROBES = 10  # of staged data: how often the present stage is tried
 EVALUATIONS_RUNNING = 2  # how many must reach the target before training stops early
 
 
@@ -69,6 +71,7 @@ def train(
     training.start(state)
     while not training.tally.finished:
         training.update()
+        training.advance_stage()
         training.settle_step()
     return training.tally
 
@@ -107,7 +110,7 @@ class _Training:
         self.model.train()
         self.optimizer.zero_grad()
         self.optimizer.scale_rates(learning_rate_factor(self.config.schedule, step, self.total_steps))
-        batch, share = self.processes.shard(self.loader.batch(step))
+        batch, share = self.processes.shard(self._next_batch())
         with self._seeded(step):
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
                 loss = batch_loss(self.replica, batch, self.config.loss) * share
@@ -116,6 +119,29 @@ class _Training:
         self.optimizer.step()
         self.unread.add(self.processes.mean(loss.detach()), norm)
         self.tally = replace(self.tally, step=step + 1)
+
+    def advance_stage(self) -> None:
+        """Of staged data: open the next stage once fresh examples of the present one are answered well enough."""
+        loader, step, stage = self.loader, self.tally.step, len(self.tally.stage_starts)
+        if not isinstance(loader, StagedLoader) or stage + 1 >= len(loader.stages) or step % STEPS_BETWEEN_PROBES:
+            return
+        with self.watch.paused():
+            self.model.eval()
+            accuracy = self.processes.share(lambda: answer_accuracy(self.model, loader.probe(step, stage)))
+        if accuracy >= loader.pass_at:
+            self.tally = replace(self.tally, stage_starts=(*self.tally.stage_starts, step))
+
+    def _next_batch(self) -> Batch:
+        if isinstance(self.loader, StagedLoader):
+            return self.loader.batch(self.tally.step, len(self.tally.stage_starts))
+        return self.loader.batch(self.tally.step)
+
+    def _stage(self) -> dict[str, Any]:
+        """What an evaluation says of the stage that training has reached, where there are stages."""
+        if not isinstance(self.loader, StagedLoader):
+            return {}
+        starts = self.tally.stage_starts
+        return {"stage": {"number": len(starts) + 1, "name": self.loader.stages[len(starts)], "starts": list(starts)}}
 
     def settle_step(self) -> None:
         """After an update, or before the first one: evaluate, keep and report what is due."""
@@ -141,7 +167,7 @@ class _Training:
         if keeping:
             self.keeper.keep_weights(progress.step, self.model)
         if progress.evaluation is not None:
-            self.keeper.keep_evaluation(_record(progress, self.config.batch_size))
+            self.keeper.keep_evaluation(_record(progress, self.config.batch_size) | self._stage())
         if saving:
             weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
             self.keeper.keep_state(TrainingState(self.tally, weights, self.optimizer.state_dict()))

@@ -38,6 +38,13 @@ def batch_loss(model: nn.Module, batch: Batch, loss: Literal["answer", "all"] = 
     return (losses @ weights).mean() / weights.sum()
 
 
+@torch.no_grad()
+def answer_accuracy(model: nn.Module, batch: Batch) -> float:
+    """The fraction of a batch's answers that are the model's likeliest output."""
+    outputs = _outputs_at_targets(model, batch)  # [batch, target, output]
+    return float((outputs.argmax(-1).cpu() == torch.from_numpy(batch.targets)).float().mean())
+
+
 def _has_real_targets(batch: Batch) -> bool:
     return batch.targets.dtype.kind == "f"
 

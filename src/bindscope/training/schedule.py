@@ -18,5 +18,6 @@ def learning_rate_factor(schedule: ScheduleConfig, step: int, total_steps: int) 
         return (step + 1) / schedule.warmup_steps
     if schedule.kind == "constant":
         return 1.0
-    done = (step - schedule.warmup_steps) / max(1, total_steps - schedule.warmup_steps)
-    return 1.0 + (schedule.final - 1.0) * min(1.0, done)
+    falling = schedule.warmup_steps + schedule.hold_steps  # the step from which it falls
+    done = (step - falling) / max(1, total_steps - falling)
+    return 1.0 + (schedule.final - 1.0) * min(1.0, max(0.0, done))

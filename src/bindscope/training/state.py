@@ -19,10 +19,16 @@ class Tally:
     loss_count: int = 0
     elapsed: float = 0.0  # seconds
     finished: bool = False
+    stage_starts: tuple[int, ...] = ()  # of staged data: the step at which each stage after the first began
 
     @property
     def mean_loss(self) -> float | None:
         return self.loss_sum / self.loss_count if self.loss_count else None
+
+
+def read_tally(values: Mapping[str, Any]) -> Tally:
+    """A tally from the plain values it was kept as."""
+    return Tally(**{**values, "stage_starts": tuple(values.get("stage_starts", ()))})
 
 
 @dataclass(frozen=True, eq=False)

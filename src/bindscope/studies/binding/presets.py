@@ -12,6 +12,10 @@ the paper does not have, each an ordinary setting; docs/recipe.md takes them apa
 ``binding-laptop`` adds identity scaling of attention scores and head outputs. ``binding-tiny`` and ``binding-plain`` do
 without, so that other tools can open them; their attention starts with a relay and a quarter of its dimensions rotating,
 and their unembedding starts tied (``model.init.relay_offset``, ``model.rope_fraction``, ``model.init.tied_start``).
+
+``binding-neutral`` and ``binding-deep`` start from plain random weights, query and key biases included: nothing of the
+mechanism is supplied. What is scheduled is the data (``task.curriculum``): two batches in five are the whole task from
+the beginning, the others begin with four letters on two lines.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from typing import Any
 from bindscope.model.config import InitConfig
 from bindscope.runs.config import DatasetConfig, RunConfig
 from bindscope.studies.preset import Preset, model_for
-from bindscope.tasks.binding import BindingTask
+from bindscope.tasks.binding import BindingTask, Curriculum
 from bindscope.training.config import CheckpointPlan, OptimizerConfig, ScheduleConfig, TrainingConfig
 
 RECIPE_INIT = InitConfig(scheme="fan_in", mimetic_vo=1.0, mimetic_qk=1.0, offset_bias=4.0)
@@ -41,14 +45,25 @@ RECIPE_TRAINING = TrainingConfig(
 )
 RELAY_TRAINING = replace(RECIPE_TRAINING, optimizer=replace(RECIPE_TRAINING.optimizer, lr=7e-4, betas=(0.95, 0.99)))
 
+NEUTRAL_INIT = InitConfig(scheme="fan_in", qk_bias_std=0.5)
+NEUTRAL_TRAINING = replace(
+    RECIPE_TRAINING,
+    steps=5_000,
+    batch_size=24,
+    optimizer=replace(RECIPE_TRAINING.optimizer, lr=7e-4),
+    schedule=ScheduleConfig(kind="linear", warmup_steps=200, final=0.02, hold_steps=3_000),
+)
+
 TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
+NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=Curriculum(full=0.4))
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
 IDENTITY: dict[str, Any] = {"identity_qk": True, "identity_vo": True, "identity_gain": 20.0}
 RELAY: dict[str, Any] = {
     "d_model": 64, "n_heads": 2, "d_head": 32, "d_mlp": 128, "rope_fraction": 0.25, "rope_base": 10.0, "init": RELAY_INIT,
 }  # fmt: skip
+NEUTRAL: dict[str, Any] = {"d_head": 32, "rope_fraction": 0.5, "rope_base": 100.0, "init": NEUTRAL_INIT}
 SMALL: dict[str, Any] = {"d_model": 64, "n_heads": 4, "d_head": 16, "d_mlp": 256, "positions": "rope"}
 
 PRESETS = (
@@ -78,6 +93,26 @@ PRESETS = (
             training=replace(RELAY_TRAINING, batch_size=32, steps=6_000),
         ),
         "The same task with the paper's plain architecture, which other tools can open.",
+    ),
+    Preset(
+        RunConfig(
+            name="binding-neutral",
+            task=NEUTRAL_TASK,
+            model=model_for(NEUTRAL_TASK, n_layers=8, n_heads=2, d_model=64, d_mlp=256, **NEUTRAL),
+            training=NEUTRAL_TRAINING,
+        ),
+        "The paper's task from plain random weights: the data are scheduled, nothing is supplied.",
+    ),
+    Preset(
+        RunConfig(
+            name="binding-deep",
+            task=NEUTRAL_TASK,
+            model=model_for(NEUTRAL_TASK, n_layers=12, n_heads=4, d_model=128, d_mlp=512, **NEUTRAL),
+            training=replace(
+                NEUTRAL_TRAINING, steps=10_000, schedule=replace(NEUTRAL_TRAINING.schedule, hold_steps=6_000)
+            ),
+        ),
+        "The same with 12 layers of 4 heads, as near to the paper's model as two cores can train.",
     ),
     Preset(
         RunConfig(

@@ -1,5 +1,6 @@
 """The binding family: ``a=5 / b=a / #b:`` and everything about such programs."""
 
+from bindscope.tasks.binding.curriculum import Curriculum
 from bindscope.tasks.binding.dataset import PAPER_SPLITS, BindingDataset, make_splits
 from bindscope.tasks.binding.pairs import (
     CounterfactualPairs,
@@ -24,6 +25,7 @@ __all__ = [
     "BindingDataset",
     "BindingTask",
     "CounterfactualPairs",
+    "Curriculum",
     "Grammar",
     "Place",
     "Program",

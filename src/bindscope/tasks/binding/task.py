@@ -10,6 +10,7 @@ import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.tasks.binding.combinations import answers_in, hold_out_combinations, roots_in
+from bindscope.tasks.binding.curriculum import Curriculum, Stage
 from bindscope.tasks.binding.positions import n_positions
 from bindscope.tasks.binding.program import DIGITS, LETTERS, VOCABULARY, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_questions
@@ -40,6 +41,7 @@ class BindingTask:
     held_out: float = 0.0  # share of (variable, constant) combinations that training never shows
     held_out_seed: int = 0
     reassign: float = 0.0  # probability that a line assigns a variable that already has a value
+    curriculum: Curriculum | None = None  # training begins with few letters and short programs; evaluation does not
 
     def __post_init__(self) -> None:
         self._check_sizes()
@@ -55,6 +57,7 @@ class BindingTask:
             )
         if self.held_out:
             hold_out_combinations(self.n_variables, self.n_constants, self.held_out, self.held_out_seed)
+        self._check_curriculum()
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -90,8 +93,52 @@ class BindingTask:
             assignable=~self.held_out_combinations if self.held_out else None,
         )
 
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the curriculum, the whole task last; none without a curriculum."""
+        return () if self.curriculum is None else self.curriculum.stages(self.n_variables, self.lines)
+
+    @property
+    def pass_at(self) -> float:
+        """The accuracy that opens the next stage of the curriculum."""
+        return 1.0 if self.curriculum is None else self.curriculum.pass_at
+
+    def sample_stage(self, rng: np.random.Generator, n_examples: int, stage: int) -> Batch:
+        """A training batch while the curriculum stands at ``stage``, with the tokens of ``n_examples`` full programs."""
+        assert self.curriculum is not None
+        if rng.random() < self.curriculum.full:
+            return self._sample_sized(rng, n_examples, Stage(self.n_variables, self.lines), self.grammar.exponent)
+        now = self.stages[stage]
+        n_lines = now.n_lines
+        if rng.random() < 0.5:
+            n_lines = int(rng.integers(min(self.curriculum.first_lines, n_lines), n_lines + 1))
+        return self._sample_sized(rng, n_examples, Stage(now.n_letters, n_lines))
+
+    def sample_probe(self, rng: np.random.Generator, n_examples: int, stage: int) -> Batch:
+        """Fresh programs of a stage's own length, on which a model shows whether it has learned the stage."""
+        return self._sample_sized(rng, n_examples, self.stages[stage])
+
+    def _sample_sized(
+        self, rng: np.random.Generator, n_examples: int, size: Stage, exponent: float | None = None
+    ) -> Batch:
+        """Programs over so many letters and lines; short ones are more in number and asked fewer queries each."""
+        assert self.curriculum is not None
+        if exponent is None:
+            exponent = 0.0 if size.n_lines <= self.curriculum.uniform_lines else self.exponent
+        grammar = replace(self.grammar, n_variables=size.n_letters, exponent=exponent)
+        n_programs = max(1, n_examples * self.lines // size.n_lines)
+        n_queries = max(1, self.queries * size.n_lines // self.lines)
+        eligible = self.may_be_asked if self.held_out else None
+        drawn = sample_questions(rng, grammar, n_programs, size.n_lines, n_queries, self.balance, eligible=eligible)
+        return ask_questions(*drawn)
+
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
-        """``n_examples`` training programs of one length, each with ``queries`` queries."""
+        """``n_examples`` training programs of one length, each with ``queries`` queries.
+
+        With a curriculum, a batch of its last stage.
+        """
+        if self.curriculum is not None:
+            return self.sample_stage(rng, n_examples, len(self.stages) - 1)
         n_lines = self.lines if self.min_lines is None else int(rng.integers(self.min_lines, self.lines + 1))
         return ask_questions(*self.sample_questions(rng, n_examples, n_lines, self.queries))
 
@@ -142,6 +189,16 @@ class BindingTask:
             raise BindscopeError(f"task.min_lines: must lie between 2 and lines = {self.lines}, got {self.min_lines}.")
         if self.held_out_seed < 0:
             raise BindscopeError(f"task.held_out_seed: must not be negative, got {self.held_out_seed}.")
+
+    def _check_curriculum(self) -> None:
+        if self.curriculum is None:
+            return
+        if self.min_lines is not None:
+            raise BindscopeError("task.min_lines: the curriculum chooses the lengths of programs; set it to none.")
+        if self.curriculum.first_letters > self.n_variables or self.curriculum.first_lines > self.lines:
+            raise BindscopeError(
+                f"task.curriculum: it begins with {self.stages[0]}, more than the task's {self.n_variables} and {self.lines}."
+            )
 
     def _check_chances(self) -> None:
         for name in ("p_constant", "reassign"):

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from bindscope.errors import BindscopeError
+from bindscope.tasks.binding import BindingTask, Curriculum, tokens_to_programs
+from bindscope.tasks.binding.curriculum import Stage
+from bindscope.tasks.loading import StagedLoader, StagedTask
+
+TASK = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum())
+
+
+def letters_and_lines(batch) -> tuple[int, int]:
+    programs, _ = tokens_to_programs(batch.tokens, batch.layout.n_blocks)
+    return int(programs.variables.max()) + 1, programs.n_lines
+
+
+def test_letters_grow_first_and_then_lines_up_to_the_whole_task():
+    stages = TASK.stages
+    assert stages[0] == Stage(4, 2)
+    assert stages[-1] == Stage(TASK.n_variables, TASK.lines)
+    assert len(set(stages)) == len(stages)
+    for before, after in pairwise(stages):
+        assert (after.n_letters > before.n_letters) != (after.n_lines > before.n_lines)
+        assert after.n_lines == 2 or before.n_letters == TASK.n_variables
+
+
+@pytest.mark.parametrize("stage", range(len(TASK.stages)))
+def test_a_stage_draws_no_letter_and_no_line_beyond_its_own(stage):
+    for seed in range(20):
+        n_letters, n_lines = letters_and_lines(TASK.sample_stage(np.random.default_rng(seed), 8, stage))
+        assert n_letters <= TASK.stages[stage].n_letters
+        assert n_lines <= TASK.stages[stage].n_lines
+
+
+def test_a_probe_has_the_full_length_of_its_stage():
+    for stage, size in enumerate(TASK.stages):
+        assert letters_and_lines(TASK.sample_probe(np.random.default_rng(0), 64, stage)) == (
+            size.n_letters,
+            size.n_lines,
+        )
+
+
+def test_every_batch_has_about_as_many_tokens_as_a_full_one():
+    full = 16 * (4 * TASK.lines + 3 * TASK.queries)
+    for stage in range(len(TASK.stages)):
+        batch = TASK.sample_stage(np.random.default_rng(stage), 16, stage)
+        n_lines = letters_and_lines(batch)[1]
+        assert full - 7 * n_lines < batch.tokens.size <= full
+
+
+def test_some_batches_are_the_whole_task_where_that_is_asked_for():
+    task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(full=0.4))
+    lines = [letters_and_lines(task.sample_stage(np.random.default_rng(seed), 2, 0))[1] for seed in range(300)]
+    assert set(lines) == {2, 8}
+    assert 0.3 < np.mean(np.array(lines) == 8) < 0.5
+
+
+def test_short_programs_extend_chains_of_every_depth_alike():
+    """With uniform weights a third line refers to line 1 as often as to line 2; cubic ones prefer the deeper."""
+    batch = TASK.sample_probe(np.random.default_rng(0), 4000, TASK.stages.index(Stage(26, 3)))
+    programs, _ = tokens_to_programs(batch.tokens, batch.layout.n_blocks)
+    chained = programs.reference[programs.reference[:, 1] == 0]
+    refers = chained[chained[:, 2] >= 0, 2]
+    assert 0.45 < np.mean(refers == 0) < 0.55
+
+
+def test_evaluation_is_the_whole_task():
+    pool = TASK.sample_evaluation(np.random.default_rng(0), 200)["test"]
+    assert letters_and_lines(pool) == (26, 8)
+
+
+def test_a_loader_gives_the_same_batch_for_the_same_step_and_stage_and_another_probe():
+    loader = StagedLoader(TASK, seed=3, batch_size=4)
+    assert np.array_equal(loader.batch(5, 1).tokens, loader.batch(5, 1).tokens)
+    assert not np.array_equal(loader.probe(10, 0).tokens, loader.probe(20, 0).tokens)
+    assert loader.stages[0] == "4 letters, 2 lines"
+
+
+def test_the_binding_task_is_staged():
+    assert isinstance(TASK, StagedTask)
+    assert BindingTask().stages == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"first_lines": 1}, "first_lines"),
+        ({"first_letters": 1}, "first_letters"),
+        ({"pass_at": 0}, "pass_at"),
+        ({"full": 1}, "full"),
+        ({"uniform_lines": -1}, "uniform_lines"),
+    ],
+)
+def test_an_impossible_curriculum_is_refused(settings, names):
+    with pytest.raises(BindscopeError, match=names):
+        Curriculum(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"min_lines": 2, "curriculum": Curriculum()}, "min_lines"),
+        ({"n_variables": 16, "curriculum": Curriculum(first_letters=20)}, "curriculum"),
+        ({"lines": 4, "curriculum": Curriculum(first_letters=8, first_lines=6)}, "curriculum"),
+    ],
+)
+def test_a_curriculum_that_does_not_fit_its_task_is_refused(settings, names):
+    with pytest.raises(BindscopeError, match=names):
+        BindingTask(**settings)
