@@ -12,9 +12,9 @@ import xarray as xr
 from bindscope.cli.behaviour import parse_range
 from bindscope.cli.behaviour_tables import format_behaviour, format_importance
 from bindscope.cli.main import run
-from bindscope.measures.behaviour import behaviour_by
-from bindscope.measures.importance import explain_target
-from bindscope.measures.predictions import predict_answers
+from bindscope.measures.binding.behaviour import behaviour_by
+from bindscope.measures.binding.importance import explain_target
+from bindscope.measures.binding.predictions import predict_answers
 from bindscope.tasks.binding import BindingTask
 from cli.answers import answer
 from measures.answering import Answering, say_line_1

@@ -10,8 +10,8 @@ from bindscope.cli.measure import measure_cost
 from bindscope.cli.presets import format_toml
 from bindscope.cli.table import format_duration
 from bindscope.runs.config import config_to_mapping, override
-from bindscope.studies.presets import PRESETS, find_preset
-from bindscope.studies.symbols.experiments import EXPERIMENTS
+from bindscope.studies.framework.presets import PRESETS, find_preset
+from bindscope.studies.symbols.experiments.define import EXPERIMENTS
 from cli.small_run import SMALL
 
 

@@ -13,12 +13,7 @@ import torch
 import xarray as xr
 
 from bindscope.interventions.transplant import list_parts
-from bindscope.measures.arithmetic.forms import SumForms
-from bindscope.model.config import InitConfig
-from bindscope.model.convert import load_checkpoint
-from bindscope.model.run import run as run_model
-from bindscope.model.transformer import Transformer
-from bindscope.studies.assign_add.by_variable import (
+from bindscope.measures.arithmetic.by_variable import (
     PLACES,
     ask_by_variable,
     ask_one_variable,
@@ -26,20 +21,25 @@ from bindscope.studies.assign_add.by_variable import (
     right_by_variable,
     shown_in_training,
 )
-from bindscope.studies.assign_add.circuit_lesions import measure_lesions
-from bindscope.studies.assign_add.claims.transplants import AA10
-from bindscope.studies.assign_add.results.transplants import (
+from bindscope.measures.arithmetic.circuit_ablations import measure_lesions
+from bindscope.measures.arithmetic.forms import SumForms
+from bindscope.measures.arithmetic.transplanting import ask_pools, label_transplants, measure_transplants
+from bindscope.model.config import InitConfig
+from bindscope.model.convert import load_checkpoint
+from bindscope.model.run import run as run_model
+from bindscope.model.transformer import Transformer
+from bindscope.studies.assign_add.learning.spike_windows import find_windows
+from bindscope.studies.assign_add.transplants.judge import AA10
+from bindscope.studies.assign_add.transplants.measure import (
     DIRECTIONS,
     ROWS,
     compute_by_variable,
     compute_part_ablations,
     compute_transplants,
 )
-from bindscope.studies.assign_add.spike_windows import find_windows
-from bindscope.studies.assign_add.transplanting import ask_pools, label_transplants, measure_transplants
-from bindscope.studies.preset import model_for
-from bindscope.studies.results import Context, NotTestable
-from bindscope.studies.style import save_figure
+from bindscope.studies.framework.preset import model_for
+from bindscope.studies.framework.results import Context, NotTestable
+from bindscope.studies.plots.style import save_figure
 from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask
 
 TASK = AssignAddTask(modulus=5, n_variables=4)

@@ -216,6 +216,6 @@ function ablatePython(run: string, step: number, text: string, sites: string[], 
   const program = oneLine(text);
   if (!sites.length && wanted === 'ablated.patterns') return inPython(run, `run.attention("${program}", step=${step})`);
   const given = `run.model(${step}), run.run.config.task, run.parse("${program}"), ${listed(sites)}, ${quoted(kind)}`;
-  const importing = 'from bindscope.studies.one_program import ablate_program';
+  const importing = 'from bindscope.studies.binding.behaviour.one_program import ablate_program';
   return inPython(run, `ablated = ablate_program(${given})\n${wanted}`, importing);
 }

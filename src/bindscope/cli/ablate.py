@@ -53,8 +53,8 @@ def ablate(
     from bindscope.errors import BindscopeError
     from bindscope.runs.files import write_atomically
     from bindscope.runs.sweep import train_sweep
-    from bindscope.studies.presets import find_preset
-    from bindscope.studies.recipe import ablation_configs, ablation_dataset
+    from bindscope.studies.binding.experiments.recipe import ablation_configs, ablation_dataset
+    from bindscope.studies.framework.presets import find_preset
 
     if seeds < 1 or jobs < 1:
         raise BindscopeError("--seeds and --jobs: give at least 1.")
@@ -76,7 +76,7 @@ def ablate(
 
 def format_ablations(dataset: xr.Dataset) -> str:
     """One row for each ablation: per seed when it left the plateau, when it had learned, and its last accuracy."""
-    from bindscope.studies.recipe import find_ablation
+    from bindscope.studies.binding.experiments.recipe import find_ablation
 
     meanings = {str(name): find_ablation(str(name)).meaning for name in dataset.ablation.values}
     return format_cells(dataset.rename(ablation="variant", accuracy="last_accuracy"), meanings, heading="ablation")

@@ -52,7 +52,7 @@ def import_files(
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.adopt import adopt_checkpoints
     from bindscope.runs.config import override
-    from bindscope.studies.presets import find_family_preset
+    from bindscope.studies.framework.presets import find_family_preset
 
     by_step = order_by_step(files)
     changes = {f"task.{key.removeprefix('task.')}": value for key, value in parse_settings(settings).items()}

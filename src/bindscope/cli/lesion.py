@@ -137,7 +137,7 @@ def _ablate(model: Any, pairs: Any, of: tuple[str, ...], kind: Any, seed: int, o
     import numpy as np
 
     from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
-    from bindscope.studies.patching import locate_sites
+    from bindscope.studies.binding.mechanism.patching import locate_sites
     from bindscope.tasks.binding import structural_places
 
     rng = np.random.default_rng([seed, 2])

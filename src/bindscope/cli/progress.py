@@ -54,7 +54,7 @@ def progress(
     """
     from bindscope.cli.outcome import show_progress
     from bindscope.cli.verify import open_library
-    from bindscope.studies.style import figure_format, save_figure
+    from bindscope.studies.plots.style import figure_format, save_figure
 
     if out is not None:
         figure_format(out)  # refused before anything is measured
@@ -98,7 +98,7 @@ def _sampled(dataset: xr.Dataset, name: str) -> bool:
 
 
 def _draw(trajectory: Any, dataset: xr.Dataset) -> Any:
-    from bindscope.studies.assign_add.figures.progress import draw_progress
-    from bindscope.studies.assign_add.learning import spikes_of
+    from bindscope.studies.assign_add.learning.phases import spikes_of
+    from bindscope.studies.assign_add.progress.draw import draw_progress
 
     return draw_progress(dataset, [] if trajectory is None else spikes_of(trajectory))

@@ -45,9 +45,9 @@ def describe_verdicts() -> str:
     """docs/verdicts.md: what the shipped results of the shipped runs say about each claim, study by study."""
     from bindscope.runs.directory import Run
     from bindscope.runs.locate import shipped_runs
-    from bindscope.studies.results import Library
-    from bindscope.studies.verdicts import render_verdicts
-    from bindscope.studies.verify import STUDIES, WITHOUT_RUNS, find_study, open_study, verify
+    from bindscope.studies.framework.results import Library
+    from bindscope.studies.framework.verdicts import render_verdicts
+    from bindscope.studies.framework.verify import STUDIES, WITHOUT_RUNS, find_study, open_study, verify
 
     runs, parts = [Run.open(path) for path in shipped_runs()], [f"{MADE_BY}\n# Verdicts\n\n{_VERDICTS_LEAD}"]
     with TemporaryDirectory() as empty:  # what is not shipped is measured, and not kept
@@ -94,7 +94,7 @@ def describe_presets() -> str:
     """docs/presets.md: the list of presets, then every setting of each."""
     from bindscope.cli.presets import describe_curves, describe_preset, format_toml
     from bindscope.runs.config import config_to_mapping
-    from bindscope.studies.presets import PRESETS
+    from bindscope.studies.framework.presets import PRESETS
 
     parts = [MADE_BY, "# Presets\n", _PRESETS_LEAD, "| " + " | ".join(PRESET_HEADINGS) + " |"]
     parts.append("|---" * len(PRESET_HEADINGS) + "|")

@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.outcome import summarise_outcomes
-from bindscope.studies.heat_map import figure_summary
-from bindscope.studies.representation import figure_projections
-from bindscope.studies.style import (
+from bindscope.studies.plots.heat_map import figure_summary
+from bindscope.studies.plots.style import (
     BLUE,
     CATEGORIES,
     DASHES,
@@ -23,6 +22,7 @@ from bindscope.studies.style import (
     set_share_axis,
     set_step_axis,
 )
+from bindscope.studies.plots.subspaces import figure_projections
 
 SHOWN_FROM = 0.05  # an output is drawn when its probability ever comes this far
 MOST_SHOWN = len(CATEGORIES)
@@ -163,7 +163,7 @@ def figure_points(dataset: xr.Dataset) -> Figure:
 
 def figure_result(dataset: xr.Dataset) -> Figure:
     """The figure of the claim that reads this result alone."""
-    from bindscope.studies.verify import STUDIES, find_study
+    from bindscope.studies.framework.verify import STUDIES, find_study
 
     name = str(dataset.attrs.get("result", ""))
     if name == "projections":

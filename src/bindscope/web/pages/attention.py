@@ -21,7 +21,7 @@ from bindscope.web.programs import (
 
 if TYPE_CHECKING:
     from bindscope.interventions.ablation import Kind
-    from bindscope.studies.one_program import Ablated
+    from bindscope.studies.binding.behaviour.one_program import Ablated
     from bindscope.tasks.binding.program import Program
 
 DECIMALS = 4  # of a weight: enough to draw, and a body that is small
@@ -47,7 +47,7 @@ def attention(lab: Lab, run: LabRun, question: AttentionQuestion) -> dict[str, A
     """Attention weights over (layer, head, query, key), four decimals; 0 where a query cannot look."""
     import numpy as np
 
-    from bindscope.studies.one_program import attention_dataset
+    from bindscope.studies.binding.behaviour.one_program import attention_dataset
 
     program = read_program(run, question.program)
     found = _ablate(run, question.step, program, question.ablate, question.kind)
@@ -87,7 +87,7 @@ def ablate(lab: Lab, run: LabRun, question: AblateQuestion) -> dict[str, Any]:
 
 
 def _ablate(run: LabRun, step: int, program: Program, sites: list[str], kind: Kind) -> Ablated:
-    from bindscope.studies.one_program import ablate_program
+    from bindscope.studies.binding.behaviour.one_program import ablate_program
 
     return ablate_program(run.model(run.find_step(step)), binding_task(run), program, sites, kind)
 
@@ -99,7 +99,7 @@ def _command(run: LabRun, step: int, sites: list[str], kind: str) -> str:
 
 
 def _note(sites: list[str], kind: str) -> str:
-    from bindscope.studies.one_program import N_REFERENCE
+    from bindscope.studies.binding.behaviour.one_program import N_REFERENCE
 
     if not sites:
         return ""
@@ -111,7 +111,7 @@ def _python(run: LabRun, step: int, program: Program, sites: list[str], kind: st
     if not sites and wanted == "ablated.patterns":
         return in_python(run, f'run.attention("{program.one_line}", step={step})')
     given = f'run.model({step}), run.run.config.task, run.parse("{program.one_line}"), {sites!r}, {kind!r}'
-    importing = "from bindscope.studies.one_program import ablate_program"
+    importing = "from bindscope.studies.binding.behaviour.one_program import ablate_program"
     return in_python(run, f"ablated = ablate_program({given})\n{wanted}", importing)
 
 

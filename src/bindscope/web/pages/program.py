@@ -61,7 +61,7 @@ def sample(lab: Lab, run: LabRun, question: SampleQuestion) -> dict[str, Any]:
 
 def predict(lab: Lab, run: LabRun, question: PredictQuestion) -> dict[str, Any]:
     """Probabilities of every output over (step, output), and the true answer."""
-    from bindscope.studies.one_program import predict_program
+    from bindscope.studies.binding.behaviour.one_program import predict_program
 
     program, steps = read_program(run, question.program), question.steps
     dataset = predict_program(((step, run.model(step)) for step in steps), program)
