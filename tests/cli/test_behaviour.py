@@ -84,7 +84,7 @@ def test_the_lens_reads_every_checkpoint(workplace: Path, tmp_path: Path, capsys
 def test_the_lens_of_one_program_ends_with_the_model_s_prediction(workplace: Path, capsys) -> None:
     program = "a=5;b=a;c=3;#b:"
     found = json.loads(answer(capsys, "lens", "small", "--program", program, "--steps", "12", "--json"))
-    predicted = json.loads(answer(capsys, "run", "small", program, "--step", "12", "--json"))
+    predicted = json.loads(answer(capsys, "predict", "small", program, "--step", "12", "--json"))
     reading = {name: variable["values"][0][-1][-1] for name, variable in found["variables"].items()}
     assert reading["top_probability"] == pytest.approx(predicted["top"][0]["probability"], abs=1e-5)
     table = answer(capsys, "lens", "small", "--program", program, "--steps", "12").splitlines()

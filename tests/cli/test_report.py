@@ -65,7 +65,7 @@ def test_a_shipped_run_is_used_by_name_and_never_written_to(shipped: Path, capsy
     for arguments in (
         ["runs"],
         ["evaluate", "small", "--n", "50"],
-        ["run", "small", "a=5;b=a;#b:", "--step", "all"],
+        ["predict", "small", "a=5;b=a;#b:", "--step", "all"],
         ["trajectory", "small", "--html"],
     ):
         assert run(arguments) == 0, capsys.readouterr().err

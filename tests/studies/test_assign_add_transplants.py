@@ -1,4 +1,4 @@
-"""AA10: shares of a jump against known ones, lesions and variables against loops, the judge on datasets we write."""
+"""AA10: shares of a jump against known ones, ablations and variables against loops, the judge on datasets we write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bindscope.measures.arithmetic.by_variable import (
     right_by_variable,
     shown_in_training,
 )
-from bindscope.measures.arithmetic.circuit_ablations import measure_lesions
+from bindscope.measures.arithmetic.circuit_ablations import measure_ablations
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.transplanting import ask_pools, label_transplants, measure_transplants
 from bindscope.model.config import InitConfig
@@ -204,7 +204,7 @@ def test_by_variable_and_its_growth_keep_what_was_measured(made_run):
 def test_lesions_are_those_made_by_hand(models):
     model = models[1600]
     asked = ask_pools(TASK, np.random.default_rng(0), 25)
-    dataset = measure_lesions(model, TASK, asked)
+    dataset = measure_ablations(model, TASK, asked)
     forms = SumForms.of(model, TASK)
 
     def accuracy(pool: str, **cut) -> float:
@@ -281,7 +281,11 @@ def written(
     variables |= {name: ("spike", [word] * n_spikes) for name, word in zip(("focus_variable", "focus_place"), focus)}
     coordinates = {"spike": spikes, "direction": list(DIRECTIONS), "part": list(ROWS), "pool": list(POOL_NAMES)}
     transplants = xr.Dataset(variables, coordinates, attrs={"run": "written", "n": 200})
-    return {"transplants": transplants, "by_variable": _variables(old, new, focus, other), "part_ablations": _lesions()}
+    return {
+        "transplants": transplants,
+        "by_variable": _variables(old, new, focus, other),
+        "part_ablations": _ablations(),
+    }
 
 
 def _variables(old: float, new: float, focus: tuple[str, str], other: float) -> xr.Dataset:
@@ -304,7 +308,7 @@ def _variables(old: float, new: float, focus: tuple[str, str], other: float) -> 
     )
 
 
-def _lesions() -> xr.Dataset:
+def _ablations() -> xr.Dataset:
     parts, kinds = ["nothing", "layer 1: = → 13", "layer 2: = → elsewhere"], ["zero", "average"]
     cells = np.full((3, 2, 9), 0.5)
     coordinates = {"part": parts, "kind": kinds, "pool": list(POOL_NAMES), "control": ("part", [False, False, True])}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def across(*, runs: Path = RUNS_DIRECTORY, out: Path | None = None, json: Flag = False) -> None:
-    """Compare learning with and without identity scaling, on programs and on sums.
+    """Compare learning with and without identity scaling, on programs and on modular addition.
 
     Reads what 'bindscope experiment identity-programs', 'identity-sums' and 'identity'
     made here, else what is shipped: examples seen until every depth or pool is at 90 %

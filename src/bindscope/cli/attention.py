@@ -30,7 +30,7 @@ def attention(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Give a model of sums a sum, see where each layer looks.
+    """Give a model of modular addition a sequence, see what each layer attends to.
 
     Columns 0 to 11 hold the assignments ('_' is a PAD), 12 the operator, 13 and 14
     the operands, 15 the '=' at which the answer is read.

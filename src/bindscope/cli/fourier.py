@@ -30,7 +30,7 @@ def fourier(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Fit every neuron of a model of sums by waves; key frequencies, clock or pizza.
+    """Fit every neuron by Fourier components; key frequencies, clock or pizza.
 
     The model runs on all sums of two numbers. Each pre-activation of the last MLP
     is fitted by cosines of one frequency; logits are split by frequency.

@@ -47,7 +47,7 @@ def patch(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Put activations of one program into another, see whether the answer follows.
+    """Patch activations of one program into another, see whether the answer follows.
 
     Without two programs, pairs that differ in the constant at the root of the
     queried chain are drawn. Means come with 95 % bootstrap intervals.

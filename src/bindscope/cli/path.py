@@ -32,7 +32,7 @@ def patch_paths(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Measure what one part of the model tells another directly.
+    """Measure what one part of the model tells another directly (path patching).
 
     The sender takes its value from the counterfactual run; every head and MLP
     between it and the receiver is held at its value in the base run; only the

@@ -29,7 +29,7 @@ def probe(
     step: str = "last",
     out: Path | None = None,
 ) -> None:
-    """Probe the stream for the values of all variables, position by position.
+    """Probe the residual stream for the values of all variables, position by position.
 
     Fits on 2N programs and tests on N others. Accuracy counts the variables that
     a program assigns; the state is right when all of them are. Beside the best

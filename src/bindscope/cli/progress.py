@@ -25,7 +25,7 @@ def progress(
     json: Flag = False,
     out: Path | None = None,
 ) -> None:
-    """Measure how much of the circuit of sums each checkpoint has.
+    """Measure how much of the circuit for modular addition each checkpoint has.
 
     Seven measures from 0 to 1, at every kept checkpoint: three read off the
     weights, four over sequences from all pools, places that training never shows

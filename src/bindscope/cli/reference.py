@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.main import COMMANDS, DESCRIPTION, build_app
+from bindscope.cli.main import COMMANDS, DESCRIPTION, GROUPS, build_app
 from bindscope.cli.presets import HEADINGS as PRESET_HEADINGS
 
 if TYPE_CHECKING:
@@ -76,7 +76,10 @@ def describe_commands() -> str:
     """docs/cli.md: each command with its examples, arguments and options."""
     app = build_app()
     lead = DESCRIPTION.split("\n", 1)[0]
-    contents = [f"- [`bindscope {name}`](#bindscope-{name}): {summary}" for name, (_, summary) in COMMANDS.items()]
+    contents: list[str] = []
+    for title, commands in GROUPS.items():
+        contents += ["", f"**{title}**", ""]
+        contents += [f"- [`bindscope {name}`](#bindscope-{name}): {summary}" for name, (_, summary) in commands.items()]
     parts = [MADE_BY, "# The command line\n", lead, "", _LEAD, *contents]
     for name in COMMANDS:
         parts += ["", _describe_command(name, app[name])]

@@ -40,7 +40,7 @@ def _describe(run: Run) -> ReportedRun:
 
 def show_examples(run: Run, phases: Sequence[Phase]) -> list[ExampleProgram]:
     """One program of each depth on which the first two lines mislead, with the answers of a few checkpoints."""
-    from bindscope.cli.run import predict
+    from bindscope.cli.predict import predict
     from bindscope.studies.plots.report import ExampleProgram, Prediction
     from bindscope.tasks.binding import ask_programs
 

@@ -31,7 +31,7 @@ def transplant(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Put a part of one checkpoint of sums into another, see whether it answers like it.
+    """Patch a component of one checkpoint into another (transplant), see whether it answers like it.
 
     Accuracy on the nine pools with 95 % Wilson intervals: of the receiver, of
     the donor, and of the receiver with the part; and how far this is of the way

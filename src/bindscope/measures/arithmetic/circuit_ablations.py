@@ -4,7 +4,7 @@ Edges are taken away in two ways: *zero* hides the looked-at place (score −∞
 *average* spreads the whole row evenly over what can be seen (so it is missing where other edges of the row are needed
 too). Outputs become zero, or their mean over the sums.
 
->>> measure_lesions(model, task, ask_pools(task, rng, 200)).accuracy.sel(part="layer 2: = → values", kind="zero")
+>>> measure_ablations(model, task, ask_pools(task, rng, 200)).accuracy.sel(part="layer 2: = → values", kind="zero")
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ INTACT = "nothing"
 
 
 @dataclass(frozen=True, eq=False)
-class Lesion:
+class Ablation:
     """What is taken away: some edges of one layer, or what is written at some positions."""
 
     name: str
@@ -46,12 +46,12 @@ class Lesion:
     control: bool = False  # the circuit does not need it
 
 
-def measure_lesions(
+def measure_ablations(
     model: Transformer, task: AssignAddTask, asked: Asked, on_progress: OnProgress | None = None
 ) -> xr.Dataset:
     """``accuracy`` over (part, kind, pool) with Wilson intervals; the part ``nothing`` is the model as it is."""
-    lesions = list_lesions(model, task, asked.batch)
-    names, kinds = [INTACT, *(lesion.name for lesion in lesions)], KINDS
+    ablations = list_ablations(model, task, asked.batch)
+    names, kinds = [INTACT, *(ablation.name for ablation in ablations)], KINDS
     n = np.array([pool.stop - pool.start for pool in asked.pools.values()])
     hits, n_asked = np.zeros((2, len(names), len(kinds), len(n)))
 
@@ -60,20 +60,20 @@ def measure_lesions(
 
     n_asked[0] = n
     hits[0] = count(_answer(model, asked.batch, lambda rows: {}))
-    for done, lesion in enumerate(lesions, start=1):
+    for done, ablation in enumerate(ablations, start=1):
         for place, kind in enumerate(kinds):
-            if kind == "zero" or lesion.whole or lesion.output:
-                hits[done, place] = count(_answer(model, asked.batch, _edits(model, asked.batch, lesion, kind)))
+            if kind == "zero" or ablation.whole or ablation.output:
+                hits[done, place] = count(_answer(model, asked.batch, _edits(model, asked.batch, ablation, kind)))
                 n_asked[done, place] = n
         if on_progress is not None:
-            on_progress(done, len(lesions))
+            on_progress(done, len(ablations))
     variables: dict[str, Any] = share_variables("accuracy", ["part", "kind", "pool"], hits, n_asked)
-    control = ("part", [False, *(lesion.control for lesion in lesions)])
+    control = ("part", [False, *(ablation.control for ablation in ablations)])
     coordinates = {"part": names, "kind": list(kinds), "pool": list(asked.pools), "control": control}
     return xr.Dataset({**variables, "n": ("pool", n)}, coordinates)
 
 
-def list_lesions(model: Transformer, task: AssignAddTask, batch: Batch) -> list[Lesion]:
+def list_ablations(model: Transformer, task: AssignAddTask, batch: Batch) -> list[Ablation]:
     """The parts of the circuit that a two-layer model is said to have, and for each layer what it does not need."""
     if model.config.n_layers != 2:
         raise BindscopeError("the circuit of sums has two layers; this model has another number of them.")
@@ -84,20 +84,20 @@ def list_lesions(model: Transformer, task: AssignAddTask, batch: Batch) -> list[
     seen = _from_equals(batch, np.tile(np.arange(N_POSITIONS), (len(batch), 1)))
     last_mlp = [layer for layer in model.config.layers_with_mlp if layer == 1]
     return [
-        Lesion("layer 1: number → its variable", 0, to_variable, whole=True),
-        Lesion("layer 1: = → 13", 0, looks["13"]),
-        Lesion("layer 1: = → 14", 0, looks["14"]),
-        Lesion("layer 1: = → 13 and 14", 0, looks["13"] | looks["14"], whole=True),
-        Lesion("layer 1: = → elsewhere", 0, seen & ~looks["13"] & ~looks["14"], control=True),
-        Lesion("layer 2: = → first value", 1, looks["first"]),
-        Lesion("layer 2: = → second value", 1, looks["second"]),
-        Lesion("layer 2: = → values", 1, looks["first"] | looks["second"], whole=True),
-        Lesion("layer 2: = → elsewhere", 1, seen & ~looks["first"] & ~looks["second"], control=True),
-        Lesion("layer 1 output at assignments", 0, output="attn_out", positions=tuple(range(N_PREFIX))),
-        Lesion("layer 1 output at operands", 0, output="attn_out", positions=(first, second), control=True),
-        Lesion("layer 1 output at =", 0, output="attn_out", positions=(ANSWER_POSITION,)),
-        Lesion("layer 2 output at =", 1, output="attn_out", positions=(ANSWER_POSITION,)),
-        *(Lesion("MLP at =", layer, output="mlp_out", positions=(ANSWER_POSITION,)) for layer in last_mlp),
+        Ablation("layer 1: number → its variable", 0, to_variable, whole=True),
+        Ablation("layer 1: = → 13", 0, looks["13"]),
+        Ablation("layer 1: = → 14", 0, looks["14"]),
+        Ablation("layer 1: = → 13 and 14", 0, looks["13"] | looks["14"], whole=True),
+        Ablation("layer 1: = → elsewhere", 0, seen & ~looks["13"] & ~looks["14"], control=True),
+        Ablation("layer 2: = → first value", 1, looks["first"]),
+        Ablation("layer 2: = → second value", 1, looks["second"]),
+        Ablation("layer 2: = → values", 1, looks["first"] | looks["second"], whole=True),
+        Ablation("layer 2: = → elsewhere", 1, seen & ~looks["first"] & ~looks["second"], control=True),
+        Ablation("layer 1 output at assignments", 0, output="attn_out", positions=tuple(range(N_PREFIX))),
+        Ablation("layer 1 output at operands", 0, output="attn_out", positions=(first, second), control=True),
+        Ablation("layer 1 output at =", 0, output="attn_out", positions=(ANSWER_POSITION,)),
+        Ablation("layer 2 output at =", 1, output="attn_out", positions=(ANSWER_POSITION,)),
+        *(Ablation("MLP at =", layer, output="mlp_out", positions=(ANSWER_POSITION,)) for layer in last_mlp),
     ]
 
 
@@ -122,10 +122,10 @@ def _variable_edges(batch: Batch, task: AssignAddTask) -> np.ndarray:
     return edges
 
 
-def _edits(model: Transformer, batch: Batch, lesion: Lesion, kind: str) -> Callable[[slice], Edits]:
-    if lesion.edges is not None:
-        return lambda rows: {f"L{lesion.layer}.scores": _hide(lesion.edges[rows], kind)}  # type: ignore[index]
-    site = f"L{lesion.layer}.{lesion.output}@{','.join(map(str, lesion.positions))}"
+def _edits(model: Transformer, batch: Batch, ablation: Ablation, kind: str) -> Callable[[slice], Edits]:
+    if ablation.edges is not None:
+        return lambda rows: {f"L{ablation.layer}.scores": _hide(ablation.edges[rows], kind)}  # type: ignore[index]
+    site = f"L{ablation.layer}.{ablation.output}@{','.join(map(str, ablation.positions))}"
     mean = _mean_of(model, batch, site) if kind == "average" else None
     return lambda rows: {site: lambda old: old * 0 if mean is None else mean.expand_as(old)}
 

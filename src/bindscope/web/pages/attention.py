@@ -81,7 +81,7 @@ def ablate(lab: Lab, run: LabRun, question: AblateQuestion) -> dict[str, Any]:
         Provenance(run=run.name, step=question.step, n=1, note=_note(question.sites, question.kind)),
         title="The answer before and after",
         command=_command(run, question.step, question.sites, question.kind)
-        or f"bindscope run {run.name} '{program.one_line}' --step {question.step}",
+        or f"bindscope predict {run.name} '{program.one_line}' --step {question.step}",
         python=_python(run, question.step, program, question.sites, question.kind, "ablated.before, ablated.after"),
     )
 
@@ -95,7 +95,7 @@ def _ablate(run: LabRun, step: int, program: Program, sites: list[str], kind: Ki
 def _command(run: LabRun, step: int, sites: list[str], kind: str) -> str:
     """The same parts taken away on many programs; nothing where none is."""
     given = " ".join(f"--of '{site}'" for site in sites)
-    return f"bindscope lesion {run.name} {given} --kind {kind} --step {step}" if sites else ""
+    return f"bindscope ablate {run.name} {given} --kind {kind} --step {step}" if sites else ""
 
 
 def _note(sites: list[str], kind: str) -> str:

@@ -31,8 +31,8 @@ EXTRA = ("jump", "undone", "random")  # beside the pools: all that jump together
 
 
 def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
-    """A heat map of parts and pools for each spike; below, accuracy by variable, where = looks, and lesions."""
-    transplants, by_variable, lesions = (results[name] for name in ("transplants", "by_variable", "part_ablations"))
+    """A heat map of parts and pools for each spike; below, accuracy by variable, where = looks, and ablations."""
+    transplants, by_variable, ablations = (results[name] for name in ("transplants", "by_variable", "part_ablations"))
     n_spikes, n_parts = min(2, transplants.sizes["spike"]), transplants.sizes["part"]
     with figure_style():
         figure = Figure(figsize=(12.4, 2.6 + 0.19 * n_parts + 3.6), layout="constrained")
@@ -46,7 +46,7 @@ def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
         left, middle, right = bottom.subplots(1, 3, width_ratios=[1, 0.85, 1.25])
         _draw_variables(left, by_variable, transplants)
         _draw_looks(middle, by_variable, transplants)
-        _draw_lesions(right, lesions)
+        _draw_ablations(right, ablations)
         run, n = transplants.attrs.get("run", ""), int(transplants.attrs.get("n", 0))
         subtitle = (
             f"{run} · share of the jump that follows a part from the later into the earlier model, n = {n} a pool"
@@ -106,7 +106,7 @@ def _draw_looks(axes: Axes, dataset: xr.Dataset, transplants: xr.Dataset) -> Non
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=2, fontsize=7, columnspacing=1, handlelength=1.5)
 
 
-def _draw_lesions(axes: Axes, dataset: xr.Dataset) -> None:
+def _draw_ablations(axes: Axes, dataset: xr.Dataset) -> None:
     cells = dataset.accuracy.sel(kind="zero").transpose("part", "pool").values
     names = [f"{part} (control)" if control else str(part) for part, control in zip(dataset.part.values, dataset.control.values)]  # fmt: skip
     draw_share_map(axes, cells, names, [str(pool) for pool in dataset.pool.values], font_size=6)

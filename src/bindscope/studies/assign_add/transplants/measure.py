@@ -16,7 +16,7 @@ from bindscope.measures.arithmetic.by_variable import (
     right_by_variable,
     shown_in_training,
 )
-from bindscope.measures.arithmetic.circuit_ablations import measure_lesions
+from bindscope.measures.arithmetic.circuit_ablations import measure_ablations
 from bindscope.measures.arithmetic.transplanting import (
     Asked,
     answer_right,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 N_SUMS = 200  # of each pool
 N_BY_VARIABLE = 50  # of each variable in each place
-N_LESIONED = 200
+N_ABLATED = 200
 ITS_VARIABLE = "its variable"
 FOCUS = "focus"
 DIRECTIONS = ("reproduce", "undo")
@@ -125,7 +125,7 @@ def compute_part_ablations(context: Context) -> xr.Dataset:
     step = run.steps[-1]
     task: Any = run.config.task
     asked = ask_pools(task, context.rng, context.n)
-    dataset = measure_lesions(run.checkpoint(step), task, asked, context.on_progress)
+    dataset = measure_ablations(run.checkpoint(step), task, asked, context.on_progress)
     dataset.attrs |= {
         "title": "the circuit without each of its parts",
         "step": step,
@@ -262,6 +262,6 @@ RESULTS: tuple[Result, ...] = (
            steps=window_steps, needs=("trajectory",), passes=9 * 4 * len(ROWS) // 3),
     Result("by_variable", "accuracy by variable and place", compute_by_variable, n=N_BY_VARIABLE, steps=every_step,
            passes=24, grows=True),
-    Result("part_ablations", "taking parts of the circuit away", compute_part_ablations, n=N_LESIONED,
+    Result("part_ablations", "taking parts of the circuit away", compute_part_ablations, n=N_ABLATED,
            steps=last_step, passes=9 * 30),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""``bindscope run``: type a program, see what a trained model makes of it."""
+"""``bindscope predict``: type a program, see what a trained model makes of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bindscope.tasks.task import Batch, Task
 
 
-def run_program(
+def predict_program(
     run: str,
     program: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-",
     /,
@@ -29,10 +29,10 @@ def run_program(
     """Give a trained model a program, see what it predicts.
 
     Examples:
-        bindscope run binding-laptop "a=5;b=a;c=3;#b:"
-        bindscope run binding-laptop "a=5;b=a;c=3;#b:" --step all
-        bindscope sample binding --n 1 --plain | bindscope run binding-laptop
-        bindscope run assign-add "c=1 b=17 | b+19" --top 3
+        bindscope predict binding-laptop "a=5;b=a;c=3;#b:"
+        bindscope predict binding-laptop "a=5;b=a;c=3;#b:" --step all
+        bindscope sample binding --n 1 --plain | bindscope predict binding-laptop
+        bindscope predict assign-add "c=1 b=17 | b+19" --top 3
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def predict(task: Task, model: Any, batch: Batch, top: int) -> dict[str, Any]:
 def _read_program(program: str) -> str:
     if program != "-":
         if program.startswith("--"):
-            raise BindscopeError(f"unknown option: {program}. See 'bindscope run --help'.")
+            raise BindscopeError(f"unknown option: {program}. See 'bindscope predict --help'.")
         return program
     if sys.stdin.isatty():
         print("Type a program and end it with Ctrl-D:", file=sys.stderr)

@@ -17,7 +17,7 @@ SMALL = ("--n", "20")
 
 
 def rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict]:
-    return json.loads(answer(capsys, "lesion", "small", *SMALL, *arguments, "--json"))["rows"]
+    return json.loads(answer(capsys, "ablate", "small", *SMALL, *arguments, "--json"))["rows"]
 
 
 def test_each_head_is_taken_away_with_the_librarys_numbers(
@@ -32,7 +32,7 @@ def test_each_head_is_taken_away_with_the_librarys_numbers(
         if row["part"] != "unchanged":
             layer, head = (int(word[1:]) for word in row["part"].split("."))
             assert row["accuracy"] == expected.accuracy.sel(layer=layer, head=head, depth=row["depth"])
-    assert "depth 1, n" in answer(capsys, "lesion", "small", *SMALL)
+    assert "depth 1, n" in answer(capsys, "ablate", "small", *SMALL)
 
 
 def test_mlps_sites_and_edges_are_taken_away_and_kept_as_figure_and_numbers(
@@ -41,13 +41,13 @@ def test_mlps_sites_and_edges_are_taken_away_and_kept_as_figure_and_numbers(
     assert {row["part"] for row in rows(capsys, "--of", "mlps")} == {"unchanged", "L0.mlp_out", "L1.mlp_out"}
     together = ("--of", "L0.H1", "--of", "L1.H0@rhs 1", "--kind", "resample")
     assert {row["part"] for row in rows(capsys, *together)} == {"unchanged", "changed"}
-    text = answer(capsys, "lesion", "small", *SMALL, "--cut", "colon>query", "--layer", "1", "--head", "0")
+    text = answer(capsys, "ablate", "small", *SMALL, "--cut", "colon>query", "--layer", "1", "--head", "0")
     assert "without colon>query in layer 1 head 0" in text
     for name in ("heads.svg", "mlps.png", "cut.pdf"):
         what = {"heads.svg": [], "mlps.png": ["--of", "mlps"], "cut.pdf": ["--cut", "colon>query"]}[name]
-        answer(capsys, "lesion", "small", *SMALL, *what, "--out", str(tmp_path / name))
+        answer(capsys, "ablate", "small", *SMALL, *what, "--out", str(tmp_path / name))
         assert (tmp_path / name).stat().st_size > 1000
-    answer(capsys, "lesion", "small", *SMALL, "--cut", "colon>query", "--out", str(tmp_path / "cut.nc"))
+    answer(capsys, "ablate", "small", *SMALL, "--cut", "colon>query", "--out", str(tmp_path / "cut.nc"))
     kept = xr.load_dataset(tmp_path / "cut.nc", engine="h5netcdf")
     assert kept.correct.sizes == {"example": 20}
     assert kept.attrs["cut"] == "colon>query"
@@ -74,5 +74,5 @@ def test_what_cannot_be_taken_away_is_refused(
     arguments: list[str], sentence: str, workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sorted(workplace.rglob("*"))
-    assert sentence in refusal(capsys, "lesion", "small", *SMALL, *arguments)
+    assert sentence in refusal(capsys, "ablate", "small", *SMALL, *arguments)
     assert sorted(workplace.rglob("*")) == before
