@@ -12,6 +12,8 @@ from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from bindscope.tasks.binding import BindingTask, CounterfactualPairs, Program
 
 Grid = Literal["chain", "residual", "heads", "mlps"]
@@ -127,6 +129,14 @@ class ProgramsView(RunView):
         task: Any = self.task
         program_of_task: Program = task.parse(program.replace(";", "\n"))
         return program_of_task
+
+    def tokens(self, program: str) -> Tensor:
+        """A program as the model reads it: token ids [1, position], for ``bindscope.run``."""
+        import torch
+
+        from bindscope.tasks.binding import ask_programs
+
+        return torch.from_numpy(ask_programs([self.parse(program)]).tokens)
 
     def _pairs(self, program: str | None, counterfactual: str | None, n: int, seed: int) -> CounterfactualPairs:
         from bindscope.tasks.binding import pair_programs, sample_root_pairs
