@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bindscope.studies.assign_add.addition.draw import draw_addition, draw_equivalence
+from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import cell_of
 
@@ -119,7 +120,7 @@ AA5 = Claim(
         "What reaches the last MLP at the equals sign is the sum of the two numbers' images under the layer-2 OV map, and "
         "it is the same whether the numbers are written out or stand behind variables."
     ),
-    paper="matched near 1, shuffled much lower",
+    paper=REPORTED["AA5"],
     measure=(
         "Mean cosine at = between what layer-2 attention adds and OV2 e_a + OV2 e_b, with the sequence's own numbers, with "
         "the second or both of another sequence; and between the stream before the MLP of a sum with variables and of the "
@@ -146,7 +147,7 @@ AA6 = Claim(
         "The layer-2 OV map, the MLP and the unembedding alone compute the sum of any two numbers; linear probes cannot "
         "read the answer before that MLP and can after it."
     ),
-    paper="circuit alone nearly perfect; probes fail before, succeed after",
+    paper=REPORTED["AA6"],
     measure=(
         "The largest of W_U · MLP2(OV2 e_a + OV2 e_b), with nothing else in the stream, over all pairs; ridge probes for "
         "the answer on the stream at = before and after the last MLP, fitted on some pairs and tested on others, a pair "

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bindscope.studies.assign_add.attention.draw import draw_looks
+from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import cell_of, share_of
 
@@ -79,7 +80,7 @@ CLAIMS = (
             "In layer 1 the equals sign attends to the two operands and each assigned number to the variable before it; "
             "in layer 2 the equals sign attends to the numbers that the operands stand for."
         ),
-        paper="attention maps",
+        paper=REPORTED["AA4"],
         measure=(
             "Sequences of all nine pools, last checkpoint: in how many the two largest weights of = in layer 1 are at "
             "columns 13 and 14, the largest weight of an assigned number is at the token before it, and the two largest "

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.measures.arithmetic.spikes import SUM_PHASES, Spike, SpikeCriterion
+from bindscope.measures.stats.shuffles import fraction_of_shuffles
 from bindscope.studies.assign_add.learning.draw import draw_learning
 from bindscope.studies.assign_add.learning.phases import phases_and_spikes, phases_of_sums, published_spikes, spikes_of
+from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import share_of
 from bindscope.tasks.assign_add import POOL_NAMES
@@ -66,13 +68,13 @@ def judge_learning(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def share_of_shuffles(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
     """In how many random orders of the same evaluations all three phases and two or more spikes would be found."""
-    rng = np.random.default_rng(seed)
-    found = 0
-    for _ in range(n_shuffles):
-        shuffled = dataset.isel(step=rng.permutation(dataset.sizes["step"])).assign_coords(step=dataset.step.values)
+
+    def has_phases_and_spikes(order: np.ndarray) -> bool:
+        shuffled = dataset.isel(step=order).assign_coords(step=dataset.step.values)
         in_order = [phase.name for phase in phases_of_sums(shuffled)] == list(SUM_PHASES)
-        found += in_order and len(spikes_of(shuffled)) >= 2
-    return found / n_shuffles
+        return in_order and len(spikes_of(shuffled)) >= 2
+
+    return fraction_of_shuffles(has_phases_and_spikes, dataset.sizes["step"], n_shuffles, np.random.default_rng(seed))
 
 
 def _quantities(dataset: xr.Dataset, phases: Sequence[Phase], spikes: Sequence[Spike]) -> tuple[Quantity, ...]:
@@ -129,7 +131,7 @@ AA1 = Claim(
         "Sums of two numbers are learned first, then variables are looked up, then also where training never shows "
         "them; two sudden rises mark the way, one of all sums with variables, one of those in restricted places alone."
     ),
-    paper="spikes at steps 5,300–5,400 and 14,500–16,000; all pools ≥ 99 % at 20,000",
+    paper=REPORTED["AA1"],
     measure=(
         "Every recorded evaluation of the nine pools, read with fixed criteria. Spikes: "
         f"{SpikeCriterion().describe()} Held-out pairs are also shown by whether their swap was trained."

@@ -10,6 +10,7 @@ import numpy as np
 from bindscope.intervals import bootstrap_interval
 from bindscope.studies.assign_add.neurons.draw import draw_neurons
 from bindscope.studies.assign_add.neurons.measure import FITS
+from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import share_of
 
@@ -93,7 +94,7 @@ AA7 = Claim(
         "Each neuron's pre-activation over all pairs (n, m) is cos(2πkn/p + φ1) + cos(2πkm/p + φ2) up to scale and mean, "
         "with a frequency and two phases of its own, as in the analytic network for modular addition."
     ),
-    paper="Fig. 11: neuron 70, a near-perfect match",
+    paper=REPORTED["AA7"],
     measure=(
         "The whole model runs on all p² literal sums behind PADs; each pre-activation is fitted in closed form by cosines "
         "of one frequency with equal amplitudes. Then all of them are replaced by their fits at once. For differences "

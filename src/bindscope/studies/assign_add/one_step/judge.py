@@ -9,6 +9,7 @@ import numpy as np
 
 from bindscope.studies.assign_add.one_step.draw import draw_one_step
 from bindscope.studies.assign_add.one_step.measure import DIRECTIONS, chosen, scale_limit
+from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude
 from bindscope.studies.framework.quantities import cell_of
 
@@ -127,7 +128,7 @@ AA11 = Claim(
         "key-query matrix over one-variable sums is an associative memory: look at the value whose variable is asked "
         "for. One step along it composes, also with two variables."
     ),
-    paper="−∇W ≈ (2αελ/K) Σ Φv(Φv)ᵀ + …, up to ε and 1/p (Theorems 7.1, C.1)",
+    paper=REPORTED["AA11"],
     measure=(
         "The exact population gradient of the simplified model at the run's modulus and number of variables, W₀ with "
         "β = 3; its terms by projection; then the task's own sums before and after one step from the trained pairs, of the "

@@ -14,6 +14,7 @@ from bindscope.measures.stats.thresholds import (
     share_of_shuffles,
     straight_line,
 )
+from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.assign_add.sweeps.draw import draw_pair_fraction, draw_two_variable_frequency
 from bindscope.studies.assign_add.sweeps.swept import (
     PAIR_FRACTION,
@@ -149,7 +150,7 @@ AA2 = Claim(
         "Sums of pairs that training never shows come out right once training shows a certain share of all pairs, and "
         "hardly any below it."
     ),
-    paper="20 runs, shares from .06 to .99: a threshold",
+    paper=REPORTED["AA2"],
     measure=(
         "Accuracy on held-out pairs of numbers at the end of runs that differ in the share of pairs trained on, from "
         "'bindscope experiment pair-fraction' (or pair-fraction-small); a logistic curve in that share, fitted by maximum "
@@ -166,7 +167,7 @@ AA3 = Claim(
     id="AA3",
     title="A few sums of two variables",
     statement="Sums of two variables come out right once they have a certain frequency in training, and not below it.",
-    paper="20 runs, frequencies from .01 to .99: a threshold",
+    paper=REPORTED["AA3"],
     measure=(
         "Accuracy on two-variable sums of held-out pairs at the end of runs that differ in how often training shows sums "
         "of two variables, from 'bindscope experiment two-variable-frequency' (or two-variable-frequency-small); fitted "

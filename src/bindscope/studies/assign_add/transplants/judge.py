@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.assign_add.transplants.draw import draw_spikes
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import cell_of
@@ -149,7 +150,7 @@ AA10 = Claim(
         "At the first spike the circuit forms that routes the operands' values to the sum; at the second the last "
         "variable in a place that training never shows gets routed."
     ),
-    paper="spike 1 at 5,300–5,400, spike 2 at 14,500–16,000 (b as second operand)",
+    paper=REPORTED["AA10"],
     measure=(
         "Parts of the model after a spike put into the one before it, and the reverse; the share of the jump that "
         "follows, over the pools that jump. Accuracy by variable and place around the second spike."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.assign_add.weights.draw import draw_first_layer, draw_identity
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import share_of
@@ -150,7 +151,7 @@ AA8 = Claim(
         "Layer 1's QK, tried on all pairs of embeddings, lets numbers score variables highly and positions 0 to 11 "
         "prefer the one before them, so that each assigned number looks at its variable; = prefers positions 13 and 14."
     ),
-    paper="every position 1–11 prefers the one before it",
+    paper=REPORTED["AA8"],
     measure=(
         "QK1 over all embeddings of tokens and positions. Position i competes over j < i, j ≠ i − 2 (a token two before "
         "a number is no variable); positions 1 and 2 have one candidate and are left out. Numbers before a number's "
@@ -173,7 +174,7 @@ AA9 = Claim(
         "The copy of a variable that = holds after layer 1 scores highest, in layer 2, with the copy of the same "
         "variable that its number holds: (v OV1) QK2 (v OV1)ᵀ is largest on the diagonal."
     ),
-    paper="largest on the diagonal for all 12 variables",
+    paper=REPORTED["AA9"],
     measure=(
         "The matrix over all variables at every checkpoint; a row's margin is its diagonal minus the largest other entry."
     ),

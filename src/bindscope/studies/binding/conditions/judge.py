@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bindscope.measures.binding.phases import PHASES, PhaseCurves, detect_phases, lowest_accuracy
+from bindscope.measures.stats.shuffles import fraction_of_shuffles
 from bindscope.studies.binding.conditions.draw import draw_seeds, draw_weighting
+from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import share_of
 
@@ -91,20 +93,15 @@ def judge_weighting(results: Mapping[str, xr.Dataset]) -> Finding:
 def share_of_shuffles(cells: xr.Dataset, n_shuffles: int = N_SHUFFLES) -> float:
     """In how many random orders of a seed's evaluations all three phases would be found."""
     rng = np.random.default_rng(0)
-    found = [
-        [phase.name for phase in detect_phases(curves)] == list(PHASES)
-        for seed in cells.seed.values
-        for curves in _shuffled(cells.sel(seed=seed), rng, n_shuffles)
-    ]
-    return float(np.mean(found))
+    return float(np.mean([_shuffles_of_seed(cells.sel(seed=seed), rng, n_shuffles) for seed in cells.seed.values]))
 
 
-def _shuffled(cell: xr.Dataset, rng: np.random.Generator, n_shuffles: int) -> Iterator[PhaseCurves]:
+def _shuffles_of_seed(cell: xr.Dataset, rng: np.random.Generator, n_shuffles: int) -> float:
     known = cell.isel(step=np.flatnonzero(np.isfinite(cell.accuracy.values)))
     worst = lowest_accuracy(known.accuracy_by_depth.transpose("step", "depth").values)
-    for _ in range(n_shuffles):
-        order = rng.permutation(known.sizes["step"])
-        yield PhaseCurves(
+
+    def has_phases(order: np.ndarray) -> bool:
+        curves = PhaseCurves(
             steps=known.step.values,
             accuracy=known.accuracy.values[order],
             follows_chain=known.follows_chain.values[order],
@@ -113,6 +110,9 @@ def _shuffled(cell: xr.Dataset, rng: np.random.Generator, n_shuffles: int) -> It
             chance=CHANCE,
             n_examples=int(known.n),
         )
+        return [phase.name for phase in detect_phases(curves)] == list(PHASES)
+
+    return fraction_of_shuffles(has_phases, known.sizes["step"], n_shuffles, rng)
 
 
 def _systematic(cells: xr.Dataset) -> list[bool]:
@@ -141,7 +141,7 @@ VB8 = Claim(
     id="VB8",
     title="Every seed the same",
     statement="Six seeds pass through the same three phases.",
-    paper="6 of 6 seeds",
+    paper=REPORTED["VB8"],
     measure="The phases of several runs that differ only in their seed, from 'bindscope experiment seeds'.",
     criterion=f"At least {LEAST_SEEDS} seeds have ended, and each passes through all three phases in order.",
     control_description=(
@@ -159,7 +159,7 @@ VB12 = Claim(
         "Were chains extended uniformly instead of by the cube of their length, models would stop at rules about "
         "length and position: no systematic phase."
     ),
-    paper="predicted: no phase 3",
+    paper=REPORTED["VB12"],
     measure="The phases of runs with either weighting and the same steps, from 'bindscope experiment weighting'.",
     criterion="No run with uniform weights becomes systematic.",
     control_description="Every run with cubic weights, trained in the same way, does become systematic.",

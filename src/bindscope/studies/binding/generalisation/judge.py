@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.studies.binding.generalisation.draw import draw_held_out, draw_lengths
+from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import cell_of, share_of
 
@@ -109,7 +110,7 @@ VB9 = Claim(
         "With a tenth of the combinations of variable and number held out of training, programs that contain them are "
         "still answered: the model composes."
     ),
-    paper="works",
+    paper=REPORTED["VB9"],
     measure=(
         "Accuracy on programs whose queried binding, or the assignment at its root, is a held-out combination: of this "
         "run where it holds some out, otherwise of 'bindscope experiment held-out'."
@@ -128,7 +129,7 @@ VB10 = Claim(
         "Away from the length and the depths it was trained on the model gets worse, and the habit of answering with "
         "line 1 is part of the harm."
     ),
-    paper="degrades away from 16 lines; line 1 hurts",
+    paper=REPORTED["VB10"],
     measure="Accuracy and answers equal to line 1's constant for programs of 2–25 lines with chains of 1–13 links.",
     criterion=(
         f"Programs at least {LONGER:g} times as long, and chains deeper than in training, are each answered at least "

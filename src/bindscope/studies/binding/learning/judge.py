@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.measures.binding.phases import PHASES, Phase
+from bindscope.measures.stats.shuffles import fraction_of_shuffles
 from bindscope.studies.binding.learning.draw import draw_phases, draw_sources
+from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import share_of
 from bindscope.studies.framework.trajectory import phases_of, transitions_of
@@ -101,12 +103,12 @@ def judge_sources(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def share_of_shuffles_with_phases(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
     """In how many random orders of the same evaluations all three phases would be found."""
-    rng = np.random.default_rng(seed)
-    found = 0
-    for _ in range(n_shuffles):
-        shuffled = dataset.isel(step=rng.permutation(dataset.sizes["step"])).assign_coords(step=dataset.step.values)
-        found += [phase.name for phase in phases_of(shuffled)] == list(PHASES)
-    return found / n_shuffles
+
+    def has_phases(order: np.ndarray) -> bool:
+        shuffled = dataset.isel(step=order).assign_coords(step=dataset.step.values)
+        return [phase.name for phase in phases_of(shuffled)] == list(PHASES)
+
+    return fraction_of_shuffles(has_phases, dataset.sizes["step"], n_shuffles, np.random.default_rng(seed))
 
 
 def _slower_first_hop(learned: list[int | None]) -> Condition:
@@ -201,7 +203,7 @@ VB1 = Claim(
         "Training passes through three phases: random digits, then a shallow rule that answers from the first lines of "
         "a program, then a systematic mechanism that follows the chain of references."
     ),
-    paper="≈12 % → ≈56 % → >99.9 %",
+    paper=REPORTED["VB1"],
     measure=(
         "Every recorded evaluation is read with a fixed criterion (docs/claims.md); the run is cut, in this order, so "
         "that the fewest readings are contradicted."
@@ -226,7 +228,7 @@ VB2 = Claim(
         "In the second phase predictions are the constants of line 1 or 2 whatever is asked, so accuracy depends on the "
         "line that holds the answer; chains of depth 1 are learned more slowly than deeper ones."
     ),
-    paper="phase 2 answers from line 1/2; 1 hop slower than 2–4",
+    paper=REPORTED["VB2"],
     measure=(
         "Predictions on programs whose answer is on neither of the first two lines; accuracy by root line; the step at "
         "which each depth reaches 90 % and stays."

@@ -10,6 +10,7 @@ import numpy as np
 from bindscope.measures.binding.phases import find_transition
 from bindscope.studies.binding.mechanism.draw import draw_chain, draw_emergence, draw_heads
 from bindscope.studies.binding.mechanism.measure import CARRIES, ENOUGH, chain_places
+from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import cell_of, share_of
 from bindscope.studies.framework.trajectory import phases_of
@@ -198,7 +199,7 @@ VB3 = Claim(
         "In the trained model the value moves through the residual stream from right-hand side to right-hand side of the "
         "queried chain, then to the query's variable, then to the colon."
     ),
-    paper=">80 % at each rhs, query, colon",
+    paper=REPORTED["VB3"],
     measure=(
         "Interchange: programs that differ only in the constant at the root (from line 3 on); the counterfactual's "
         "stream is put into the base run at one layer and one place of the chain; success is that the counterfactual "
@@ -219,7 +220,7 @@ VB4 = Claim(
     id="VB4",
     title="A few heads carry it",
     statement="A few attention heads per hop move the value; which ones they are depends on the seed.",
-    paper="8 of 96 heads, 2–3 per hop",
+    paper=REPORTED["VB4"],
     measure=(
         "Interchange of each head's whole output everywhere but at the root's own place; the heads with the largest "
         "effect on one half of the pairs are patched together on the other half until nine answers in ten change."
@@ -238,7 +239,7 @@ VB5 = Claim(
     id="VB5",
     title="The mechanism comes with phase 3",
     statement="Tracked through the checkpoints, the interchange mechanism appears together with the third phase.",
-    paper="appears with phase 3",
+    paper=REPORTED["VB5"],
     measure=(
         "The cells (depth, place beyond the root, layer) that carry the value at the last checkpoint are frozen; the "
         "same interchange is made there at every kept checkpoint. An answer that the base program had already is no "

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from bindscope.studies.binding.published import PROBED_VALUES, SWAP_SUCCESS
 from bindscope.studies.plots.share_map import add_share_bar, draw_share_map
 from bindscope.studies.plots.style import (
     BLUE,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FOUND = ("found", "whole stream")  # drawn in blue; all others are controls
-PAPER = {"values": 0.9217, "names": 0.8708}
 CANDIDATE_STYLES = {"answer": (BLUE, DASHES[0]), "line 1": (ORANGE, DASHES[1]), "others": (GREY, DASHES[2])}
 
 
@@ -44,7 +44,7 @@ def draw_subspaces(results: Mapping[str, xr.Dataset]) -> Figure:
             share, low, high = (cell[name].values for name in ("success_share", "success_low", "success_high"))
             colours = [BLUE if name in FOUND else GREY for name in conditions]
             _draw_bars(axes, conditions, share, low, high, colours)
-            axes.axvline(PAPER[quality], color=ORANGE, linewidth=1.4, linestyle=(0, (4, 2)))
+            axes.axvline(SWAP_SUCCESS[quality], color=ORANGE, linewidth=1.4, linestyle=(0, (4, 2)))
             where = f"{int(cell.search_rank)} dimensions at {cell.search_place.values}, layer {int(cell.search_layer)}"
             axes.set_title(f"{quality}: {where}", fontsize=9, loc="left", color=MUTED)
             axes.set_xlabel("interchange success")
@@ -101,9 +101,15 @@ def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
             right.plot(
                 dataset.layer.values, best, color=colour, linestyle=DASHES[index], marker="o", markersize=3, label=label
             )
-        right.axhline(0.3087, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+        right.axhline(PROBED_VALUES, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
         right.text(
-            1, 0.3087, "paper, values", transform=right.get_yaxis_transform(), fontsize=7, ha="right", va="bottom"
+            1,
+            PROBED_VALUES,
+            "paper, values",
+            transform=right.get_yaxis_transform(),
+            fontsize=7,
+            ha="right",
+            va="bottom",
         )
         right.set_xticks(dataset.layer.values)
         right.set_xlabel("layer, best position")

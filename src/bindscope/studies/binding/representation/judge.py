@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.binding.representation.draw import draw_probes, draw_retention, draw_subspaces
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.quantities import cell_of
@@ -174,7 +175,7 @@ VB6 = Claim(
         "Constants and variable names live in separate linear subspaces: principal components chosen by an L1-penalised "
         "classifier, 10 for numbers and 26 for names, carry them, and interchange inside them is enough."
     ),
-    paper="92.17 % numbers, 87.08 % names",
+    paper=REPORTED["VB6"],
     measure=(
         "Components are fitted and chosen on one half of the pairs; on the other half only the part of the stream inside "
         "their span is taken from the counterfactual. Values: pairs that differ in the root's constant, at all places of "
@@ -198,7 +199,7 @@ VB7 = Claim(
         "The circuit is built on top of the early-line heuristic, which stays: it still serves where it works, the "
         "circuit where it fails."
     ),
-    paper="line 1 still raised; circuit where it fails",
+    paper=REPORTED["VB7"],
     measure=(
         "Heads whose mean ablation costs the last checkpoint most answers that line 1 does not hold (circuit), and heads "
         "whose ablation makes a checkpoint of the heuristic phase drop line 1's constant most (heuristic), chosen on one "
@@ -223,7 +224,7 @@ VB11 = Claim(
     id="VB11",
     title="No whole state is stored",
     statement="Linear probes at single positions read few of the variables' values and hardly ever the whole state.",
-    paper="30.87 % of values, 8.90 % of states",
+    paper=REPORTED["VB11"],
     measure=(
         "Ridge probes for the final value of every variable at every layer and position, fitted on some programs and "
         "tested on others. Chains are drawn so that many variables hold line 1's constant, so variables whose root is on "

@@ -22,6 +22,7 @@ from bindscope.studies.symbols.kernel.learnability import (
     rank_predictors,
     ridge_bounds,
 )
+from bindscope.studies.symbols.published import REPORTED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -187,7 +188,7 @@ AS13 = Claim(
         "If templates are disjoint and the matrix N of their kernel with fresh symbols is nonsingular, regression with the "
         "kernel of a wide random transformer answers strings of unseen symbols, given enough training strings."
     ),
-    paper="N nonsingular ⇒ generalises",
+    paper=REPORTED["AS13"],
     measure=(
         "N by quasi-random integration with an interval for its smallest eigenvalue λ (β = 3, positions as large as symbols, "
         "or none), on tasks of two to four templates; kernel ridge regression on n strings over n symbols, its error over all "

@@ -11,6 +11,7 @@ from bindscope.studies.framework.claims import Claim, Condition, Finding, Quanti
 from bindscope.studies.symbols.language.define import BOTH, FROZEN, NAME, PLAIN
 from bindscope.studies.symbols.language.draw import draw_language_claim
 from bindscope.studies.symbols.language.perplexities import Paired, compare_with_plain
+from bindscope.studies.symbols.published import REPORTED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -105,7 +106,7 @@ AS12 = Claim(
     id="AS12",
     title="Language models gain from it too",
     statement="A language model trained from scratch reaches a lower perplexity with identity scaling than without.",
-    paper="GPT-2 from scratch on WikiText-2: perplexity 64.00 → 60.46 (recalled)",
+    paper=REPORTED["AS12"],
     measure=(
         "Perplexity per token of the whole test text, read in windows of one context without overlap, at the end of runs "
         "with and without identity scaling that begin with the same weights and see the same windows, from 'bindscope "

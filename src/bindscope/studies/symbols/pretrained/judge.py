@@ -18,6 +18,7 @@ from bindscope.studies.symbols.pretrained.compare import (
 )
 from bindscope.studies.symbols.pretrained.define import GPT2_TOKENS, PRETRAINED, SCRATCH, TORCH
 from bindscope.studies.symbols.pretrained.draw import draw_pretrained
+from bindscope.studies.symbols.published import REPORTED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -135,7 +136,7 @@ AS11 = Claim(
     id="AS11",
     title="Pretraining replaces data",
     statement="A pretrained GPT-2 learns to tell ABA from ABB for unseen symbols from far fewer strings than one from scratch.",
-    paper="test loss from scratch .22 at n = 8,192; pretrained .25 at n = 32 and .03 at 256",
+    paper=REPORTED["AS11"],
     measure=(
         "Test loss on unseen symbols over n, from 'bindscope experiment gpt2': GPT-2 from scratch, and started from the "
         "weights in a directory, with the embeddings of tokens drawn at random for symbols; the n at which the mean loss over "

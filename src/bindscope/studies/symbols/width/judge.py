@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
-from bindscope.studies.symbols.published import COPY_FIRST_N_MODIFIED
+from bindscope.studies.symbols.published import COPY_FIRST_N_MODIFIED, REPORTED
 from bindscope.studies.symbols.width.draw import draw_copy_claim, draw_width_claim
 from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
 from bindscope.studies.symbols.width.widths import (
@@ -222,7 +222,7 @@ AS8 = Claim(
         "The wider a transformer, the more symbols it must be trained on before it repeats one that it never saw; with a "
         "trained multiple of the identity in W_V W_Oᵀ a few symbols suffice at any width."
     ),
-    paper="first n with error below .1: width 64: 64, 128: 128, 256: 128, 512: 256, 1,024: 1,024; modified: 16 or fewer",
+    paper=REPORTED["AS8"],
     measure=(
         "Error on unseen symbols of runs that differ in width and in n, with and without identity scaling, each at the "
         "evaluation that is best on validation symbols, which are neither those of training nor those of the test; from "
@@ -250,7 +250,7 @@ AS9 = Claim(
     id="AS9",
     title="Width hurts when the answer is a number, too",
     statement="At one n, telling equal from different unseen symbols gets worse as the model gets wider.",
-    paper="n = 1,024: test loss .10, .20, .75 at width 32, 128, 512",
+    paper=REPORTED["AS9"],
     measure=(
         "Loss on unseen symbols at the end of runs on same/different that differ in width alone, from 'bindscope "
         "experiment width'; mean and range over seeds. A loss of 1 is that of knowing nothing."
