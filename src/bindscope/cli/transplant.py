@@ -159,7 +159,7 @@ def _format_parts(parts: Any) -> str:
 def _figure(out: Path, name: str, dataset: Any) -> Any:
     if out.suffix.lower() == ".nc":
         return None
-    from bindscope.studies.plots.heat_map import figure_summary
+    from bindscope.studies.plots.outcomes import figure_summary
 
     steps = f"{int(dataset.attrs['donor_step']):,} into {int(dataset.attrs['receiver_step']):,}"
     names = ["accuracy", "accuracy_low", "accuracy_high"]

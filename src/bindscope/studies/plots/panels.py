@@ -18,6 +18,7 @@ from bindscope.studies.assign_add.learning.marks import mark_spikes
 from bindscope.studies.assign_add.learning.panels import sums_panels
 from bindscope.studies.assign_add.learning.phases import spikes_of
 from bindscope.studies.plots.curves import Panel, draw_curve, draw_pools, loss_panel, plot_values
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_cells
 from bindscope.studies.plots.style import (
     BLUE,
     CATEGORIES,
@@ -46,7 +47,6 @@ RULE_NAMES: Mapping[str, str] = {
 }
 N_SINGLE_SOURCES = 4  # lines drawn apart in the source panel; later ones are taken together
 WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
-RASTER_FROM = 3000  # cells of a heat map above which it is stored as an image
 
 
 def draw_grid(
@@ -199,9 +199,7 @@ def _draw_root_lines(axes: Axes, dataset: xr.Dataset) -> None:
     axes.set_ylim(n_lines + 0.5, 0.5)
     axes.set_ylabel("line")
     axes.grid(False)
-    bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, format=PercentFormatter(1, decimals=0))
-    bar.outline.set_visible(False)  # type: ignore[operator]
-    bar.set_ticks([0, 0.5, 1])
+    add_colour_bar(axes, mesh, percent=True)
 
 
 def _draw_heat_map(axes: Axes, cells: np.ndarray, steps: np.ndarray) -> QuadMesh:
@@ -211,17 +209,7 @@ def _draw_heat_map(axes: Axes, cells: np.ndarray, steps: np.ndarray) -> QuadMesh
         edges = np.array([steps[0] - 1.0, steps[0] + 1.0])
     else:
         edges = np.concatenate([[steps[0]], (steps[1:] + steps[:-1]) / 2, [steps[-1]]]).astype(float)
-    return axes.pcolormesh(
-        edges,
-        np.arange(n_rows + 1) + 0.5,
-        np.ma.masked_invalid(cells),
-        cmap="viridis",
-        vmin=0,
-        vmax=1,
-        rasterized=cells.size > RASTER_FROM,
-        linewidth=0,
-        edgecolor="face",
-    )
+    return draw_cells(axes, cells, limits=(0, 1), column_edges=edges, row_edges=np.arange(n_rows + 1) + 0.5)
 
 
 def _draw_sources(axes: Axes, dataset: xr.Dataset) -> None:

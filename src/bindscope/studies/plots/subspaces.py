@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_cells
 from bindscope.studies.plots.style import (
     BLUE,
     GREY,
@@ -132,11 +132,8 @@ def _title(axes: Axes, title: str, subtitle: str) -> None:
 
 def _heat(axes: Axes, cells: np.ndarray, rows: list[str], columns: list[str]) -> None:
     """Shares [row, column] as viridis from 0 to 100 %; missing ones stay empty."""
-    mesh = axes.pcolormesh(np.ma.masked_invalid(cells), cmap="viridis", vmin=0, vmax=1)
+    mesh = draw_cells(axes, cells, limits=(0, 1))
     for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
         ticks = np.arange(0, len(names), -(-len(names) // MOST_TICKS))
-        axis.set_ticks(ticks + 0.5, [names[tick] for tick in ticks])
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    assert axes.figure is not None
-    axes.figure.colorbar(mesh, ax=axes, format=PercentFormatter(1, decimals=0), pad=0.02)
+        axis.set_ticks(ticks, [names[tick] for tick in ticks])
+    add_colour_bar(axes, mesh, percent=True)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bindscope.studies.assign_add.attention.one_sum import looks_of_equals
-from bindscope.studies.plots.share_map import add_share_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
 from bindscope.studies.plots.style import (
     BLUE,
     DASHES,
@@ -59,7 +59,7 @@ def draw_looks(results: Mapping[str, xr.Dataset]) -> Figure:
             _frame_cells(axes, [(ANSWER_POSITION, column) for column in columns])
             axes.set_title(f"layer {layer}, mean map of {MAPPED}", fontsize=8.5, loc="left", color=MUTED)
             axes.tick_params(labelsize=7)
-        add_share_bar(maps, mesh)
+        add_colour_bar(maps, mesh, percent=True)
         n, step = int(dataset.attrs["n"]), int(dataset.step[-1])
         subtitle = (
             f"{dataset.attrs.get('run', '')} · {n} sequences of each pool, 95 % intervals · maps at step {step:,}"
@@ -109,7 +109,7 @@ def _draw_maps(dataset: xr.Dataset) -> Figure:
         axes.set_title(f"layer {layer}, framed: {words}", fontsize=9, loc="left", color=MUTED)
         axes.set_xlabel("looks at")
         axes.set_ylabel("token" if place == 0 else "")
-    add_share_bar(list(panels), mesh)
+    add_colour_bar(list(panels), mesh, percent=True)
     title_figure(figure, f"Attention · {dataset.attrs['text']}", _describe_answer(dataset))
     return figure
 

@@ -10,6 +10,7 @@ from matplotlib.ticker import FuncFormatter
 
 from bindscope.studies.assign_add.experiments.conclude_beyond import KINDS, kind_learned
 from bindscope.studies.plots.experiment_charts import Chart, draw_charts, draw_seeds, finish_step_axes
+from bindscope.studies.plots.heat_map import draw_cells, write_cells
 from bindscope.studies.plots.style import BLUE, CATEGORIES, GREY, INK, ORANGE, format_step, place_legend_above
 
 KIND_COLOURS = dict(zip(KINDS, (GREY, ORANGE, BLUE)))
@@ -64,15 +65,10 @@ def _mark_kinds(axes: Axes, cell: xr.Dataset, y: float, end: float) -> None:
 
 def _draw_last(axes: Axes, dataset: xr.Dataset) -> None:
     last = dataset.last_accuracy.mean("seed").transpose("variant", "pool")
-    axes.imshow(last.values, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
-    for (row, column), value in np.ndenumerate(last.values):
-        if value == value:
-            text = f"{np.floor(100 * value) if value < 1 else 100:.0f}"
-            axes.text(column, row, text, ha="center", va="center", fontsize=8, color="white" if value > 0.8 else INK)
-    axes.set_yticks(range(dataset.sizes["variant"]), [str(name) for name in dataset.variant.values])
-    axes.set_xticks(range(dataset.sizes["pool"]), [str(pool) for pool in dataset.pool.values])
+    mesh = draw_cells(axes, last.values, rows=dataset.variant.values, columns=dataset.pool.values, colours="Blues",
+                      limits=(0, 1.25), top_down=True)  # fmt: skip
+    write_cells(axes, mesh, last.values, lambda value: f"{np.floor(100 * value) if value < 1 else 100:.0f}", 8)
     axes.tick_params(axis="x", labelsize=6.3)
-    axes.grid(visible=False)
 
 
 def _draw_lowest(axes: Axes, dataset: xr.Dataset) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bindscope.studies.plots.heat_map import BOTH_WAYS
+from bindscope.studies.plots.heat_map import BOTH_WAYS, add_colour_bar, draw_cells
 from bindscope.studies.plots.style import (
     BLUE,
     DASHES,
@@ -116,20 +116,8 @@ def _draw_scales(axes: Axes, dataset: xr.Dataset) -> None:
 def _draw_gradient(axes: Axes, dataset: xr.Dataset) -> None:
     """−∇W itself, in units of the predicted memory."""
     cells = dataset.gradient.values
-    mesh = axes.pcolormesh(
-        np.arange(cells.shape[1] + 1) - 0.5,
-        np.arange(cells.shape[0] + 1) - 0.5,
-        cells,
-        cmap=BOTH_WAYS,
-        vmin=-MOST_SHOWN,
-        vmax=MOST_SHOWN,
-        linewidth=0,
-        edgecolor="face",
-    )
-    axes.invert_yaxis()
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, labelsize=6.5)
+    mesh = draw_cells(axes, cells, colours=BOTH_WAYS, limits=(-MOST_SHOWN, MOST_SHOWN), top_down=True)
+    axes.tick_params(labelsize=6.5)
     axes.set_xticks(range(cells.shape[1]), [str(label) for label in dataset["query"].values], rotation=90)
     kinds = [str(kind) for kind in dataset.kind.values]
     kinds = ["+ and =" if kind in "+=" else kind for kind in kinds]
@@ -143,9 +131,7 @@ def _draw_gradient(axes: Axes, dataset: xr.Dataset) -> None:
     )
     axes.set_xlabel("query (what '=' carries)")
     axes.set_ylabel("key")
-    bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02, fraction=0.05, extend="both")
-    bar.outline.set_visible(False)  # type: ignore[operator]
-    bar.set_label("−∇W, predicted memory = 1", color=MUTED)
+    add_colour_bar(axes, mesh, "−∇W, predicted memory = 1", extend="both")
     _name(axes, "the gradient, without its numbers")
 
 

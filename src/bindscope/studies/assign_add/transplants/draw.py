@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from bindscope.studies.plots.share_map import add_share_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
 from bindscope.studies.plots.style import (
     BLUE,
     CATEGORIES,
@@ -42,7 +42,7 @@ def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
         panels = top.subplots(1, n_spikes, sharey=True, squeeze=False)[0]
         for axes, spike in zip(panels, transplants.spike.values[:n_spikes]):
             mesh = _draw_shares(axes, transplants.sel(spike=spike))
-        add_share_bar(list(panels), mesh)
+        add_colour_bar(list(panels), mesh, percent=True)
         left, middle, right = bottom.subplots(1, 3, width_ratios=[1, 0.85, 1.25])
         _draw_variables(left, by_variable, transplants)
         _draw_looks(middle, by_variable, transplants)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 from bindscope.studies.assign_add.learning.marks import mark_spikes
 from bindscope.studies.assign_add.learning.phases import spikes_of
-from bindscope.studies.plots.heat_map import BOTH_WAYS
+from bindscope.studies.plots.heat_map import BOTH_WAYS, add_colour_bar, draw_cells
 from bindscope.studies.plots.style import (
     BLUE,
     GREY,
@@ -120,9 +121,7 @@ def _draw_all_pairs(
 
 def _draw_positions(axes: Axes, dataset: xr.Dataset) -> None:
     scores = np.where(dataset.allowed.values, dataset.positions.values[-1], np.nan)[1:N_PREFIX, : N_PREFIX - 1]
-    mesh = axes.pcolormesh(
-        np.arange(N_PREFIX) - 0.5, np.arange(1, N_PREFIX + 1) - 0.5, np.ma.masked_invalid(scores), cmap="viridis"
-    )
+    mesh = draw_cells(axes, scores, row_edges=np.arange(1, N_PREFIX + 1) - 0.5)
     best = np.nanargmax(scores, axis=1)
     axes.plot(best, np.arange(1, N_PREFIX), "o", color="white", markeredgecolor=INK, markersize=5)
     _frame(axes, mesh)
@@ -204,22 +203,13 @@ def _draw_variables(axes: Axes, matrix: np.ndarray, variables: list[str]) -> Non
 def _draw_matrix(axes: Axes, matrix: np.ndarray) -> None:
     """A square matrix in blue–white–orange around 0, the first row at the top."""
     largest = max(float(np.abs(matrix).max()), 1e-9)
-    edges = np.arange(len(matrix) + 1) - 0.5
-    mesh = axes.pcolormesh(
-        edges, edges, matrix, cmap=BOTH_WAYS, vmin=-largest, vmax=largest, rasterized=matrix.size > 3000
-    )
+    mesh = draw_cells(axes, matrix, colours=BOTH_WAYS, limits=(-largest, largest), top_down=True)
     _frame(axes, mesh)
-    axes.invert_yaxis()
 
 
-def _frame(axes: Axes, mesh: object) -> None:
+def _frame(axes: Axes, mesh: QuadMesh) -> None:
     axes.set_aspect("equal")
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-    bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02, fraction=0.046)  # type: ignore[arg-type]
-    bar.outline.set_visible(False)  # type: ignore[operator]
-    bar.set_label("score", color=MUTED)
+    add_colour_bar(axes, mesh, "score", fraction=0.046)
 
 
 def _title(axes: Axes, title: str, subtitle: str) -> None:

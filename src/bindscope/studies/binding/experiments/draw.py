@@ -20,6 +20,7 @@ from bindscope.studies.plots.experiment_charts import (
     finish_step_axes,
     variant_colours,
 )
+from bindscope.studies.plots.heat_map import draw_cells, write_cells
 from bindscope.studies.plots.style import (
     BLUE,
     CATEGORIES,
@@ -123,14 +124,11 @@ def _draw_parts(axes: Axes, dataset: xr.Dataset) -> None:
     later = dataset.accuracy_without_later.mean("laptop_depth")  # [part]
     names = list(PART_NAMES)
     table = np.array([[*by_layer.sel(part=name).values, float(later.sel(part=name))] for name in names])
-    axes.imshow(table, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
-    for (row, column), value in np.ndenumerate(table):
-        axes.text(column, row, f"{value:.0%}".replace("%", ""), ha="center", va="center", fontsize=8,
-                  color="white" if value > 0.8 else INK)  # fmt: skip
-    axes.set_yticks(range(len(names)), [PART_NAMES[name] for name in names])
-    axes.set_xticks(range(table.shape[1]), [*(f"{layer}" for layer in by_layer.layer.values), "1 to last"])
+    columns = [*(f"{layer}" for layer in by_layer.layer.values), "1 to last"]
+    mesh = draw_cells(axes, table, rows=[PART_NAMES[name] for name in names], columns=columns, colours="Blues",
+                      limits=(0, 1.25), top_down=True)  # fmt: skip
+    write_cells(axes, mesh, table, lambda value: f"{value:.0%}".replace("%", ""), 8)
     axes.set_xlabel("layer", labelpad=2)
-    axes.grid(visible=False)
 
 
 def _draw_likeness(axes: Axes, dataset: xr.Dataset) -> None:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from bindscope.studies.plots.share_map import add_share_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
 from bindscope.studies.plots.style import BLUE, INK, MUTED, ORANGE, figure_style, title_figure
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def draw_lengths(results: Mapping[str, xr.Dataset]) -> Figure:
         mesh = _draw_cells(left, dataset, dataset.accuracy, "right answers")
         _draw_cells(right, dataset, dataset.line_1_where_wrong, "line 1's constant, where it is wrong")
         left.set_ylabel("lines")
-        add_share_bar(right, mesh)
+        add_colour_bar(right, mesh, percent=True)
         where = f"{dataset.attrs.get('run', '')} at its last checkpoint · up to {n:,} programs a cell, in per cent"
         title_figure(figure, "VB10 · Other lengths and depths", f"{where} · framed: trained lengths and depths")
     return figure

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from bindscope.studies.binding.mechanism.measure import chain_places
 from bindscope.studies.framework.trajectory import phases_of
-from bindscope.studies.plots.share_map import add_share_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
 from bindscope.studies.plots.style import (
     BLUE,
     GREY,
@@ -56,7 +56,7 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
             axes.set_visible(False)
         for axes in panels[:, 0]:
             axes.set_ylabel("stream entering")
-        add_share_bar(list(panels.flat), mesh)
+        add_colour_bar(list(panels.flat), mesh, percent=True)
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
         subtitle = f"{where} · interchange success in per cent · without {dataset.attrs['excluded']}"
         title_figure(figure, "VB3 · Where the value can be changed", subtitle)
@@ -125,7 +125,7 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
         ticks = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), MOST_TICKS)).round().astype(int))
         right.set_xticks(ticks, [format_step(steps[tick]) for tick in ticks], rotation=50)
         right.set_xlabel("checkpoint, training step")
-        add_share_bar(right, mesh)
+        add_colour_bar(right, mesh, percent=True)
         n = int(dataset.attrs["n"])
         subtitle = f"{dataset.attrs.get('run', '')} · n = {n} pairs, circuit frozen at step {int(dataset.attrs['frozen_at']):,}"
         title_figure(

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from bindscope.studies.binding.published import PROBED_VALUES, SWAP_SUCCESS
-from bindscope.studies.plots.share_map import add_share_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
 from bindscope.studies.plots.style import (
     BLUE,
     DASHES,
@@ -88,7 +88,7 @@ def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
         _label_positions(left, [str(place) for place in dataset.place.values])
         left.set_ylabel("stream entering layer")
         left.set_title("values with roots from line 3 on", fontsize=9, loc="left", color=MUTED)
-        add_share_bar(left, mesh)
+        add_colour_bar(left, mesh, percent=True)
         for index, (name, condition, colour, label) in enumerate(
             (
                 ("accuracy", "trained", BLUE, "all values"),

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_cells, write_cells
 from bindscope.studies.plots.style import (
     BLUE,
     DASHES,
     GREY,
-    INK,
     MUTED,
     ORANGE,
     figure_style,
@@ -93,21 +93,12 @@ def draw_ridge(dataset: xr.Dataset) -> Figure:
 
 def _draw_matrix(axes: Axes, dataset: xr.Dataset) -> None:
     cells = dataset.kernel.values
-    mesh = axes.pcolormesh(np.arange(len(cells) + 1) - 0.5, np.arange(len(cells) + 1) - 0.5, cells, cmap="cividis")
-    axes.invert_yaxis()
+    mesh = draw_cells(axes, cells, colours="cividis", top_down=True)
     axes.set_aspect("equal")
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-    bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02, fraction=0.05)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    add_colour_bar(axes, mesh)
     _name_places(axes, dataset, both=True)
     if len(cells) <= WRITE_BELOW:
-        middle = (cells.min() + cells.max()) / 2
-        size = 8 if len(cells) <= 4 else 6.5
-        for (row, column), value in np.ndenumerate(cells):
-            colour = "white" if value <= middle else INK
-            axes.text(column, row, f"{value:.4f}"[1:], ha="center", va="center", color=colour, fontsize=size)
+        write_cells(axes, mesh, cells, lambda value: f"{value:.4f}"[1:], 8 if len(cells) <= 4 else 6.5)
     _name(axes, "N, templates with fresh symbols")
 
 
