@@ -26,7 +26,7 @@ RECORDED: dict[str, Any] = {
 SMALL_RECORDED: dict[str, Any] = {"training.checkpoints.every": 30_000}
 FRACTION_QUESTION = "What share of all pairs must training show before sums of the others come out right?"
 FREQUENCY_QUESTION = "How often must training show sums of two variables before they come out right?"
-_CONCLUSIONS, _FIGURES = (f"bindscope.studies.assign_add.{module}" for module in ("conclusions", "experiment_figures"))
+_CONCLUSIONS, _FIGURES = (f"bindscope.studies.assign_add.experiments.{module}" for module in ("conclude", "draw"))
 SMALL_LIMITS = (
     "A smaller model, modulus and set of variables than the paper's, and fewer steps: its threshold is its own, and "
     "only that there is one speaks of the paper's claim. The same pairs are kept with every seed."

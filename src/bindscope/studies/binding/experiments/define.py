@@ -20,7 +20,7 @@ LONG: dict[str, Any] = {
     "training.evaluation_size": 1_500,
 }  # fmt: skip
 _CONCLUSIONS, _FIGURES, _MEASURES = (
-    f"bindscope.studies.binding.{module}" for module in ("conclusions", "experiment_figures", "experiment_measures")
+    f"bindscope.studies.binding.experiments.{module}" for module in ("conclude", "draw", "measure")
 )
 
 EXPERIMENTS: tuple[Experiment, ...] = (

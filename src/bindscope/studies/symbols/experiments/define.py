@@ -35,7 +35,7 @@ RECORDED: dict[str, Any] = {
     "training.checkpoints.every": 10**6, "training.checkpoints.per_octave": 0, "training.save_every": 500,
 }  # fmt: skip
 COPY_FITTED = 0.01  # training loss at which copying is over: what unseen symbols get hardly changes after
-_CONCLUSIONS, _FIGURES = (f"bindscope.studies.symbols.{module}" for module in ("conclusions", "figures.experiments"))
+_CONCLUSIONS, _FIGURES = (f"bindscope.studies.symbols.experiments.{module}" for module in ("conclude", "draw"))
 _WIDTH_CONCLUSIONS = "bindscope.studies.symbols.width.conclude"
 _WIDTH_FIGURES = "bindscope.studies.symbols.width.draw"
 LIMITS = (
