@@ -29,7 +29,7 @@ from bindscope.errors import BindscopeError
 from bindscope.interventions.address import Columns, change_where, describe_heads, mark_site, resolve_site, whole
 from bindscope.interventions.answers import Edits
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.interchange import PAIRS_AT_ONCE, check_request, run_contrast
+from bindscope.interventions.interchange import PAIRS_AT_ONCE, check_request
 from bindscope.interventions.outcome import label_outcomes, measure_outcomes
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.model.run import run
@@ -126,7 +126,9 @@ def _patch_part(
     else:
         second = {site: change_where(marks, site, lambda old: arrived)}
     changed = run(model, contrast.base, write=second).logits[:, contrast.at]
-    return measure_outcomes(changed, *run_contrast(model, contrast, source_model), contrast)
+    at = torch.tensor([contrast.at])
+    unchanged = (run(m, rows, at=at) for m, rows in ((model, contrast.base), (source_model, contrast.source)))
+    return measure_outcomes(changed, *(trace.logits[:, 0] for trace in unchanged), contrast)
 
 
 def _receive_as_input(
