@@ -42,7 +42,7 @@ from bindscope.interventions.ablation import Kind, ablate_together
 from bindscope.interventions.address import mark_columns
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.interchange import patch_sites
-from bindscope.interventions.outcome import measure_outcomes
+from bindscope.interventions.outcome import measure_outcomes, widen
 from bindscope.interventions.replacement import replace_heads
 from bindscope.model.run import Trace, run
 from bindscope.model.sites import Site
@@ -233,7 +233,7 @@ class _Search:
             present = (query >= 0) & (key >= 0) & (query > key if self.model.config.causal else query != key)
             if not (present & self.right).any():
                 continue
-            held = patterns[:, present, :, key[present]].mean(0).numpy()  # [layer, head]: the edge's share of attention
+            held = widen(patterns[:, present, :, key[present]]).mean(0).numpy()  # [layer, head]: the edge's attention
             if (held < least_attention).all():
                 continue
             cut = np.where(present, key, -1)

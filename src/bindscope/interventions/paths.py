@@ -127,8 +127,8 @@ def _patch_part(
         second = {site: change_where(marks, site, lambda old: arrived)}
     changed = run(model, contrast.base, write=second).logits[:, contrast.at]
     at = torch.tensor([contrast.at])
-    unchanged = (run(m, rows, at=at) for m, rows in ((model, contrast.base), (source_model, contrast.source)))
-    return measure_outcomes(changed, *(trace.logits[:, 0] for trace in unchanged), contrast)
+    base, source = (run(m, rows, at=at) for m, rows in ((model, contrast.base), (source_model, contrast.source)))
+    return measure_outcomes(changed, base.logits[:, 0], source.logits[:, 0], contrast)
 
 
 def _receive_as_input(
