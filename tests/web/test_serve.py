@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 
 import bindscope
 from bindscope.cli.main import run
+from bindscope.cli.serve import open_lab, served
 from bindscope.runs.locate import shipped_runs
 from bindscope.web.server import is_loopback, listen
 from web.requests import Reply
@@ -98,6 +100,23 @@ def test_a_server_answers_until_it_is_interrupted(number: int, built: Path, smal
         assert process.returncode == 0
         assert "Stopped." in output
         assert "Traceback" not in output
+
+
+def test_a_damaged_run_is_named_at_the_start_and_in_the_list(
+    built: Path, small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bindscope.web.app.static_directory", lambda: built)
+    shutil.copytree(small_run, tmp_path / "runs" / "good")
+    for name in ("bad", "worse"):
+        (tmp_path / "runs" / name).mkdir()
+        (tmp_path / "runs" / name / "manifest.json").write_text("{")
+    sentence = "{}/manifest.json: the manifest is damaged: it is not valid JSON."
+    with served(open_lab([str(tmp_path / "runs")], live=False)) as address:
+        listed = orjson.loads(fetch(int(address.strip("/").rpartition(":")[2]), "GET", "/api/runs.json").body)
+    assert [run["name"] for run in listed["runs"]] == ["small"]
+    assert listed["problems"] == [sentence.format(name) for name in ("bad", "worse")]
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"bindscope: not shown: {problem}" for problem in listed["problems"]]
 
 
 def test_the_list_of_runs_needs_no_torch(built: Path, small_run: Path, tmp_path: Path) -> None:
