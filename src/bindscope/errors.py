@@ -13,7 +13,10 @@ class BindscopeError(Exception):
 def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """A hint to end an error with: ``" Did you mean 'lines'?"``, or the known words when none is near."""
     known = sorted(known)
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    if near:
-        return f" Did you mean '{near[0]}'?"
-    return f" Known: {', '.join(known)}."
+    return name_nearest(word, known) or f" Known: {', '.join(known)}."
+
+
+def name_nearest(word: str, known: Iterable[str]) -> str:
+    """The same for an error that lists the known words itself: ``" Did you mean 'lines'?"``, or nothing."""
+    near = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    return f" Did you mean '{near[0]}'?" if near else ""

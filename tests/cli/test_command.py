@@ -48,6 +48,32 @@ def test_a_preset_trained_as_it_is_needs_no_settings(trained: Path) -> None:
         assert command == f"torchrun --nproc-per-node=4 -m bindscope train {name} --device cuda --threads 2"
 
 
+def test_a_preset_with_epochs_is_trained_for_the_steps_asked_for(tmp_path: Path) -> None:
+    shape = {"model.n_heads": 1, "model.d_head": 8, "model.d_model": 16, "model.d_mlp": 16, "task.alphabet": 16}
+    shape |= {"training.batch_size": 16, "training.evaluation_size": 16}
+    options = [word for key, value in shape.items() for word in ("--set", f"{key}={value}")]
+    arguments = ["train", "templates-copy", "--steps", "3", "--threads", "1", "--device", "cpu", *options]
+    assert run([*arguments, "--out", str(tmp_path / "first")]) == 0
+    original = Run.open(tmp_path / "first" / "templates-copy")
+    assert (original.steps[-1], original.manifest.total_steps) == (3, 3)
+    command = find_command(original)
+    assert "--steps 3" in command
+    assert "epochs" not in command
+    assert hashes(make_again(command, tmp_path / "again")) == hashes(original)
+
+
+def test_a_run_kept_with_epochs_and_other_steps_is_made_again_by_its_epochs(trained: Path) -> None:
+    from dataclasses import replace
+
+    from bindscope.runs.config import config_to_mapping
+    from bindscope.studies.framework.presets import find_preset
+
+    kept = config_to_mapping(find_preset("templates-copy").config)
+    kept["training"]["steps"] = 20  # which did nothing when it was trained
+    manifest = replace(Run.open(trained).manifest, name="templates-copy", config=kept, machine={})
+    assert find_command(Run(trained, manifest)) == "bindscope train templates-copy"
+
+
 def test_the_command_of_an_imported_run_imports_the_same_files(trained: Path, tmp_path: Path) -> None:
     files = sorted(str(file) for file in (trained / "checkpoints").iterdir())
     task = ["--set", "lines=4", "--set", "max_depth=2"]

@@ -183,6 +183,7 @@ def test_a_finished_run_has_nothing_to_resume(workplace: Path, capsys: pytest.Ca
         (["binding-tiny", "--set", "model.init.gain=nan"], "model.init.gain: expected a finite number"),
         (["--resume", "small", "--seed", "3"], "leave out"),
         (["--resume", "smal"], "Did you mean 'small'?"),
+        (["templates-copy", "--steps", "3", "--set", "training.epochs=2"], "both say how long to train"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_and_leaves_nothing_behind(

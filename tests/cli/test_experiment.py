@@ -1,5 +1,6 @@
 """``bindscope experiment`` as a person uses it."""
 
+import json
 import sys
 
 import pytest
@@ -27,6 +28,26 @@ def test_an_experiment_trains_its_runs_and_answers(tmp_path, monkeypatch, capsys
     assert list(dataset.variant.values) == ["answer"]
     assert run(["experiment", "loss", "--show"]) == 0  # what was made here comes before what is shipped
     assert "never in 2 steps" in capsys.readouterr().out
+
+
+def write_shape(directory, d_vocab):
+    directory.mkdir()
+    shape = {"model_type": "gpt2", "vocab_size": d_vocab, "n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 2}
+    (directory / "config.json").write_text(json.dumps(shape))
+    return str(directory)
+
+
+def test_variants_that_a_directory_has_too_few_tokens_for_are_named_with_the_reason(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    directory = write_shape(tmp_path / "small", 600)
+    assert run(["experiment", "gpt2", "--pretrained", directory, "--show"]) == 0
+    told = capsys.readouterr().err
+    assert "left out: pretrained-128, pretrained-256; " in told
+    assert "has embeddings for 600 tokens, and pretrained-128 needs 641 of them." in told
+    assert run(["experiment", "gpt2", "--pretrained", write_shape(tmp_path / "whole", 50257), "--show"]) == 0
+    assert capsys.readouterr().err == ""
+    assert run(["experiment", "gpt2", "--pretrained", write_shape(tmp_path / "tiny", 300), "--show"]) == 2
+    assert "nothing can start from these weights" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -117,3 +117,8 @@ def test_impossible_questions_about_templates_are_refused(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sentence in refusal(capsys, "templates", *arguments)
+
+
+def test_the_choices_of_an_activation_are_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refusal(capsys, "kernel", "AA", "AB", "--activation", "swish")
+    assert said == "activation: 'swish' is unknown; use one of cos, relu, gelu, tanh, identity."

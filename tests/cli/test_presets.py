@@ -9,7 +9,9 @@ from bindscope.cli.main import run
 from bindscope.cli.measure import measure_cost
 from bindscope.cli.presets import format_toml
 from bindscope.cli.table import format_duration
+from bindscope.cli.train import configure
 from bindscope.runs.config import config_to_mapping, override
+from bindscope.studies.framework.experiments import all_experiments, plan_cells
 from bindscope.studies.framework.presets import PRESETS, find_preset
 from bindscope.studies.symbols.experiments.define import EXPERIMENTS
 from cli.small_run import SMALL
@@ -51,6 +53,16 @@ def test_a_preset_with_a_fixed_set_of_strings_is_measured_in_as_few_steps() -> N
     cost = measure_cost(config, n_steps=6)
     assert cost.steps == config.total_steps == 1000
     assert cost.seconds_per_step > 0
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_can_be_trained_for_a_number_of_steps(name: str) -> None:
+    assert configure(name, shorthands={"training.steps": 20}).total_steps == 20
+
+
+def test_every_experiment_can_be_trained_for_a_number_of_steps() -> None:
+    for experiment in all_experiments().values():
+        assert {cell.config.total_steps for cell in plan_cells(experiment, [1], steps=20)} == {20}
 
 
 def test_a_preset_is_printed_as_toml_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:

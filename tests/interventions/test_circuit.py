@@ -9,7 +9,7 @@ import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.circuit import Circuit, Move, _Search, ablate_circuit, find_circuit, patch_circuit
-from bindscope.interventions.contrast import contrast_pairs
+from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.knockout import knock_out_edges, name_edge
 from bindscope.model.run import run
@@ -31,6 +31,27 @@ def test_the_constructed_circuit_is_recovered_exactly(depth: int, direction: str
     found = {(move.layer, move.head, move.source, move.target) for move in circuit.moves}
     assert found == {dataclasses.astuple(step) for step in constructed_circuit(depth, TASK.max_depth)}
     assert len(found) == len(circuit.moves)
+
+
+def test_pairs_that_lack_a_place_are_left_out_and_counted() -> None:
+    """Half of the pairs have a chain of two lines, half of three: ``rhs 3`` is a place of the latter alone."""
+    model, halves = construct_dereferencer(TASK.lines, TASK.max_depth), [sample_pairs(8, d, task=TASK) for d in (2, 3)]
+    contrasts, named = [contrast_pairs(pairs) for pairs in halves], [structural_places(pairs) for pairs in halves]
+    both = Contrast(
+        *(torch.cat([getattr(c, name) for c in contrasts]) for name in ("base", "source")),
+        *(torch.cat([getattr(c, name) for c in contrasts]) for name in ("base_answers", "source_answers")),
+        at=contrasts[0].at,
+    )
+    places = {name: np.concatenate([of.get(name, np.full(8, -1)) for of in named]) for name in named[1]}
+    circuit = find_circuit(model, both, places, least_success=0.9)
+    moves = {(move.source, move.target): move for move in circuit.moves}
+    alone = find_circuit(model, contrasts[1], named[1], least_success=0.9)
+    deep = {str(move) for move in alone.moves if "rhs 3" in (move.source, move.target)}
+    assert deep
+    assert deep <= {str(move) for move in circuit.moves}
+    assert {moves[ends].success for ends in (("rhs 2", "rhs 3"), ("rhs 3", "query"))} == {1}
+    assert moves["rhs 3", "query"].n_pairs == moves["rhs 2", "rhs 3"].n_pairs == 8
+    assert moves["query", "colon"].n_pairs == circuit.n_pairs == 16
 
 
 def test_edges_that_hold_too_little_attention_are_not_tried() -> None:
@@ -85,13 +106,13 @@ def test_both_tests_equal_whole_runs(make) -> None:  # type: ignore[no-untyped-d
     contrast, places = contrast_pairs(pairs), structural_places(pairs)
     search, layers = _Search(model, contrast, places, "logit_difference"), range(3)
     outputs, new = ([search._terms(t, layer, "rhs 2").sum(1) for layer in layers] for t in (search.base, search.source))
-    followed = search._success("rhs 2", outputs, [after - before for before, after in zip(outputs, new)])
+    followed = search._follow("rhs 2", outputs, [after - before for before, after in zip(outputs, new)])
     cut = [search._terms(search.base, layer, "colon", places["rhs 1"]).sum(1) for layer in layers]
     answers = search._replace("colon", cut).log_softmax(-1)[..., torch.arange(6), contrast.base_answers]
     for layer in layers:
         for head in range(2):
             patched = patch_sites(model, contrast, [f"L{layer}.H{head}"], positions=places["rhs 2"])
-            assert followed[layer, head] == pytest.approx(float(patched.logit_difference.mean()), abs=1e-6)
+            np.testing.assert_allclose(followed[layer, head], patched.logit_difference, atol=1e-6)
             without = knock_out_edges(model, pairs.base, [name_edge("colon>rhs 1", places, layer, head)])
             np.testing.assert_allclose(answers[layer, head], without.log_probability, atol=1e-5)
 

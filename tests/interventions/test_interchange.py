@@ -6,9 +6,10 @@ import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.interchange import patch_sites, take_dimensions
+from bindscope.interventions.interchange import patch_logits, patch_sites, take_dimensions
 from bindscope.interventions.outcome import measure_outcomes
 from bindscope.model.run import run
+from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding.structure import structural_places
 from interventions.causal_cases import dereferencer, identity_model, random_model, sample_pairs
 
@@ -139,3 +140,18 @@ def test_positions_that_fit_no_row_or_site_are_refused() -> None:
         patch_sites(model, CONTRAST, ["L1.resid_pre"], positions={"L2.resid_pre": np.full(6, 4)})
     with pytest.raises(BindscopeError, match="another shape"):
         patch_sites(model, CONTRAST, ["L1.resid_pre"], source_model=identity_model())
+
+
+def test_the_source_is_run_once_and_gives_values_and_logits_alike(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    model, other = random_model(), random_model(seed=4)
+    calls = []
+    forward = Transformer.forward
+
+    def count(self, tokens, *arguments, **named):  # type: ignore[no-untyped-def]
+        calls.append(self)
+        return forward(self, tokens, *arguments, **named)
+
+    monkeypatch.setattr(Transformer, "forward", count)
+    patch_logits(model, CONTRAST, ["L1.resid_pre"], source_model=other)
+    assert [made is other for made in calls].count(True) == 1
+    assert len(calls) == 3

@@ -95,6 +95,15 @@ def test_a_path_with_nothing_between_its_ends_is_an_interchange() -> None:
     np.testing.assert_allclose(path.kl, patch_sites(model, CONTRAST, ["L1.mlp_out"]).kl, rtol=1e-5, atol=1e-9)
 
 
+def test_a_path_from_another_checkpoint_is_measured_by_that_checkpoints_source_run() -> None:
+    """Oracle: with nothing between its ends the path is an interchange from the other checkpoint."""
+    model, other = identity_model(), identity_model(seed=3)
+    path = patch_path(model, CONTRAST, "L1.mlp_out", "L2.resid_pre", source_model=other)
+    whole = patch_sites(model, CONTRAST, ["L1.mlp_out"], source_model=other)
+    for name in ("logit_difference", "new_logit", "kl"):
+        np.testing.assert_allclose(path[name], whole[name], rtol=1e-5, atol=1e-9)
+
+
 def test_the_dereferencers_value_travels_from_head_to_head_by_value_only() -> None:
     model, pairs = dereferencer(), sample_pairs(8, depth=3)
     contrast, places = contrast_pairs(pairs), structural_places(pairs)

@@ -44,7 +44,9 @@ def test_a_config_survives_json(config):
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.task.family)
 def test_every_setting_written_as_text_is_read_back_as_itself(config):
     keys = [
-        key for key in list_settings(config) if not key.startswith(("dataset.", "baseline.", "start."))
+        key
+        for key in list_settings(config)
+        if not key.startswith(("dataset.", "baseline.", "start.", "task.curriculum."))
     ]  # which are none here
     assert "training.optimizer.lr" in keys
     for key in keys:
@@ -125,6 +127,25 @@ def test_a_fixed_dataset_can_be_asked_for_by_keys_and_sets_the_number_of_steps()
         override(CONFIGS[0], {"training.data": "fixed", "training.epochs": 1})
     with pytest.raises(BindscopeError, match="do not fill one batch"):
         override(fixed, {"dataset.train": 10})
+
+
+def test_a_number_of_steps_takes_the_place_of_epochs():
+    sizes = {"training.data": "fixed", "training.batch_size": 64, "dataset.train": 640}
+    fixed = override(CONFIGS[0], {**sizes, "training.epochs": 15})
+    for steps in (20, 1000):
+        shorter = override(fixed, {"training.steps": steps})
+        assert (shorter.total_steps, shorter.n_examples) == (steps, fixed.n_examples)
+        assert config_from_mapping(config_to_mapping(shorter)) == shorter
+    assert override(CONFIGS[0], {**sizes, "training.steps": 20}).total_steps == 20
+    assert override(shorter, {"training.epochs": 2}).total_steps == 20
+    with pytest.raises(BindscopeError, match=r"training.epochs: only with data = 'fixed'"):
+        override(CONFIGS[0], {"training.epochs": 3})
+
+
+def test_a_kept_config_with_epochs_means_them_whatever_its_steps():
+    kept = config_to_mapping(override(CONFIGS[2], {"training.data": "fixed", "training.epochs": 10}))
+    kept["training"]["steps"] = 20
+    assert config_from_mapping(kept).total_steps == 10 * (CONFIGS[2].task.alphabet // 64)
 
 
 def test_template_tasks_bring_their_own_training_set():

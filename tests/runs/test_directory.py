@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -175,6 +176,12 @@ def test_two_processes_cannot_train_the_same_run(half_done):
         with pytest.raises(BindscopeError, match="another process is training this run"):
             resume_run(half_done.path)
     assert not is_locked(half_done.path)
+
+
+def test_runs_can_be_read_on_a_system_without_fcntl():
+    program = "import sys; sys.modules['fcntl'] = None; import bindscope.runs.directory, bindscope.runs.lock"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 
 
 def test_a_killed_process_leaves_no_lock(half_done):

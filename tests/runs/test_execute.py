@@ -151,6 +151,23 @@ def test_a_fixed_dataset_is_seen_in_epochs_and_evaluated_on_its_own_test_split(c
     assert run.metrics[-1]["test"]["n"] == 16
 
 
+def test_a_fixed_dataset_is_seen_for_a_number_of_steps_and_an_interrupted_run_goes_on_to_them(config, tmp_path):
+    sizes = {"training.data": "fixed", "dataset.train": 40, "dataset.test": 0, "training.epochs": 1}
+    longer = override(override(config, sizes), {"training.steps": 12})
+    whole = train_run(longer, tmp_path / "whole", device="cpu", threads=1)
+    assert (whole.steps[-1], whole.manifest.total_steps, whole.status) == (12, 12, "finished")
+
+    def stop(progress):
+        if progress.step == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_run(longer, tmp_path / "half", device="cpu", threads=1, observer=stop)
+    resumed = resume_run(tmp_path / "half")
+    assert (resumed.steps[-1], resumed.status) == (12, "finished")
+    assert_same_weights(resumed, whole)
+
+
 def test_tasks_without_splits_of_their_own_are_sampled_once(config):
     task = AssignAddTask()
     training = TrainingConfig(data="fixed", epochs=3, batch_size=10)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.runs.files import append_line, new_directory, read_json, read_verified, write_atomically
+from bindscope.runs.files import append_line, read_json, read_verified, write_atomically
 
 
 def fail_with(number: int):
@@ -71,30 +71,6 @@ def test_a_real_limit_on_file_size_is_one_sentence(tmp_path):
     assert done.stderr == ""
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
-
-
-def test_a_directory_appears_complete_or_not_at_all(tmp_path):
-    path = tmp_path / "deep" / "run"
-    with pytest.raises(BindscopeError), new_directory(path) as unfinished:
-        write_atomically(unfinished / "missing" / "file", b"half")
-    assert list(path.parent.iterdir()) == []
-    with new_directory(path) as unfinished:
-        (unfinished / "file").write_text("whole")
-        assert not path.exists()
-    assert (path / "file").read_text() == "whole"
-
-
-def test_what_exists_is_not_overwritten_but_an_empty_directory_may_be_filled(tmp_path):
-    with new_directory(tmp_path / "run") as unfinished:
-        (unfinished / "file").write_text("mine")
-    for path in (tmp_path / "run", tmp_path / "run" / "file"):
-        with pytest.raises(BindscopeError, match="exists already and is not overwritten"), new_directory(path):
-            pass
-    (tmp_path / "empty").mkdir()
-    with new_directory(tmp_path / "empty") as unfinished:
-        (unfinished / "file").write_text("mine")
-    assert (tmp_path / "empty" / "file").exists()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "run"]
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import random
+import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 
-from bindscope.runs.config import RunConfig, override
+from bindscope.runs.config import RunConfig, config_to_mapping, override
 from bindscope.runs.directory import Run
+from bindscope.runs.lock import LOCK_FILE, is_locked
 from runs.interrupted import train_or_resume
 
 VARIANTS = {
@@ -105,3 +112,34 @@ def test_a_run_killed_at_random_moments_ends_as_if_it_never_was(processes, confi
 def saved_step(path: Path) -> int:
     latest = path / "optimizer" / "latest.json"
     return json.loads(latest.read_text())["tally"]["step"] if latest.exists() else -1
+
+
+SWEEPING = """
+import json, sys
+from bindscope.runs.config import config_from_mapping
+from bindscope.runs.sweep import train_sweep
+
+if __name__ == "__main__":
+    list(train_sweep([config_from_mapping(json.loads(sys.argv[1]))], sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_workers_of_a_sweep_end_with_it(config, tmp_path, number):
+    """A worker holds the lock of the run it trains until it ends, which training itself would not do for hours."""
+    endless = override(config, {"training.steps": 10**7, "training.checkpoints.every": 10**6, "name": "endless"})
+    (tmp_path / "sweep.py").write_text(SWEEPING)
+    command = [sys.executable, tmp_path / "sweep.py", json.dumps(config_to_mapping(endless)), tmp_path / "runs"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    sweep = subprocess.Popen(command, env=environment, process_group=0)
+    try:
+        while not is_locked(tmp_path / "runs" / "endless"):
+            assert sweep.poll() is None
+            time.sleep(0.05)
+        sweep.send_signal(number)
+        sweep.wait()
+        with FileLock(tmp_path / "runs" / "endless" / LOCK_FILE, timeout=60):
+            assert Run.open(tmp_path / "runs" / "endless").status == "training"  # we hold the lock: no one else does
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(sweep.pid, signal.SIGKILL)

@@ -101,6 +101,19 @@ def test_unfinished_and_damaged_directories_are_not_shown(small_run: Path, tmp_p
     assert lab.runs == {}
 
 
+def test_a_run_that_cannot_be_opened_is_named_with_its_reason_until_it_can(small_run: Path, tmp_path: Path) -> None:
+    lab = Lab.open([small_run], watched=[tmp_path])
+    damaged = copy_run(small_run, tmp_path / "damaged", name="damaged")
+    whole = (damaged / MANIFEST).read_bytes()
+    (damaged / MANIFEST).write_text("{")
+    before = lab.version
+    assert list_runs(lab).problems == ["damaged/manifest.json: the manifest is damaged: it is not valid JSON."]
+    (damaged / MANIFEST).write_bytes(whole)
+    assert lab.version != before
+    assert list_runs(lab).problems == []
+    assert [run.name for run in list_runs(lab).runs] == ["small", "damaged"]
+
+
 def test_a_run_that_is_gone_is_shown_no_more(small_run: Path, tmp_path: Path) -> None:
     gone = copy_run(small_run, tmp_path / "gone", name="gone")
     lab = Lab.open([small_run, gone])

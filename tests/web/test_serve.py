@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 
 import bindscope
 from bindscope.cli.main import run
+from bindscope.cli.serve import open_lab, served
 from bindscope.runs.locate import shipped_runs
 from bindscope.web.server import is_loopback, listen
 from web.requests import Reply
@@ -43,12 +45,18 @@ def built(tmp_path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def started(built: Path, *arguments: str, where: Path | None = None) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A process of the command, once it has said its address; what it says further can be read from its output."""
+def started(
+    built: Path, *arguments: str, where: Path | None = None, first: Path | None = None
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A process of the command, once it has said its address; what it says further can be read from its output.
+
+    Modules are looked for in ``first`` before anywhere else.
+    """
+    modules = [str(path) for path in (first, Path(bindscope.__file__).parents[1]) if path is not None]
     process = subprocess.Popen(
         [sys.executable, "-c", BUILT, str(built), *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=where,
-        env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": str(Path(bindscope.__file__).parents[1])},
+        env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(modules)},
     )  # fmt: skip
     try:
         assert process.stdout is not None
@@ -98,6 +106,40 @@ def test_a_server_answers_until_it_is_interrupted(number: int, built: Path, smal
         assert process.returncode == 0
         assert "Stopped." in output
         assert "Traceback" not in output
+
+
+def test_a_server_told_to_end_while_it_loads_torch_does_not_wait_for_it(
+    built: Path, small_run: Path, tmp_path: Path
+) -> None:
+    """A torch whose import never ends stands in for a slow one: only a server that does not wait for it can end."""
+    (tmp_path / "slow" / "torch").mkdir(parents=True)
+    os.mkfifo(tmp_path / "loading")
+    (tmp_path / "slow" / "torch" / "__init__.py").write_text(
+        f"import threading; open({str(tmp_path / 'loading')!r}, 'w').close(); threading.Event().wait()"
+    )
+    with started(built, "serve", str(small_run), "--no-open", first=tmp_path / "slow") as (process, _):
+        (tmp_path / "loading").read_text()  # until it has begun
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert output.strip() == "Stopped."
+
+
+def test_a_damaged_run_is_named_at_the_start_and_in_the_list(
+    built: Path, small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bindscope.web.app.static_directory", lambda: built)
+    shutil.copytree(small_run, tmp_path / "runs" / "good")
+    for name in ("bad", "worse"):
+        (tmp_path / "runs" / name).mkdir()
+        (tmp_path / "runs" / name / "manifest.json").write_text("{")
+    sentence = "{}/manifest.json: the manifest is damaged: it is not valid JSON."
+    with served(open_lab([str(tmp_path / "runs")], live=False)) as address:
+        listed = orjson.loads(fetch(int(address.strip("/").rpartition(":")[2]), "GET", "/api/runs.json").body)
+    assert [run["name"] for run in listed["runs"]] == ["small"]
+    assert listed["problems"] == [sentence.format(name) for name in ("bad", "worse")]
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"bindscope: not shown: {problem}" for problem in listed["problems"]]
 
 
 def test_the_list_of_runs_needs_no_torch(built: Path, small_run: Path, tmp_path: Path) -> None:

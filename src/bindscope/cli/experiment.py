@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -97,11 +98,16 @@ def experiment(
 def _find_pretrained(name: str, directory: Path) -> Experiment:
     """The experiment on GPT-2 with the variants that start from ``directory``."""
     from bindscope.errors import BindscopeError
-    from bindscope.studies.symbols.pretrained.define import NAME, gpt2_experiment
+    from bindscope.studies.symbols.pretrained.define import NAME, PRETRAINED, explain_left_out, gpt2_experiment
 
     if name != NAME:
         raise BindscopeError(f"--pretrained: the experiment {NAME} starts from pretrained weights, '{name}' does not.")
-    return gpt2_experiment(directory)
+    chosen, left_out = gpt2_experiment(directory), explain_left_out(directory)
+    if not any(variant.labels["model"] == PRETRAINED for variant in chosen.variants):
+        raise BindscopeError(f"--pretrained: nothing can start from these weights; {left_out}")
+    if left_out:
+        print(f"bindscope: {left_out}", file=sys.stderr)
+    return chosen
 
 
 def format_experiments(experiments: Mapping[str, Experiment]) -> str:

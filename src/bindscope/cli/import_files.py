@@ -15,6 +15,8 @@ from bindscope.cli.settings import parse_settings
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY
 
+ACTIVATION = "model.activation"
+
 
 def import_files(
     *files: Path,
@@ -47,7 +49,8 @@ def import_files(
     n
         How many examples each pool has on which every checkpoint is measured.
     settings
-        Change one of the task's settings, as KEY=VALUE; give it once per setting.
+        Change one of the task's settings, or model.activation (which TransformerLens files do not tell), as KEY=VALUE;
+        give it once per setting.
     """
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.adopt import adopt_checkpoints
@@ -55,7 +58,7 @@ def import_files(
     from bindscope.studies.framework.presets import find_family_preset
 
     by_step = order_by_step(files)
-    changes = {f"task.{key.removeprefix('task.')}": value for key, value in parse_settings(settings).items()}
+    changes = {_qualify(key): value for key, value in parse_settings(settings).items()}
     config = override(find_family_preset(family).config, {**changes, "name": as_})
     run = adopt_checkpoints(
         config,
@@ -65,6 +68,17 @@ def import_files(
         report=lambda step, evaluation: print(f"step {step:,}  accuracy {accuracy_of(evaluation):.3f}", flush=True),
     )
     print(f"{len(by_step)} checkpoints are now the run {run.path}. Next: bindscope trajectory {run.path}")
+
+
+def _qualify(key: str) -> str:
+    """A setting's whole name: the task's may be given without ``task.``, and of the model's one that files cannot tell."""
+    section = key.partition(".")[0]
+    if key != ACTIVATION and section in ("model", "training", "dataset", "baseline", "start"):
+        raise BindscopeError(
+            f"--set {key}: an import takes this from the files or has no use for it; only the task's settings and "
+            f"{ACTIVATION} can be set."
+        )
+    return key if section in ("task", "model") else f"task.{key}"
 
 
 def order_by_step(files: Iterable[Path]) -> dict[int, Path]:

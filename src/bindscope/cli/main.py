@@ -5,14 +5,19 @@ Nothing heavy is imported here or at the top of a command's module, so that ``bi
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 from cyclopts import App, Group
 
 from bindscope import __version__
 from bindscope.cli.failure import guard
 
+BACKGROUND = "live"  # the thread of ``web.background``, by its name
 DESCRIPTION = """\
 A laboratory for how a transformer learns to bind variables to values.
 
@@ -107,7 +112,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     >>> main(["presets", "binding-tiny"])
     """
-    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+    code = run(sys.argv[1:] if arguments is None else list(arguments))
+    if any(thread.name == BACKGROUND for thread in threading.enumerate()):
+        leave_at_once(code)
+    sys.exit(code)
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End without waiting for a thread that loads what nobody will ask for any more, nor taking Python from under it."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # where nobody is listening the exit code still speaks
+            stream.flush()
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

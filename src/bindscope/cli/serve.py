@@ -119,7 +119,17 @@ def served(
                 " and let this machine compute." if lab.live else "."
             )
             print(f"bindscope: {warning}", file=sys.stderr)
+        name_unreadable(lab)
         yield address_of(listening, None if private else names[0])
+
+
+def name_unreadable(lab: Lab) -> None:
+    """Say of each run that is here and cannot be shown why not."""
+    from bindscope.web.pages.runs import list_runs
+
+    lab.look()
+    for problem in list_runs(lab).problems:
+        print(f"bindscope: not shown: {problem}", file=sys.stderr)
 
 
 def open_page(address: str, browser: bool) -> bool:

@@ -60,7 +60,7 @@ def train(
         Change one setting by its dotted name, as KEY=VALUE; give it once per setting. 'bindscope presets PRESET' shows
         all names.
     steps
-        How many steps to train; short for --set training.steps=N.
+        How many steps to train; short for --set training.steps=N. It takes the place of a preset's epochs.
     seed
         The seed of weights, data and dropout; short for --set seed=N.
     device
@@ -98,6 +98,8 @@ def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str
             raise BindscopeError(f"--set {key}: also given as --{key.rpartition('.')[2]}; keep one.")
         if value is not None:
             changes[key] = value
+    if "training.steps" in changes and str(changes.get("training.epochs", "none")).lower() != "none":
+        raise BindscopeError("--steps and --set training.epochs: both say how long to train; keep one.")
     return fit_to_start(override(find_preset(preset).config, changes))
 
 

@@ -25,7 +25,7 @@ from bindscope.errors import BindscopeError
 from bindscope.interventions.address import Columns, mark_columns, resolve_site
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.interchange import PAIRS_AT_ONCE
-from bindscope.interventions.outcome import SMALLEST_RANGE, label_outcomes
+from bindscope.interventions.outcome import SMALLEST_RANGE, label_outcomes, widen
 from bindscope.model.run import run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
@@ -158,14 +158,14 @@ def _attribute_part(model: Transformer, contrast: Contrast, sites: Sequence[Site
             slopes = torch.autograd.grad(number.sum(), [nudges[site] for site in sites], retain_graph=True)
             span = ends[name] - number.detach()  # [pair]
             scale = torch.where(span.abs() < SMALLEST_RANGE, torch.nan, 1 / span)
-            cells = [(slope * differences[site]).sum(-1) for site, slope in zip(sites, slopes)]
+            cells = [(widen(slope) * widen(differences[site])).sum(-1) for site, slope in zip(sites, slopes)]
             effects[name] = torch.stack([cell * scale.view(-1, *[1] * (cell.ndim - 1)) for cell in cells]).numpy()
     return effects
 
 
 def _numbers(logits: Tensor, contrast: Contrast) -> dict[str, Tensor]:
     """The metrics before they are normalised, [pair]."""
-    pairs = torch.arange(len(contrast))
+    logits, pairs = widen(logits), torch.arange(len(contrast))
     new, old = logits[pairs, contrast.source_answers], logits[pairs, contrast.base_answers]
     return {"logit_difference": new - old, "new_logit": new}
 

@@ -14,6 +14,8 @@ finds. Two tests find moves, on pairs of one depth that differ in the root's con
   attention on average are not tried: cutting an edge moves no more attention than it holds. Nor are those from a place
   to itself, which move nothing.
 
+Each test asks only the pairs that have both places; how many those were is in the move.
+
 A circuit is plain data. Found at the last checkpoint it can be frozen and applied to any other one.
 
     >>> circuit = find_circuit(model, contrast, structural_places(pairs))
@@ -40,7 +42,7 @@ from bindscope.interventions.ablation import Kind, ablate_together
 from bindscope.interventions.address import mark_columns
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.interchange import patch_sites
-from bindscope.interventions.outcome import measure_outcomes
+from bindscope.interventions.outcome import measure_outcomes, widen
 from bindscope.interventions.replacement import replace_heads
 from bindscope.model.run import Trace, run
 from bindscope.model.sites import Site
@@ -64,6 +66,7 @@ class Move:
     target: str
     success: float = math.nan  # interchange: how far the answer follows this term alone
     loss: float = math.nan  # knock-out: share of right answers lost without this edge
+    n_pairs: int = 0  # how many pairs have both places; a spread source is in all that have the target
 
     def __str__(self) -> str:
         return f"L{self.layer}.H{self.head} {self.source} → {self.target}"
@@ -132,7 +135,7 @@ def find_circuit(
         if on_progress is not None:
             on_progress(done, len(places))
     moves = tuple(
-        Move(*move, evidence.get("success", math.nan), evidence.get("loss", math.nan))
+        Move(*move, evidence.get("success", math.nan), evidence.get("loss", math.nan), search.count(*move[2:]))
         for move, evidence in sorted(found.items())
     )
     return Circuit(moves, len(contrast), metric, least_success, least_loss)
@@ -204,16 +207,23 @@ class _Search:
             still = self._terms(self.base, layer, target)
             outputs.append(still.sum(1))
             terms.append(self._terms(self.source, layer, target) - still)
-        together = self._success(target, outputs, [term.sum(1) for term in terms])
+        moved = self._follow(target, outputs, [term.sum(1) for term in terms])
+        together = _mean_over(moved, self.present(target))
         found = []
-        unexplained = {(layer, head) for layer, head in np.argwhere(together >= least_success).tolist()}
-        for source in self.places if unexplained else ():
+        for source in self.places:
+            present = self.present(source, target)
+            likely = _mean_over(moved, present) >= least_success
+            if not likely.any():
+                continue
             marks = torch.from_numpy(mark_columns(self.places[source], *self.contrast.base.shape)).to(terms[0].dtype)
-            alone = self._success(target, outputs, [torch.einsum("pkhm,pk->phm", term, marks) for term in terms])
-            strong = np.argwhere((alone >= least_success) & (together >= least_success)).tolist()
+            changes = [torch.einsum("pkhm,pk->phm", term, marks) for term in terms]
+            alone = _mean_over(self._follow(target, outputs, changes), present)
+            strong = np.argwhere((alone >= least_success) & likely).tolist()
             found += [(layer, head, source, float(alone[layer, head])) for layer, head in strong]
-        unexplained -= {(layer, head) for layer, head, _, _ in found}
-        return found + [(layer, head, SPREAD, float(together[layer, head])) for layer, head in sorted(unexplained)]
+        explained = {(layer, head) for layer, head, _, _ in found}
+        spread = [(layer, head) for layer, head in np.argwhere(together >= least_success).tolist()]
+        spread = [move for move in spread if move not in explained]
+        return found + [(layer, head, SPREAD, float(together[layer, head])) for layer, head in spread]
 
     def needed(self, target: str, least_loss: float, least_attention: float) -> list[tuple[int, int, str, float]]:
         """(layer, head, source, loss) of every edge without which the answer is lost."""
@@ -223,7 +233,7 @@ class _Search:
             present = (query >= 0) & (key >= 0) & (query > key if self.model.config.causal else query != key)
             if not (present & self.right).any():
                 continue
-            held = patterns[:, present, :, key[present]].mean(0).numpy()  # [layer, head]: the edge's share of attention
+            held = widen(patterns[:, present, :, key[present]]).mean(0).numpy()  # [layer, head]: the edge's attention
             if (held < least_attention).all():
                 continue
             cut = np.where(present, key, -1)
@@ -234,14 +244,21 @@ class _Search:
             found += [(layer, head, source, float(loss[layer, head])) for layer, head in lossy]
         return found
 
-    def _success(self, target: str, outputs: Sequence[Tensor], changes: Sequence[Tensor]) -> np.ndarray:
-        """How far the answers follow [layer, head] when each head's output at the target moves by this much."""
+    def present(self, *places: str) -> np.ndarray:
+        """Which pairs have all of these places, [pair]; any pair has what is ``spread``."""
+        named = [self.places[place] for place in places if place != SPREAD]
+        return np.all([column >= 0 for column in named], axis=0)
+
+    def count(self, *places: str) -> int:
+        """How many pairs have all of these places."""
+        return int(self.present(*places).sum())
+
+    def _follow(self, target: str, outputs: Sequence[Tensor], changes: Sequence[Tensor]) -> np.ndarray:
+        """How far each answer follows [layer, head, pair] when each head's output at the target moves by this much."""
         if max(float(change.abs().max()) for change in changes) < SAME:
-            return np.zeros((len(self.layers), self.model.config.n_heads))
+            return np.zeros((len(self.layers), self.model.config.n_heads, len(self.contrast)))
         logits = self._replace(target, [output + change for output, change in zip(outputs, changes)])
-        moved = measure_outcomes(logits, self.base_logits, self.source_logits, self.contrast)[self.metric]
-        counted = (self.places[target] >= 0) & np.isfinite(moved).all((0, 1))
-        return moved[:, :, counted].mean(-1) if counted.any() else np.zeros(moved.shape[:2])
+        return measure_outcomes(logits, self.base_logits, self.source_logits, self.contrast)[self.metric]
 
     def _replace(self, target: str, values: Sequence[Tensor]) -> Tensor:
         """Logits [layer, head, pair, output] with each head in turn giving ``values[layer]`` [pair, head, d_model]."""
@@ -274,3 +291,9 @@ class _Search:
             scores = scores.clone()
             scores[pairs[cut >= 0], :, cut[cut >= 0]] = float("-inf")
         return scores
+
+
+def _mean_over(moved: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """The mean over some pairs [layer, head] of [layer, head, pair], without those that have no number; 0 where none is."""
+    counted = present & np.isfinite(moved).all((0, 1))
+    return moved[:, :, counted].mean(-1) if counted.any() else np.zeros(moved.shape[:2])

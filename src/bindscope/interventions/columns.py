@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.errors import BindscopeError, name_nearest
 from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, near_groups, run_chunks
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed
@@ -41,7 +41,7 @@ def site_layers(model: Transformer, site: str) -> tuple[int, ...]:
     """The layers that have this site."""
     if site not in NEEDS_MIDDLE:
         raise BindscopeError(
-            f"a residual grid has no site '{site}'; it has {', '.join(NEEDS_MIDDLE)}.{suggest_nearest(site, NEEDS_MIDDLE)}"
+            f"a residual grid has no site '{site}'; it has {', '.join(NEEDS_MIDDLE)}.{name_nearest(site, NEEDS_MIDDLE)}"
         )
     layers = model.config.layers_with_mlp if site in ("resid_mid", "mlp_out") else tuple(range(model.config.n_layers))
     if not layers:

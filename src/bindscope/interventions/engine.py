@@ -24,6 +24,7 @@ from torch import Tensor
 from bindscope.errors import BindscopeError
 from bindscope.interventions.attend import Before, Projection, Rows, add_attended, attend, split_results
 from bindscope.interventions.parts import Layer, Parts
+from bindscope.model.run import check_evaluating
 from bindscope.model.transformer import Transformer
 
 WORTH_SAVING = 5 * 10**6  # multiplications: below that, calling more operations costs more than computing them would
@@ -56,8 +57,7 @@ class KeptRun:
 @torch.no_grad()
 def run_whole(model: Transformer, tokens: Tensor, at: int, also: Iterable[str] = ()) -> KeptRun:
     """Run ``model`` on rows [pair, position] and keep what continuing needs, and ``also`` middle or results."""
-    if model.training and model.config.dropout > 0:
-        raise BindscopeError("this model is in training mode and drops activations at random; call model.eval() first.")
+    check_evaluating(model)
     if not 0 <= at < tokens.shape[1]:
         raise BindscopeError(f"column {at} was asked for; the rows have columns 0 to {tokens.shape[1] - 1}.")
     if model.config.causal:

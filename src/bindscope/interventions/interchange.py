@@ -95,8 +95,7 @@ def patch_logits(
     for start in range(0, len(contrast), PAIRS_AT_ONCE):
         rows = slice(start, start + PAIRS_AT_ONCE)
         some, own = contrast.take(rows), {site: mark[rows] for site, mark in marks.items()}
-        patched = _patch_part(model, some, own, edit or take_source, source_model or model)
-        parts.append((*run_contrast(model, some, source_model), patched))
+        parts.append(_patch_part(model, some, own, edit or take_source, source_model or model))
     base, source, patched = (torch.cat(part) for part in zip(*parts))
     return PatchedLogits(found, np.any([mark.any(1) for mark in marks.values()], axis=0), base, source, patched)
 
@@ -124,28 +123,22 @@ def take_dimensions(indices: Sequence[int]) -> Blend:
 
 
 @torch.no_grad()
-def run_contrast(
-    model: Transformer, contrast: Contrast, source_model: Transformer | None = None
-) -> tuple[Tensor, Tensor]:
-    """The answer's logits [pair, output] of the unchanged base rows and source rows, the latter by ``source_model``."""
-    at = torch.tensor([contrast.at])
-    return model(contrast.base, at=at)[:, 0], (source_model or model)(contrast.source, at=at)[:, 0]
-
-
-@torch.no_grad()
 def _patch_part(
     model: Transformer,
     contrast: Contrast,
     marks: dict[Site, np.ndarray],
     edit: Blend,
     source_model: Transformer,
-) -> Tensor:
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits [pair, output] of the base run, of the source run and of the changed run."""
+    base = run(model, contrast.base, at=torch.tensor([contrast.at])).logits[:, 0]
     taken = run(source_model, contrast.source, read=marks)
 
     def put(site: Site) -> Callable[[Tensor], Tensor]:
         return change_where(marks[site], site, lambda old: edit(old, taken[site]))
 
-    return run(model, contrast.base, write={site: put(site) for site in marks}).logits[:, contrast.at]
+    patched = run(model, contrast.base, write={site: put(site) for site in marks})
+    return base, taken.logits[:, contrast.at], patched.logits[:, contrast.at]
 
 
 def check_request(

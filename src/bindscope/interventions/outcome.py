@@ -31,6 +31,7 @@ def measure_outcomes(
     logits: Tensor, base_logits: Tensor, source_logits: Tensor, contrast: Contrast
 ) -> dict[str, np.ndarray]:
     """Every metric [..., pair] for changed logits [..., pair, output]; the unchanged ones are [pair, output]."""
+    logits, base_logits, source_logits = widen(logits), widen(base_logits), widen(source_logits)
     pairs = torch.arange(len(contrast), device=logits.device)
     old, new = contrast.base_answers.to(logits.device), contrast.source_answers.to(logits.device)
     top = logits.argmax(-1)  # [..., pair]
@@ -52,6 +53,11 @@ def measure_outcomes(
         "kl": (base_log.exp() * (base_log - changed_log)).sum(-1).clamp_min(0).float(),
     }
     return {name: value.cpu().numpy() for name, value in values.items()}
+
+
+def widen(values: Tensor) -> Tensor:
+    """Numbers of half precision in single precision: NumPy has no bfloat16, and what follows should not round again."""
+    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 def label_outcomes(

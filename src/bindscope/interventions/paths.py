@@ -29,7 +29,7 @@ from bindscope.errors import BindscopeError
 from bindscope.interventions.address import Columns, change_where, describe_heads, mark_site, resolve_site, whole
 from bindscope.interventions.answers import Edits
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.interchange import PAIRS_AT_ONCE, check_request, run_contrast
+from bindscope.interventions.interchange import PAIRS_AT_ONCE, check_request
 from bindscope.interventions.outcome import label_outcomes, measure_outcomes
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.model.run import run
@@ -54,7 +54,8 @@ def patch_path(
     """Every metric of ``outcome`` over (pair,) when only the path from ``sender`` to ``receiver`` carries the source.
 
     Positions are columns [pair], [pair, k] or marks [pair, position], or common ones behind ``@``; all when left out.
-    For a receiver's q they are the places that look, for k and v the places that are looked at.
+    For a receiver's q they are the places that look, for k and v the places that are looked at. ``source_model`` gives
+    the sender's value, and the source run that metrics are normalised by; it defaults to ``model``.
     """
     n_pairs, n_positions = contrast.base.shape
     from_site, to_site = (resolve_site(site, model, n_positions) for site in (sender, receiver))
@@ -125,7 +126,9 @@ def _patch_part(
     else:
         second = {site: change_where(marks, site, lambda old: arrived)}
     changed = run(model, contrast.base, write=second).logits[:, contrast.at]
-    return measure_outcomes(changed, *run_contrast(model, contrast), contrast)
+    at = torch.tensor([contrast.at])
+    base, source = (run(m, rows, at=at) for m, rows in ((model, contrast.base), (source_model, contrast.source)))
+    return measure_outcomes(changed, base.logits[:, 0], source.logits[:, 0], contrast)
 
 
 def _receive_as_input(

@@ -4,7 +4,7 @@
     >>> trace.logits, trace["L1.H0.pattern"]
 
 Writes are applied before reads at the same site, in the order given. A write that never fires, a position out of range
-or a value of the wrong shape is an error.
+or a value of the wrong shape is an error, and so is a model that drops activations at random.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def run(
     """
     reads = [Site.parse(site) for site in read]
     writes = [(Site.parse(site), edit) for site, edit in (write or {}).items()]
+    check_evaluating(model)
     for site in [*reads, *(site for site, _ in writes)]:
         check_site(site, model, tokens.shape[1])
     if not reads and not writes:
@@ -55,6 +56,12 @@ def run(
     tap = _ReadWrite(reads, writes)
     logits = model(tokens, layout, at, tap)
     return Trace(logits, {site: tap.values[site] for site in reads})
+
+
+def check_evaluating(model: Transformer) -> None:
+    """Refuse a model in training mode with dropout: two runs of it differ by more than what was changed."""
+    if model.training and model.config.dropout > 0:
+        raise BindscopeError("this model is in training mode and drops activations at random; call model.eval() first.")
 
 
 def check_site(site: Site, model: Transformer, n_positions: int) -> None:

@@ -11,7 +11,7 @@ from bindscope.model.convert import load_checkpoint
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
-from bindscope.runs.files import new_directory
+from bindscope.runs.folders import new_directory
 from bindscope.runs.manifest import Manifest, describe_origin
 
 Evaluate = Callable[[Transformer], Mapping[str, Any]]

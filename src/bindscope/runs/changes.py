@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from bindscope.errors import BindscopeError
@@ -12,14 +13,18 @@ _FITTED = ("model.d_vocab", "model.n_positions", "model.d_out")  # which follow 
 
 
 def find_changes(base: RunConfig, config: RunConfig) -> dict[str, str] | None:
-    """Settings as text such that ``override(base, changes)`` is ``config``; None when no text can say it.
+    """Settings as text such that ``override(base, changes)`` trains as ``config`` does; None when no text can say it.
 
     >>> find_changes(base, override(base, {"training.clip": None, "task.lines": 8}))
     {'task.lines': '8', 'training.clip': 'none'}
     """
+    if config.training.epochs is not None:  # which say how long to train, whatever the number of steps beside them
+        config = replace(config, training=replace(config.training, steps=base.training.steps))
     changes = dict(list_differences(config_to_mapping(base), config_to_mapping(config)))
     if fit_model(config.model, config.task) == config.model:
         changes = {key: text for key, text in changes.items() if key not in _FITTED}
+    if "training.steps" in changes and changes.get("training.epochs") == "none":
+        del changes["training.epochs"]  # a number of steps takes their place
     try:
         return changes if override(base, changes) == config else None
     except BindscopeError:

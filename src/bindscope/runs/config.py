@@ -83,7 +83,7 @@ class RunConfig:
 
     @property
     def total_steps(self) -> int:
-        """``training.steps``, or what the epochs over a fixed training set come to."""
+        """What the epochs over a fixed training set come to, where they are given; else ``training.steps``."""
         if self.n_examples is None or self.training.epochs is None:
             return self.training.steps
         return self.training.epochs * (self.n_examples // self.training.batch_size)
@@ -123,7 +123,8 @@ def fit_model(model: ModelConfig, task: AnyTask) -> ModelConfig:
 def override(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     """The config with some settings changed; text is read as the type the setting has.
 
-    When the task changes, the model's vocabulary, positions and outputs follow unless they are given too.
+    When the task changes, the model's vocabulary, positions and outputs follow unless they are given too. A number of
+    steps takes the place of epochs.
 
     >>> override(config, {"training.optimizer.lr": "3e-4", "task.lines": 8, "training.clip": "none"})
     """
@@ -132,6 +133,8 @@ def override(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
         hint = _find_setting(config, key)
         parsed = _parse_text(hint, value, key) if isinstance(value, str) else value
         _set_in(mapping, key.split("."), to_mapping(convert_value(hint, parsed, key)))
+    if "training.steps" in changes and "training.epochs" not in changes:
+        mapping["training"]["epochs"] = None
     touches_task = any(key.split(".")[0] == "task" for key in changes)
     sizes = {"model", "model.d_vocab", "model.n_positions", "model.d_out"}
     if touches_task and not sizes & changes.keys():

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.runs.files import (
-    new_directory,
     read_json,
     read_verified,
     remove_unfinished,
     sync_directory,
     write_atomically,
 )
+from bindscope.runs.folders import new_directory
 from bindscope.runs.lock import is_locked
 from bindscope.runs.manifest import KeptCheckpoint, Manifest, Status, read_manifest
 from bindscope.runs.metrics import append_metrics, read_metrics, truncate_metrics

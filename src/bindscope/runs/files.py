@@ -10,7 +10,6 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -42,30 +41,6 @@ def write_atomically(path: Path, content: bytes) -> str:
             raise
         sync_directory(path.parent)
     return hashlib.sha256(content).hexdigest()
-
-
-@contextmanager
-def new_directory(path: Path) -> Iterator[Path]:
-    """A hidden directory to fill, which becomes ``path`` when the block ends well and disappears when it does not.
-
-    >>> with new_directory(Path("runs/first")) as unfinished:
-    ...     write_atomically(unfinished / "manifest.json", b"{}")
-    """
-    _refuse_to_overwrite(path)
-    with explain_failure(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.parent / f"{TEMPORARY}{path.name}-{uuid.uuid4().hex[:8]}"
-        unfinished.mkdir()
-    try:
-        yield unfinished
-        _refuse_to_overwrite(path)
-        with explain_failure(path):
-            sync_directory(unfinished)
-            os.rename(unfinished, path)
-            sync_directory(path.parent)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
 
 
 def append_line(path: Path, line: str) -> None:
@@ -138,10 +113,3 @@ def explain_failure(path: Path) -> Iterator[None]:
                 f"{path}: no space left to write it; what was there before is kept, so make room and go on."
             ) from None
         raise BindscopeError(f"{path}: cannot be written: {problem.strerror or problem}.") from None
-
-
-def _refuse_to_overwrite(path: Path) -> None:
-    if path.is_dir() and not any(path.iterdir()):
-        return
-    if path.exists():
-        raise BindscopeError(f"{path}: exists already and is not overwritten; choose another name, or resume it.")

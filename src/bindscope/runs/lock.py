@@ -1,19 +1,18 @@
-"""One process trains a run at a time."""
+"""Locks that the system releases with the process that holds them: one process trains a run at a time."""
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.files import explain_failure
 
 LOCK_FILE = ".lock"
-N_ATTEMPTS = 5  # a reader that asks whether the run is being trained holds the lock for an instant
+PATIENCE = 0.2  # seconds: a reader that asks whether a lock is held may hold it for an instant
 
 
 @contextmanager
@@ -24,35 +23,58 @@ def hold_lock(directory: Path) -> Iterator[None]:
     ...     train(...)
     """
     path = directory / LOCK_FILE
-    with explain_failure(path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        if not any(_try_lock(handle, attempt) for attempt in range(N_ATTEMPTS)):
-            raise BindscopeError(f"{directory}: another process is training this run; wait for it or end it.")
+    with ExitStack() as held:
+        with explain_failure(path):
+            if not held.enter_context(hold_file(path)):
+                raise BindscopeError(f"{directory}: another process is training this run; wait for it or end it.")
         yield
-    finally:
-        os.close(handle)
 
 
 def is_locked(directory: Path) -> bool:
     """Whether a process is training this run now."""
+    return is_held(directory / LOCK_FILE)
+
+
+@contextmanager
+def hold_file(path: Path) -> Iterator[bool]:
+    """Hold the lock that this file stands for, which is made where it is missing; false where another has it."""
+    from filelock import FileLock, Timeout  # not at the top: reading runs needs none of it
+
+    lock = FileLock(path, timeout=PATIENCE, poll_interval=PATIENCE / 10)
     try:
-        handle = os.open(directory / LOCK_FILE, os.O_RDWR)
-    except OSError:
-        return False
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: those who ask at once do not see each other
-    except BlockingIOError:
-        return True
+        yield True
     finally:
-        os.close(handle)
-    return False
+        lock.release()
 
 
-def _try_lock(handle: int, attempt: int) -> bool:
-    time.sleep(0.02 * attempt)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+if sys.platform == "win32":
+
+    def is_held(path: Path) -> bool:
+        """Whether a process holds the lock that this file stands for."""
+        if not path.exists():
+            return False
+        with hold_file(path) as free:
+            return not free
+
+else:
+
+    def is_held(path: Path) -> bool:
+        """Whether a process holds the lock that this file stands for."""
+        import fcntl
+
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: those who ask at once do not see each other
+        except OSError:  # held; or a file system without such locks, where the file is there while it is held
+            return True
+        finally:
+            os.close(handle)
         return False
-    return True

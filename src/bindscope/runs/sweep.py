@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
+import threading
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -78,10 +80,22 @@ def train_cell(mapping: dict[str, Any], directory: str) -> str:
     return str(path)
 
 
+def end_with_parent() -> None:
+    """Let this process end when the one that started it does, however that ends; the run it trains can be resumed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
 def _train_in_processes(mappings: Sequence[dict[str, Any]], directory: Path, jobs: int) -> Generator[str, None, None]:
     """Processes of this machine train; yields the path of each run as it ends."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, len(mappings)), mp_context=context) as pool:
+    context, n_workers = multiprocessing.get_context("spawn"), min(jobs, len(mappings))
+    with ProcessPoolExecutor(n_workers, context, initializer=end_with_parent) as pool:
         futures = [pool.submit(train_cell, mapping, str(directory)) for mapping in mappings]
         try:
             for future in as_completed(futures):

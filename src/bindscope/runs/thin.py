@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from bindscope.runs.directory import Run, write_empty_run
-from bindscope.runs.files import explain_failure, new_directory
+from bindscope.runs.files import explain_failure
+from bindscope.runs.folders import new_directory
 from bindscope.runs.weights import StorageType
 
 

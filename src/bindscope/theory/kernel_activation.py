@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.errors import BindscopeError, name_nearest
 
 N_NODES = 64
 ENTRIES_AT_ONCE = 64  # kernel entries integrated together, each over N_NODES² nodes
@@ -50,7 +50,7 @@ def find_activation(activation: str | Function, b1: float = 1.0, b2: float = 0.5
     if activation not in _NAMED:
         known = ("cos", *_NAMED)
         raise BindscopeError(
-            f"activation: '{activation}' is unknown; use one of {', '.join(known)}.{suggest_nearest(activation, known)}"
+            f"activation: '{activation}' is unknown; use one of {', '.join(known)}.{name_nearest(activation, known)}"
         )
     return _NAMED[activation]
 

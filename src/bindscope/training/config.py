@@ -68,10 +68,10 @@ class CheckpointPlan:
 class TrainingConfig:
     """One training run, apart from its task and model."""
 
-    steps: int = 10_000
+    steps: int = 10_000  # how many to train, where ``epochs`` does not say it
     batch_size: int = 64  # examples a step, over all processes
     data: Literal["stream", "fixed"] = "stream"
-    epochs: int | None = None  # with fixed data: how often it is seen; then ``steps`` is derived
+    epochs: int | None = None  # with fixed data: how often it is seen, instead of ``steps``
     loss: Literal["answer", "all"] = "answer"
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
@@ -89,9 +89,9 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "evaluate_every", "evaluation_size", "save_every"):
             _require(getattr(self, name) >= 1, name, "must be at least 1", getattr(self, name))
-        if (self.epochs is not None) != (self.data == "fixed"):
-            raise BindscopeError("training.epochs: give it with data = 'fixed', and only then.")
         if self.epochs is not None:
+            if self.data != "fixed":
+                raise BindscopeError("training.epochs: only with data = 'fixed' is there something to see again.")
             _require(self.epochs >= 1, "epochs", "must be at least 1", self.epochs)
         if self.clip is not None:
             _require(self.clip > 0, "clip", "must be above 0, or none", self.clip)

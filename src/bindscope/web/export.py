@@ -16,14 +16,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import bindscope
 from bindscope.errors import BindscopeError
-from bindscope.runs.files import TEMPORARY, explain_failure, new_directory
+from bindscope.runs.files import explain_failure
+from bindscope.runs.folders import hidden_place, new_directory
 from bindscope.web.app import static_directory
 from bindscope.web.body import Body
 from bindscope.web.lab import Lab
@@ -69,21 +70,11 @@ def export_site(
     refuse_to_overwrite(directory, replace)
     still = Lab(lab.runs.values(), lab.kept_in, live=False)
     wanted = list_files(still, pages, weights)
-    place = directory if not is_filled(directory) else directory.parent / f"{TEMPORARY}{uuid.uuid4().hex[:8]}"
-    with new_directory(place) as unfinished:
-        with explain_failure(directory):
-            shutil.copytree(built, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
-            index = (unfinished / "index.html").read_text()
-            (unfinished / "index.html").write_text(add_policy(index))
-        for _ in range(MOST_ROUNDS):
-            version = still.version
-            skipped = _write_bodies(still, wanted, unfinished, directory, on_progress)
-            if still.version == version:
-                break
-        marker = {"bindscope": bindscope.__version__, "runs": list(still.runs)}
-        (unfinished / MARKER).write_text(json.dumps(marker) + "\n")
-    if place != directory:
-        _take_place(place, directory)
+    with nullcontext(directory) if not is_filled(directory) else hidden_place(directory) as place:
+        with new_directory(place) as unfinished:
+            skipped = _write_site(still, wanted, built, unfinished, directory, on_progress)
+        if place != directory:
+            _take_place(place, directory)
     files = [file for file in directory.rglob("*") if file.is_file()]
     return Export(directory, len(files), sum(file.stat().st_size for file in files), skipped)
 
@@ -125,6 +116,29 @@ def is_filled(directory: Path) -> bool:
     return directory.exists() and not (directory.is_dir() and not any(directory.iterdir()))
 
 
+def _write_site(
+    lab: Lab,
+    wanted: list[tuple[Resource, Parameters]],
+    built: Path,
+    unfinished: Path,
+    directory: Path,
+    on_progress: Progress | None,
+) -> tuple[tuple[str, str], ...]:
+    """Page, bodies and marker; what no file could be made of is returned."""
+    with explain_failure(directory):
+        shutil.copytree(built, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
+        index = (unfinished / "index.html").read_text()
+        (unfinished / "index.html").write_text(add_policy(index))
+    for _ in range(MOST_ROUNDS):
+        version = lab.version
+        skipped = _write_bodies(lab, wanted, unfinished, directory, on_progress)
+        if lab.version == version:
+            break
+    marker = {"bindscope": bindscope.__version__, "runs": list(lab.runs)}
+    (unfinished / MARKER).write_text(json.dumps(marker) + "\n")
+    return skipped
+
+
 def _write_bodies(
     lab: Lab,
     wanted: list[tuple[Resource, Parameters]],
@@ -154,8 +168,10 @@ def _write_bodies(
 
 def _take_place(new: Path, directory: Path) -> None:
     """Put a finished export where an earlier one stands, which stays until the new one is there."""
-    old = directory.parent / f"{TEMPORARY}{uuid.uuid4().hex[:8]}"
-    with explain_failure(directory):
+    with hidden_place(directory) as old, explain_failure(directory):
         os.rename(directory, old)
-        os.rename(new, directory)
-    shutil.rmtree(old, ignore_errors=True)
+        try:
+            os.rename(new, directory)
+        except BaseException:
+            os.rename(old, directory)
+            raise

@@ -48,6 +48,7 @@ class Lab:
     """Runs by name. ``kept_in`` is where results of runs that may not be written to are kept.
 
     Runs that appear in one of the ``watched`` directories are shown from then on, and runs whose directory is gone no more.
+    ``unreadable`` says of each run there that cannot be opened why not.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Lab:
         self.live = live  # whether questions to a model are answered: not in a static copy
         self.opens_directories = False  # whether the page may name further directories
         self.watched = tuple(watched)
+        self.unreadable: dict[Path, str] = {}  # replaced whole, as ``runs`` is
         self.models = Models()  # of all runs
         self.libraries: dict[
             str, tuple[str, Library]
@@ -86,7 +88,7 @@ class Lab:
     def version(self) -> str:
         """Changes whenever any run does, comes or goes."""
         self.look()
-        return _hash(*((name, run.version) for name, run in self.runs.items()))
+        return _hash(*((name, run.version) for name, run in self.runs.items()), *self.unreadable.values())
 
     def add(self, run: LabRun) -> str:
         """Show one more run, under its own name or, where that is taken, with a number behind it."""
@@ -122,22 +124,25 @@ class Lab:
             self._looked = time.monotonic()
             self.runs = {name: run for name, run in self.runs.items() if run.exists}
             known = {run.path.resolve() for run in self.runs.values()}
+            unreadable = {}
             for place in (place for folder in self.watched for place in sorted(folder.glob(f"*/{MANIFEST}"))):
                 path = place.parent
                 if path.resolve() in known or path.name.startswith("."):
                     continue
                 try:
                     self.add(LabRun(Run.open(path), self.kept_in))
-                except BindscopeError:  # damaged, or of a later version: it is not shown
-                    continue
+                except BindscopeError as problem:  # damaged, or of a later version: it is not shown
+                    unreadable[path] = str(problem)
+            self.unreadable = unreadable
 
     def without_paths(self, sentence: str) -> str:
         """A sentence with the names of runs in place of where they lie on this machine."""
-        for run in self.runs.values():
-            place = str(run.path)
+        names = {str(run.path): run.name for run in self.runs.values()}
+        names |= {str(path): plain_name(path.name) for path in self.unreadable}
+        for place, name in names.items():
             if os.sep in place:  # a single word tells nothing
                 whole = rf"(?<![^\s'\"(]){re.escape(place)}(?=[/:;,'\")\s]|$)"
-                sentence = re.sub(whole, run.name, sentence)
+                sentence = re.sub(whole, name, sentence)
         return sentence
 
 

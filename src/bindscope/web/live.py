@@ -13,11 +13,11 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from bindscope.errors import BindscopeError
+from bindscope.web.background import Background
 from bindscope.web.body import encode
 from bindscope.web.cancel import cancellable, check_cancelled
 from bindscope.web.lab import Lab
@@ -44,7 +44,7 @@ class Worker:
 
     def open(self) -> None:
         """Begin to work, or begin again after ``close``."""
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="live")
+        self._executor = Background()
 
     async def answer(self, operation: Operation, question: LabQuestion, slot: str = "") -> bytes:
         """The whole answer as JSON; cancelling the coroutine cancels the work."""

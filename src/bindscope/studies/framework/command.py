@@ -74,6 +74,9 @@ def _import_command(run: Run) -> str:
     task = run.config.task
     family = task.family.replace("_", "-")
     changes = dict(list_differences(to_mapping(find_family_preset(family).config.task), to_mapping(task), "task."))
+    activation = run.config.model.activation
+    if activation != find_family_preset(family).config.model.activation:
+        changes["model.activation"] = activation
     files = run.manifest.data["files"].values()
     return shlex.join(["bindscope", "import", *files, "--family", family, "--as", run.name, *_options(changes)])
 

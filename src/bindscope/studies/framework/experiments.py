@@ -121,7 +121,7 @@ def plan_cells(
     base = find_preset(experiment.preset).config
     usual = [variant for variant in experiment.variants if full or not variant.full]
     chosen = [experiment.find_variant(name) for name in only] if only else usual
-    more = {} if steps is None else {"training.steps": steps}
+    more = {} if steps is None else {"training.steps": steps, "training.epochs": None}
     cells = []
     for seed in range(experiment.seeds) if seeds is None else seeds:
         for variant in chosen:

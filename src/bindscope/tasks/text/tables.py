@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.errors import BindscopeError, name_nearest
 
 TABLES = (".jsonl", ".parquet", ".arrow")
 POINTER = b"version https://git-lfs"
@@ -88,5 +88,5 @@ def _open_arrow(pa: Any, file: Path) -> Any:
 def _check_column(file: Path, column: str, columns: Sequence[str]) -> None:
     if column not in columns:
         raise BindscopeError(
-            f"task.column: {file} has no column '{column}', only {', '.join(columns)}.{suggest_nearest(column, columns)}"
+            f"task.column: {file} has no column '{column}', only {', '.join(columns)}.{name_nearest(column, columns)}"
         )

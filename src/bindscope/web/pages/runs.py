@@ -74,18 +74,18 @@ class RunDetail(Strict):
 
 
 def list_runs(lab: Lab) -> RunList:
-    found, problems = [], []
+    found, problems = [], list(lab.unreadable.values())
     for run in lab.runs.values():
         try:
             found.append(run.remember("summary", partial(summarise_run, run)))
         except BindscopeError as problem:
-            problems.append(lab.without_paths(str(problem)))
+            problems.append(str(problem))
     return RunList(
         version=bindscope.__version__,
         live=lab.live,
         opens_directories=lab.opens_directories,
         runs=found,
-        problems=problems,
+        problems=list(dict.fromkeys(map(lab.without_paths, problems))),
     )
 
 

@@ -54,7 +54,7 @@ def gpt2_experiment(directory: str | Path | None = None) -> Experiment:
         shape = {name: getattr(found, name) for name in GPT2}
         if shape not in (GPT2, GPT2_SMALL):
             variants += curve(SCRATCH, shape, FULL_SIZES, full=True)
-        fitting = [n for n in PRETRAINED_SIZES if n + 2 * TEST_SYMBOLS < found.d_vocab]
+        fitting = [n for n in PRETRAINED_SIZES if tokens_needed(n) <= found.d_vocab]
         start = {f"model.{name}": getattr(found, name) for name in SHAPE}
         start |= {f"model.{name}": value for name, value in FIXED.items()} | {"start.directory": str(directory)}
         variants += curve(PRETRAINED, shape, fitting, tokens=found.d_vocab, **start)
@@ -76,6 +76,24 @@ def gpt2_experiment(directory: str | Path | None = None) -> Experiment:
         },
         minutes=0.5,
     )  # fmt: skip
+
+
+def tokens_needed(n: int) -> int:
+    """How many embeddings a directory must have for n strings over n symbols, and the symbols that are tested."""
+    return n + 2 * TEST_SYMBOLS + 1
+
+
+def explain_left_out(directory: str | Path) -> str:
+    """Which variants a directory has too few embeddings for, in a sentence; empty where it has enough for all."""
+    d_vocab = gpt2_shape(directory).d_vocab
+    missing = [n for n in PRETRAINED_SIZES if tokens_needed(n) > d_vocab]
+    if not missing:
+        return ""
+    names = ", ".join(f"{PRETRAINED}-{n}" for n in missing)
+    return (
+        f"left out: {names}; {directory} has embeddings for {d_vocab:,} tokens, and {PRETRAINED}-{missing[0]} needs "
+        f"{tokens_needed(missing[0]):,} of them."
+    )
 
 
 def curve(
