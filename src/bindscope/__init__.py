@@ -11,13 +11,15 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "open_run", "open_study"]
+__all__ = ["__version__", "open_run", "open_study", "register_family"]
 
 
 def __getattr__(name: str) -> Any:
     """What opens things is looked up when it is first asked for: importing Bindscope alone imports nothing heavy."""
     if name in ("open_run", "open_study"):
         return getattr(import_module("bindscope.notebook"), name)
+    if name == "register_family":
+        return import_module("bindscope.families").register_family
     raise AttributeError(f"module 'bindscope' has no attribute '{name}'")
 
 

@@ -12,6 +12,7 @@ from cyclopts import App
 
 from bindscope import __version__
 from bindscope.cli.failure import guard
+from bindscope.cli.own_families import take_families
 
 DESCRIPTION = """\
 A laboratory for how a transformer learns to bind variables to values.
@@ -21,6 +22,9 @@ Start here:
     bindscope sample binding-tiny   see what the model is asked
     bindscope train binding-tiny    train it yourself
     bindscope COMMAND --help        every option of a command, with examples
+
+Every command also takes --family PATH.py:NAME, a family of tasks of your own
+(docs/families.md).
 """
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -84,8 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code: 0, 2 for anything a person can put right, 130 when interrupted."""
+    return guard(lambda: _dispatch(take_families(arguments)), arguments)
+
+
+def _dispatch(arguments: list[str]) -> object:
     names_command = any(argument in COMMANDS for argument in arguments)
-    return guard(lambda: build_app(overview=not names_command)(arguments), arguments)
+    return build_app(overview=not names_command)(arguments)
 
 
 def build_app(overview: bool = False) -> App:
