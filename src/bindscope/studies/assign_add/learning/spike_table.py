@@ -52,7 +52,7 @@ def spike_table(run: Run) -> xr.Dataset:
     ``kept_before`` and ``kept_after`` (-1 where none is close by); over (spike, pool) ``accuracy_before``,
     ``accuracy_after`` with intervals, and ``jumped``.
     """
-    trajectory = trajectory_dataset(run.metrics, family=run.config.task.family)
+    trajectory = trajectory_dataset(run.metrics, family="assign_add")
     spikes = spikes_of(trajectory)
     kept = {window.spike.number: (window.before, window.after) for window in find_windows(run)}
     steps = {end: np.array([getattr(spike, f"{end}_step") for spike in spikes], int) for end in ("before", "after")}
