@@ -1079,6 +1079,10 @@ export interface components {
          * @description All runs that are open, and what kind of site this is.
          */
         RunList: {
+            /** Families */
+            families: {
+                [key: string]: string[];
+            };
             /** Live */
             live: boolean;
             /** Opens Directories */
@@ -1105,6 +1109,8 @@ export interface components {
             description: string;
             /** Family */
             family: string;
+            /** Kinds */
+            kinds: string[];
             /** Last Step */
             last_step: number;
             /** Max Depth */
@@ -1121,12 +1127,16 @@ export interface components {
             n_parameters: number;
             /** Name */
             name: string;
+            /** Phase Names */
+            phase_names: string[];
             /** Phases */
             phases: components["schemas"]["PhaseSpan"][];
             /** Status */
             status: string;
             /** Steps */
             steps: number[];
+            /** Subject */
+            subject: string;
             /** Total Steps */
             total_steps: number;
             /** Version */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,7 +12,6 @@ from bindscope.cli.labelled import dataset_to_mapping
 from bindscope.cli.options import Flag
 from bindscope.cli.outcome import check_out, write_out
 from bindscope.cli.table import format_table
-from bindscope.errors import BindscopeError
 from bindscope.runs.locate import find_run
 
 if TYPE_CHECKING:
@@ -68,12 +67,11 @@ def attention(
 
 def read_sum(run: Run, text: str, step: str) -> xr.Dataset:
     """The maps and answers of one sum over (step, …)."""
+    from bindscope.families import require_kind
     from bindscope.studies.assign_add.attention.one_sum import attention_over_steps
-    from bindscope.tasks.assign_add import AssignAddTask
 
-    task = run.config.task
-    if not isinstance(task, AssignAddTask):
-        raise BindscopeError(f"{run.name}: its task is {task.family}; this command needs a run on sums.")
+    require_kind(run.name, run.config.task, "sums")
+    task: Any = run.config.task
     tokens = task.parse(text.strip())
     steps = run.steps if step == "all" else (run.find_step(step),)
     dataset = attention_over_steps(((kept, run.checkpoint(kept)) for kept in steps), task, tokens)

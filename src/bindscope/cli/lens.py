@@ -60,16 +60,14 @@ def lens(
     from rich.console import Console
     from rich.progress import Progress
 
+    from bindscope.families import require_kind
     from bindscope.measures.lens import logit_lens
     from bindscope.runs.directory import Run
 
     if n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
     opened = Run.open(find_run(run))
-    if opened.config.task.family != "binding":
-        raise BindscopeError(
-            f"{opened.name}: answer and line 1 compete in binding runs; this is {opened.config.task.family}."
-        )
+    require_kind(opened.name, opened.config.task, "programs")
     chosen = opened.steps if steps == "all" else sorted({opened.find_step(step.strip()) for step in steps.split(",")})
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:

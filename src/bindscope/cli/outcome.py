@@ -28,10 +28,10 @@ def open_binding_run(name: str) -> tuple[Any, Any]:
 
 def binding_task(run: Run) -> Any:
     """The run's task, which must be one with programs."""
-    task = run.config.task
-    if task.family != "binding":
-        raise BindscopeError(f"{run.name}: its task is {task.family}; this command needs a run on binding programs.")
-    return task
+    from bindscope.families import require_kind
+
+    require_kind(run.name, run.config.task, "programs")
+    return run.config.task
 
 
 def check_out(out: Path | None) -> None:

@@ -10,7 +10,7 @@ from bindscope.cli.options import Flag, Seed, Setting
 from bindscope.cli.settings import parse_settings
 
 if TYPE_CHECKING:
-    from bindscope.cli.examples import Example
+    from bindscope.families import Example
 
 
 def sample(
@@ -36,7 +36,7 @@ def sample(
     Parameters
     ----------
     preset
-        A preset, or a family: binding, assign-add, templates, text (with --set source=PATH).
+        A preset, or a family: binding, assign-add, templates, text (with --set source=PATH), or one of your own.
     n
         How many examples.
     seed

@@ -66,14 +66,14 @@ def transplant(
     json
         Print the numbers as JSON instead of tables.
     """
+    from bindscope.families import require_kind
     from bindscope.interventions.transplant import find_parts, list_parts
     from bindscope.measures.arithmetic.transplanting import split_row
     from bindscope.runs.directory import Run
 
     check_out(out)
     opened = Run.open(find_run(run))
-    if opened.config.task.family != "assign_add":
-        raise BindscopeError(f"{opened.name}: its task is {opened.config.task.family}; transplants need a run on sums.")
+    require_kind(opened.name, opened.config.task, "sums", "transplants need")
     if list_:
         print(_format_parts(list_parts(opened.config.model)))
         return

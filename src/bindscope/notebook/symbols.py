@@ -29,10 +29,10 @@ def open_study(name: str, runs: str | Path = RUNS_DIRECTORY) -> SymbolsView:
 
     >>> open_study("symbols").curves("same-different").plot()
     """
-    from bindscope.studies.framework.verify import WITHOUT_RUNS
+    from bindscope.studies.framework.verify import studies_without_runs
 
-    if name not in WITHOUT_RUNS:
-        known = " or ".join(f"'{study}'" for study in WITHOUT_RUNS)
+    if name not in studies_without_runs():
+        known = " or ".join(f"'{study}'" for study in studies_without_runs())
         raise BindscopeError(
             f"there is no study '{name}' to open; open {known}, or a run of the other studies with open_run."
         )
@@ -136,9 +136,9 @@ class SymbolsView:
     def verify(self, claims: Sequence[str] = ()) -> Verdicts:
         """The paper's claims, all or those named, against the experiments; missing results are measured and kept."""
         from bindscope.notebook.verdicts import Verdicts
-        from bindscope.studies.framework.verify import WITHOUT_RUNS, find_study, verify
+        from bindscope.studies.framework.verify import find_study, studies_without_runs, verify
 
-        study = find_study(WITHOUT_RUNS[self.name])
+        study = find_study(studies_without_runs()[self.name])
         return Verdicts(verify(self.library, [study.find_claim(name) for name in claims] or list(study.claims)))
 
     def claim(self, name: str) -> Verdicts:

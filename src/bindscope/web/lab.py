@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.families import families_with, find_family
 from bindscope.runs.directory import MANIFEST, Run
 from bindscope.runs.lock import is_locked
 from bindscope.studies.framework.command import describe_origin, find_command
@@ -186,6 +187,11 @@ class LabRun:
         return self.run.config.task.family
 
     @cached_property
+    def kinds(self) -> frozenset[str]:
+        """What can be asked of it: "programs", "sums", … and "claims" where a study has some about such runs."""
+        return frozenset(find_family(self.family).pages)
+
+    @cached_property
     def description(self) -> str:
         """What it is, in the words of the preset it comes from."""
         return describe_origin(self.run)
@@ -211,6 +217,13 @@ class LabRun:
             return self.run.find_step(text)
         except BindscopeError as problem:
             raise Missing(str(problem)) from None
+
+    def require(self, kind: str) -> Any:
+        """Its task, where runs of this kind are meant; another run is refused with a sentence."""
+        if kind not in self.kinds:
+            names = " or ".join(family.name for family in families_with(kind))
+            raise BindscopeError(f"{self.name}: its task is {self.family}; {kind} are for runs on {names}.")
+        return self.run.config.task
 
     def checkpoint_hash(self, step: int) -> str:
         return self.run.manifest.checkpoints[step].sha256

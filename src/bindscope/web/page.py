@@ -37,7 +37,7 @@ class Resource:
     summary: str
     model: type[BaseModel] = Body
     media: str = JSON
-    families: tuple[str, ...] = ()  # which runs have it; empty: all
+    kinds: tuple[str, ...] = ()  # which runs have it: those of one of these kinds; empty: all
     each: Callable[[Lab, LabRun], Iterable[Parameters]] | None = None  # further parameters, for the export
     every: Callable[[Lab], Iterable[Parameters]] | None = None  # … of what names no run
     reads: Callable[..., Iterable[Path]] | None = None  # (lab, **parameters) → files besides runs that it is made of
@@ -52,12 +52,16 @@ class Resource:
         """Every choice of parameters that an export writes: those that a server would take."""
         return filter(are_plain, self._choices(lab))
 
+    def applies_to(self, run: LabRun) -> bool:
+        """Whether a run has it."""
+        return not self.kinds or not run.kinds.isdisjoint(self.kinds)
+
     def _choices(self, lab: Lab) -> Iterator[Parameters]:
         if "run" not in self.names:
             yield from self.every(lab) if self.every else ({},)
             return
         for name, run in lab.runs.items():
-            if self.families and run.family not in self.families:
+            if not self.applies_to(run):
                 continue
             for further in self.each(lab, run) if self.each else ({},):
                 if "step" in self.names and "step" not in further:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, cast
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bindscope.tasks.binding.task import BindingTask
 
 MAX_PROGRAM = 400  # characters: forty lines of six
-FAMILIES = ("binding",)  # of runs that are about programs
+KINDS = ("programs",)  # of runs that are about them
 ProgramText = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
 Steps = Annotated[list[Step], Field(min_length=1, max_length=600)]
 SiteText = Annotated[str, Field(min_length=1, max_length=40)]
@@ -68,9 +68,4 @@ def read_pair(run: LabRun, question: HasPair) -> tuple[tuple[Program, Program], 
 
 def binding_task(run: LabRun) -> BindingTask:
     """The run's task, where programs are what it is about."""
-    from bindscope.tasks.binding.task import BindingTask
-
-    task = run.run.config.task
-    if not isinstance(task, BindingTask):
-        raise BindscopeError(f"{run.name}: its task is {run.family}; programs are for runs on binding.")
-    return task
+    return cast("BindingTask", run.require("programs"))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import Field
 
-from bindscope.errors import BindscopeError
 from bindscope.web.lab import LabRun
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from bindscope.tasks.assign_add import AssignAddTask
 
 MAX_SUM = 200  # characters: twelve words and a sum, with room for blanks
-FAMILIES = ("assign_add",)  # of runs that are about sums
+KINDS = ("sums",)  # of runs that are about them
 SumText = Annotated[str, Field(min_length=1, max_length=MAX_SUM)]
 
 
@@ -26,9 +25,4 @@ def read_sum(run: LabRun, text: str) -> np.ndarray:
 
 def sum_task(run: LabRun) -> AssignAddTask:
     """The run's task, where sums are what it is about."""
-    from bindscope.tasks.assign_add import AssignAddTask
-
-    task = run.run.config.task
-    if not isinstance(task, AssignAddTask):
-        raise BindscopeError(f"{run.name}: its task is {run.family}; sums are for runs on assign_add.")
-    return task
+    return cast("AssignAddTask", run.require("sums"))

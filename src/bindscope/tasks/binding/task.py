@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -11,16 +12,17 @@ import numpy as np
 from bindscope.errors import BindscopeError
 from bindscope.tasks.binding.combinations import answers_in, hold_out_combinations, roots_in
 from bindscope.tasks.binding.curriculum import Curriculum, Stage
+from bindscope.tasks.binding.dataset import BindingDataset, make_splits
 from bindscope.tasks.binding.positions import n_positions
 from bindscope.tasks.binding.program import DIGITS, LETTERS, VOCABULARY, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_questions
 from bindscope.tasks.binding.sampler import Balance, Grammar, sample_questions
-from bindscope.tasks.task import Batch
+from bindscope.tasks.task import Batch, FixedData, Task
 from bindscope.tasks.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class BindingTask:
+class BindingTask(Task):
     """Programs such as ``a=5 / b=a / #b:``; the answer is the digit that the queried variable holds.
 
     >>> batch = BindingTask(lines=6, max_depth=3, queries=6).sample_batch(np.random.default_rng(0), 64)
@@ -154,6 +156,15 @@ class BindingTask:
             )
             pools["held_out"] = ask_questions(*drawn)
         return pools
+
+    def draw_fixed(self, seed: int, sizes: Mapping[str, int], n_evaluated: int) -> FixedData:
+        """Splits of distinct programs; ``test`` is the first of the test split with their first query, as every pool
+        asks one question an example.
+        """
+        splits = make_splits(self, seed, sizes, self.queries)
+        one_query = splits["test"].tokens[:n_evaluated, : self.n_positions]
+        pools = {"test": BindingDataset(one_query).batch(slice(None))} if len(one_query) else {}
+        return FixedData(splits["train"], splits["train"].content_hash, pools)
 
     def sample_questions(
         self, rng: np.random.Generator, n_programs: int, n_lines: int, n_queries: int = 1

@@ -13,7 +13,7 @@ from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.page import Operation, Page, Question, Resource, Step
 from bindscope.web.programs import Steps
-from bindscope.web.sums import FAMILIES, SumText, read_sum, sum_task
+from bindscope.web.sums import KINDS, SumText, read_sum, sum_task
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,7 +52,7 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
     from bindscope.studies.framework.trajectory import trajectory_dataset
 
     try:
-        whole = trajectory_dataset(run.run.metrics)
+        whole = trajectory_dataset(run.run.metrics, family=run.family)
     except BindscopeError as problem:
         raise NotMeasured(f"{run.name}: {problem}") from None
     dataset = whole[["pool_accuracy", "pool_accuracy_low", "pool_accuracy_high", "half_accuracy"]]
@@ -324,7 +324,7 @@ def both_steps(question: TransplantQuestion, run: LabRun) -> list[int]:
 
 
 def _over_run(name: str, make: Any, summary: str) -> Resource:
-    return Resource(f"runs/{{run}}/{name}.json", make, summary, families=FAMILIES)
+    return Resource(f"runs/{{run}}/{name}.json", make, summary, kinds=KINDS)
 
 
 PAGE = Page(

@@ -9,7 +9,7 @@ from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Operation, Page, Resource
-from bindscope.web.programs import FAMILIES, OneStepQuestion, ProgramText, asked_step, read_program
+from bindscope.web.programs import KINDS, OneStepQuestion, ProgramText, asked_step, read_program
 
 
 class LensQuestion(OneStepQuestion):
@@ -52,6 +52,6 @@ def kept_lens(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 PAGE = Page(
     "logits",
-    resources=(Resource("runs/{run}/lens.json", kept_lens, "The logit lens over checkpoints", families=FAMILIES),),
+    resources=(Resource("runs/{run}/lens.json", kept_lens, "The logit lens over checkpoints", kinds=KINDS),),
     operations=(Operation("lens", LensQuestion, lens, "What each layer would answer to a program", asked_step),),
 )

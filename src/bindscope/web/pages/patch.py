@@ -13,7 +13,7 @@ from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Operation, Page, Question, Resource, Step
-from bindscope.web.programs import FAMILIES, ProgramText, Sites, Steps, read_pair
+from bindscope.web.programs import KINDS, ProgramText, Sites, Steps, read_pair
 
 if TYPE_CHECKING:
     from bindscope.interventions.contrast import Contrast
@@ -181,8 +181,8 @@ def patch_steps(question: PatchQuestion, run: LabRun) -> list[int]:
 PAGE = Page(
     "patch",
     resources=(
-        Resource("runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the chain's places", families=FAMILIES),
-        Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", families=FAMILIES),
+        Resource("runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the chain's places", kinds=KINDS),
+        Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", kinds=KINDS),
     ),
     operations=(
         Operation("grid", GridQuestion, stream_grid, "A patch grid of one pair, streamed", grid_steps, streamed=True),

@@ -11,7 +11,7 @@ from bindscope.web.again import in_python, steps_in_python
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Operation, Page, Question, Resource
-from bindscope.web.programs import FAMILIES, ProgramText, Steps, binding_task, read_program
+from bindscope.web.programs import KINDS, ProgramText, Steps, binding_task, read_program
 
 if TYPE_CHECKING:
     from bindscope.tasks.binding.examples import ProgramPair
@@ -104,9 +104,7 @@ def no_steps(question: SampleQuestion, run: LabRun) -> list[int]:
 
 PAGE = Page(
     "program",
-    resources=(
-        Resource("runs/{run}/programs.json", list_examples, "Example programs of a run's task", families=FAMILIES),
-    ),
+    resources=(Resource("runs/{run}/programs.json", list_examples, "Example programs of a run's task", kinds=KINDS),),
     operations=(
         Operation("predict", PredictQuestion, predict, "What a model answers to a program", asked_steps),
         Operation("sample", SampleQuestion, sample, "A new program of a run's task", no_steps),

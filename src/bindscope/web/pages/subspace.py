@@ -19,7 +19,7 @@ from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun, Missing
 from bindscope.web.page import Operation, Page, Parameters, Resource
 from bindscope.web.programs import (
-    FAMILIES,
+    KINDS,
     OneStepQuestion,
     ProgramText,
     asked_step,
@@ -200,9 +200,9 @@ PAGE = Page(
     resources=(
         Resource(
             "runs/{run}/projections/{quality}.json", read_projections, "Points of the stream along a subspace's axes",
-            families=FAMILIES, each=each_quality,
+            kinds=KINDS, each=each_quality,
         ),
-        Resource("runs/{run}/subspaces.json", read_subspaces, "Swaps inside subspaces", families=FAMILIES),
+        Resource("runs/{run}/subspaces.json", read_subspaces, "Swaps inside subspaces", kinds=KINDS),
     ),
     operations=(
         Operation("project", ProjectQuestion, project, "Where a program lies along a subspace's axes", asked_step),
