@@ -19,7 +19,7 @@ import torch
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, override
 from bindscope.runs.data import prepare_data
-from bindscope.studies.presets import PRESETS
+from bindscope.studies.framework.presets import PRESETS
 from bindscope.training.loss import batch_loss
 from bindscope.training.optimizer import build_optimizer
 

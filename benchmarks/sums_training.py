@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from bindscope.model.convert.transformer_lens import state_to_transformer_lens
 from bindscope.model.transformer import Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.task import Batch
 from bindscope.training.loss import batch_loss
 from bindscope.training.memory import keep_freed_memory

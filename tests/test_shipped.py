@@ -3,15 +3,15 @@
 import pytest
 
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
+from bindscope.measures.binding.phases import PHASES
 from bindscope.measures.evaluation import build_evaluator
-from bindscope.measures.phases import PHASES
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY, shipped_runs
-from bindscope.studies.assign_add.learning import published_spikes, spikes_of
-from bindscope.studies.presets import PRESETS
-from bindscope.studies.results import Library
-from bindscope.studies.trajectory import phases_of, trajectory_dataset
-from bindscope.studies.verify import find_study
+from bindscope.studies.assign_add.learning.phases import published_spikes, spikes_of
+from bindscope.studies.framework.presets import PRESETS
+from bindscope.studies.framework.results import Library
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
+from bindscope.studies.framework.verify import find_study
 
 NAMES = [path.name for path in shipped_runs()]
 BINDING = [name for name in NAMES if PRESETS[name].config.task.family == "binding"]

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import xarray as xr
 
-from bindscope.studies.experiments import (
+from bindscope.studies.framework.experiments import (
     Experiment,
     Variant,
     all_experiments,
     find_experiment_dataset,
     load_experiment_dataset,
 )
-from bindscope.studies.style import save_figure
+from bindscope.studies.plots.style import save_figure
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "experiments.md"

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY
-from bindscope.studies.assign_add.learning import published_spikes, spikes_of
-from bindscope.studies.trajectory import trajectory_dataset
+from bindscope.studies.assign_add.learning.phases import published_spikes, spikes_of
+from bindscope.studies.framework.trajectory import trajectory_dataset
 from browser.opening import open_page, settle
 
 RUN = SHIPPED_DIRECTORY / "assign-add"

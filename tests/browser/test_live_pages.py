@@ -59,11 +59,11 @@ def test_attention_shows_every_head_and_taking_them_all_out_changes_the_answer(s
     open_page(page, site.at(f"#/1/attention?{PAIR}"))
     heads = page.get_by_role("group", name="Heads, a row for each layer")
     expect(heads.get_by_role("button")).to_have_count(20, timeout=LONG)
-    lesion = page.get_by_role("region", name="Take parts out")
-    expect(lesion).to_contain_text(re.compile("The whole model says 5"), timeout=LONG)
-    for button in lesion.get_by_role("button", name=re.compile(r"^H\d|\.H\d")).all():
+    ablation = page.get_by_role("region", name="Take parts out")
+    expect(ablation).to_contain_text(re.compile("The whole model says 5"), timeout=LONG)
+    for button in ablation.get_by_role("button", name=re.compile(r"^H\d|\.H\d")).all():
         button.click()
-    expect(lesion).to_contain_text(re.compile(r"It said 5 .*; without these parts it says (?!5)\S"), timeout=LONG)
+    expect(ablation).to_contain_text(re.compile(r"It said 5 .*; without these parts it says (?!5)\S"), timeout=LONG)
 
 
 def test_swapping_a_subspace_is_live_on_a_server_and_a_command_elsewhere(site: Any, page: Any) -> None:

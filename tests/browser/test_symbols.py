@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from bindscope.studies.experiments import SHIPPED_DATASETS
+from bindscope.studies.framework.experiments import SHIPPED_DATASETS
 from browser.opening import open_page
 
 ADDRESS = "#/1/symbols"

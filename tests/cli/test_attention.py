@@ -62,6 +62,6 @@ def test_a_run_of_another_family_is_refused(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_run_takes_a_sum_too(sums: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = answer(capsys, "run", sums, "c=1 b=7 | b+c")
+    text = answer(capsys, "predict", sums, "c=1 b=7 | b+c")
     assert "true answer: 8" in text
     assert "right" in text.splitlines()[-1]

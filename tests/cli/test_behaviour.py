@@ -12,9 +12,9 @@ import xarray as xr
 from bindscope.cli.behaviour import parse_range
 from bindscope.cli.behaviour_tables import format_behaviour, format_importance
 from bindscope.cli.main import run
-from bindscope.measures.behaviour import behaviour_by
-from bindscope.measures.importance import explain_target
-from bindscope.measures.predictions import predict_answers
+from bindscope.measures.binding.behaviour import behaviour_by
+from bindscope.measures.binding.importance import explain_target
+from bindscope.measures.binding.predictions import predict_answers
 from bindscope.tasks.binding import BindingTask
 from cli.answers import answer
 from measures.answering import Answering, say_line_1
@@ -84,7 +84,7 @@ def test_the_lens_reads_every_checkpoint(workplace: Path, tmp_path: Path, capsys
 def test_the_lens_of_one_program_ends_with_the_model_s_prediction(workplace: Path, capsys) -> None:
     program = "a=5;b=a;c=3;#b:"
     found = json.loads(answer(capsys, "lens", "small", "--program", program, "--steps", "12", "--json"))
-    predicted = json.loads(answer(capsys, "run", "small", program, "--step", "12", "--json"))
+    predicted = json.loads(answer(capsys, "predict", "small", program, "--step", "12", "--json"))
     reading = {name: variable["values"][0][-1][-1] for name, variable in found["variables"].items()}
     assert reading["top_probability"] == pytest.approx(predicted["top"][0]["probability"], abs=1e-5)
     table = answer(capsys, "lens", "small", "--program", program, "--steps", "12").splitlines()

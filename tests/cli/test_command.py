@@ -9,7 +9,7 @@ import pytest
 
 from bindscope.cli.main import run
 from bindscope.runs.directory import Run
-from bindscope.studies.command import find_command
+from bindscope.studies.framework.command import find_command
 from cli.small_run import small_options
 
 
@@ -38,7 +38,7 @@ def test_a_preset_trained_as_it_is_needs_no_settings(trained: Path) -> None:
     from dataclasses import replace
 
     from bindscope.runs.config import config_to_mapping
-    from bindscope.studies.presets import PRESETS
+    from bindscope.studies.framework.presets import PRESETS
 
     manifest = Run.open(trained).manifest
     for name, preset in PRESETS.items():
@@ -66,7 +66,7 @@ def test_a_run_kept_with_epochs_and_other_steps_is_made_again_by_its_epochs(trai
     from dataclasses import replace
 
     from bindscope.runs.config import config_to_mapping
-    from bindscope.studies.presets import find_preset
+    from bindscope.studies.framework.presets import find_preset
 
     kept = config_to_mapping(find_preset("templates-copy").config)
     kept["training"]["steps"] = 20  # which did nothing when it was trained

@@ -105,13 +105,13 @@ def test_the_trajectory_prints_phases_and_writes_figure_numbers_and_report(
 
 @pytest.mark.parametrize("text", ["a=5\nb=a\n#b:", "a=5;b=a;#b:", "a=5\\nb=a\\n#b:"])
 def test_line_breaks_may_be_typed_in_three_ways(text: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "true answer: 5" in answer(capsys, "run", "small", text)
+    assert "true answer: 5" in answer(capsys, "predict", "small", text)
 
 
 def test_every_checkpoint_answers_with_probabilities_that_fall(
     workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = answer(capsys, "run", "small", "a=5;b=a;#b:", "--step", "all", "--top", "4", "--json").splitlines()
+    lines = answer(capsys, "predict", "small", "a=5;b=a;#b:", "--step", "all", "--top", "4", "--json").splitlines()
     predictions = [json.loads(line) for line in lines]
     assert [prediction["step"] for prediction in predictions] == [0, 4, 8, 12]
     for prediction in predictions:
@@ -135,18 +135,18 @@ def test_every_checkpoint_answers_with_probabilities_that_fall(
 def test_a_program_that_cannot_be_run_is_refused_with_its_line(
     program: str, sentence: str, workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sentence in refusal(capsys, "run", "small", program)
+    assert sentence in refusal(capsys, "predict", "small", program)
 
 
 def test_predictions_stay_on_one_line_whatever_they_are(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = answer(capsys, "run", "small", "a=5;#a:", "--top", "40").splitlines()
+    shown = answer(capsys, "predict", "small", "a=5;#a:", "--top", "40").splitlines()
     assert len(shown) == len(["a=5", "#a:", "", "true answer", "head", "rule", "row"])
     assert "\\n 0." in shown[-1]
 
 
 @pytest.mark.parametrize("step", ["²", "-1", "1.5", "soon"])
 def test_a_step_that_is_no_number_is_refused(step: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "give a number" in refusal(capsys, "run", "small", "a=5;#a:", "--step", step)
+    assert "give a number" in refusal(capsys, "predict", "small", "a=5;#a:", "--step", step)
 
 
 def test_damaged_runs_are_named_and_the_others_listed(
@@ -240,7 +240,7 @@ def test_the_checkpoints_of_a_run_can_be_imported_as_another(
     options = ["--family", "binding", "--as", "copy", "--set", "lines=4", "--set", "max_depth=2", "--n", "50"]
     answer(capsys, "import", *files, *options, "--out", str(tmp_path))
     question = ["a=5;b=a;#b:", "--step", "all", "--json"]
-    first, second = (answer(capsys, "run", place, *question) for place in (str(trained), str(tmp_path / "copy")))
+    first, second = (answer(capsys, "predict", place, *question) for place in (str(trained), str(tmp_path / "copy")))
     assert first == second
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from bindscope.cli.main import run
-from bindscope.studies.experiments import all_experiments, load_experiment_dataset
+from bindscope.studies.framework.experiments import all_experiments, load_experiment_dataset
 
 
 def test_all_experiments_are_listed_with_their_question(capsys):

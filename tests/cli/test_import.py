@@ -13,7 +13,7 @@ from bindscope.model.convert import state_to_transformer_lens
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import fit_model
 from bindscope.runs.directory import Run
-from bindscope.studies.command import find_command
+from bindscope.studies.framework.command import find_command
 from bindscope.tasks.assign_add import AssignAddTask
 from cli.answers import answer, refusal
 

@@ -42,7 +42,7 @@ def test_other_commands_know_runs_on_text(place: Path, capsys: pytest.CaptureFix
     assert run(["trajectory", trained, "--out", str(place / "life.svg")]) == 0
     assert run(["runs", str(place / "runs")]) == 0
     assert "plain-seed-0" in capsys.readouterr().out
-    for command in (["run", trained, "the cat"], ["lens", trained], ["behaviour", trained]):
+    for command in (["predict", trained, "the cat"], ["lens", trained], ["behaviour", trained]):
         assert run(command) == 2
         assert "Traceback" not in capsys.readouterr().err
 

@@ -11,9 +11,9 @@ from bindscope.cli.presets import format_toml
 from bindscope.cli.table import format_duration
 from bindscope.cli.train import configure
 from bindscope.runs.config import config_to_mapping, override
-from bindscope.studies.experiments import all_experiments, plan_cells
-from bindscope.studies.presets import PRESETS, find_preset
-from bindscope.studies.symbols.experiments import EXPERIMENTS
+from bindscope.studies.framework.experiments import all_experiments, plan_cells
+from bindscope.studies.framework.presets import PRESETS, find_preset
+from bindscope.studies.symbols.experiments.define import EXPERIMENTS
 from cli.small_run import SMALL
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bindscope.cli.demo import find_free
 from bindscope.cli.main import run
 from bindscope.cli.report import choose_steps
-from bindscope.measures.phases import Phase
+from bindscope.measures.binding.phases import Phase
 from bindscope.runs import locate
 from bindscope.runs.directory import Run
 from bindscope.runs.thin import thin_run
@@ -65,7 +65,7 @@ def test_a_shipped_run_is_used_by_name_and_never_written_to(shipped: Path, capsy
     for arguments in (
         ["runs"],
         ["evaluate", "small", "--n", "50"],
-        ["run", "small", "a=5;b=a;#b:", "--step", "all"],
+        ["predict", "small", "a=5;b=a;#b:", "--step", "all"],
         ["trajectory", "small", "--html"],
     ):
         assert run(arguments) == 0, capsys.readouterr().err

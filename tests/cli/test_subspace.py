@@ -11,7 +11,7 @@ from bindscope.runs.config import config_to_mapping
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY
 from bindscope.runs.manifest import Manifest
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from cli.test_commands import answer, refusal
 
 Captured = pytest.CaptureFixture[str]

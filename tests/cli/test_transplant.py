@@ -8,8 +8,8 @@ import pytest
 import xarray as xr
 
 from bindscope.cli.main import run
+from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants
 from bindscope.runs.directory import Run
-from bindscope.studies.assign_add.transplanting import ask_pools, measure_transplants
 from cli.answers import answer, refusal
 
 SETTINGS = {

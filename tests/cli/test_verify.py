@@ -13,8 +13,8 @@ from bindscope.runs import locate
 from bindscope.runs.config import config_to_mapping
 from bindscope.runs.directory import Run
 from bindscope.runs.manifest import Manifest
-from bindscope.studies.binding.results import mechanism
-from bindscope.studies.presets import find_preset
+from bindscope.studies.binding.mechanism import measure as mechanism
+from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.binding import BindingTask
 from cli.answers import answer, refusal
 from studies.made_runs import make_run
@@ -154,7 +154,7 @@ def test_impossible_requests_are_refused(
 def test_claims_about_experiments_are_the_same_for_every_run_on_templates_and_for_none(
     workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", workplace / "nothing shipped")
+    monkeypatch.setattr("bindscope.studies.framework.experiments.SHIPPED_DATASETS", workplace / "nothing shipped")
     config = find_preset("templates-copy").config
     Run.create(Path("runs/copy"), Manifest("copy", config_to_mapping(config), {}, total_steps=1))
     told = []

@@ -20,7 +20,7 @@ from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.config import InitConfig
 from bindscope.model.transformer import Transformer
-from bindscope.studies.preset import model_for
+from bindscope.studies.framework.preset import model_for
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.task import Batch
 

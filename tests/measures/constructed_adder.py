@@ -15,7 +15,7 @@ import torch
 
 from bindscope.model.config import ModelConfig
 from bindscope.model.transformer import Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import N_PREFIX, OPERAND_POSITIONS, OPERATOR_POSITION
 

@@ -18,7 +18,7 @@ from bindscope.measures.arithmetic.circuit import (
 )
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.model.transformer import Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from measures.written_sums import STRONG, TASK, written_forms
 
 CONFIG = find_preset("assign-add").config

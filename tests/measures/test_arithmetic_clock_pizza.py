@@ -17,7 +17,7 @@ from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 from bindscope.measures.arithmetic.literal_sums import run_literal_sums
 from bindscope.model.run import run
 from bindscope.model.transformer import Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.assign_add import AssignAddTask
 
 P, FREQUENCY = 59, 7

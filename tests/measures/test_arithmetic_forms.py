@@ -12,7 +12,7 @@ from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.model.run import run
 from bindscope.model.transformer import Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 
 CONFIG = find_preset("assign-add").config
 

@@ -24,7 +24,7 @@ from bindscope.measures.arithmetic.neurons import (
 )
 from bindscope.model.convert import load_checkpoint
 from bindscope.model.transformer import Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.assign_add import AssignAddTask
 
 CONFIG = find_preset("assign-add").config

@@ -21,7 +21,7 @@ from bindscope.measures.arithmetic.progress import (
 )
 from bindscope.model.run import run
 from bindscope.model.transformer import Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from measures.written_sums import TASK, written_forms
 
 PROBES = draw_probes(TASK, np.random.default_rng(0), 40)

@@ -10,7 +10,7 @@ from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.spectra import MATRICES, embedding_spectra, fourier_norms, gini
 from bindscope.model.transformer import Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.assign_add import AssignAddTask
 
 CONFIG = find_preset("assign-add").config

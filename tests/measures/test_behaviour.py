@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.attributes import ATTRIBUTES, describe_questions
-from bindscope.measures.behaviour import behaviour_by, track_behaviour
-from bindscope.measures.confusion import confusion
+from bindscope.measures.binding.attributes import ATTRIBUTES, describe_questions
+from bindscope.measures.binding.behaviour import behaviour_by, track_behaviour
+from bindscope.measures.binding.confusion import confusion
+from bindscope.measures.binding.predictions import predict_answers
 from bindscope.measures.evaluation import build_evaluator
-from bindscope.measures.predictions import predict_answers
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.binding import BindingTask, ask_programs, parse_program
 from measures.answering import Answering, say_line_1, say_no_digit, solve

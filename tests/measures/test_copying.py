@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import normalize
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.copying import (
+from bindscope.measures.templates.copying import (
     Directions,
     find_directions,
     product_of,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.generalisation import compare_held_out, find_grammar, length_depth_grid
+from bindscope.measures.binding.generalisation import compare_held_out, find_grammar, length_depth_grid
 from bindscope.tasks.binding import BindingTask, sample_questions
 from bindscope.theory.constructed import construct_dereferencer
 from measures.answering import Answering, say_line_1, solve

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.boosting import BoostingConfig, fit_trees, predict_shares
-from bindscope.measures.importance import area_under_curve, explain_behaviour, explain_target
-from bindscope.measures.predictions import predict_answers
+from bindscope.measures.binding.importance import area_under_curve, explain_behaviour, explain_target
+from bindscope.measures.binding.predictions import predict_answers
+from bindscope.measures.stats.boosting import BoostingConfig, fit_trees, predict_shares
 from bindscope.tasks.binding import BindingTask
 from measures.answering import Answering, say_line_1, solve
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.phases import (
+from bindscope.measures.binding.phases import (
     PHASES,
     TRANSITION,
     PhaseCriterion,

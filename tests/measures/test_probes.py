@@ -8,7 +8,7 @@ import torch
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.probes import ProbePlan, find_targets, probe_positions
+from bindscope.measures.binding.probes import ProbePlan, find_targets, probe_positions
 from bindscope.tasks.binding import BindingTask, Program, ask_programs, parse_program
 from bindscope.tasks.task import Batch
 from bindscope.theory.constructed import construct_dereferencer

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.longest_chain import rival_roots, sample_longest_chain, share_of_longest
-from bindscope.measures.writes import (
+from bindscope.measures.binding.longest_chain import rival_roots, sample_longest_chain, share_of_longest
+from bindscope.measures.binding.writes import (
     OUTCOMES,
     SITUATIONS,
     RewrittenQuestions,

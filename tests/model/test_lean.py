@@ -11,7 +11,7 @@ import torch
 from bindscope.model.config import ModelConfig
 from bindscope.model.lean import is_lean, lean_residual
 from bindscope.model.transformer import SILENT, Transformer
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.task import Layout
 
 SMALL = ModelConfig(

@@ -19,8 +19,8 @@ from bindscope.model.run import run as run_model
 from bindscope.notebook import Drawn, RunView
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import find_run
-from bindscope.studies.patching import Patch, patch_steps
-from bindscope.studies.trajectory import phases_of, trajectory_dataset
+from bindscope.studies.binding.mechanism.patching import Patch, patch_steps
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 from bindscope.tasks.binding import ask_programs, pair_programs, parse_program
 
 PROGRAM, OTHER = "c=1;d=2;a=5;b=a;#b:", "c=1;d=2;a=8;b=a;#b:"

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.notebook import Drawn, SymbolsView
-from bindscope.studies.experiments import save_experiment_dataset
+from bindscope.studies.framework.experiments import save_experiment_dataset
 from bindscope.tasks.templates import Template, TemplateTask
 from bindscope.theory.kernel import KernelSettings
 from bindscope.theory.kernel_learnable import learnable
@@ -51,7 +51,7 @@ def make_curves() -> xr.Dataset:
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SymbolsView:
     """The study with one experiment trained here, and none shipped."""
-    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", tmp_path / "shipped")
+    monkeypatch.setattr("bindscope.studies.framework.experiments.SHIPPED_DATASETS", tmp_path / "shipped")
     save_experiment_dataset(make_curves(), tmp_path / "experiment-same-different" / "same-different.nc")
     return bindscope.open_study("symbols", tmp_path)
 

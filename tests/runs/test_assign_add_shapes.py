@@ -12,9 +12,9 @@ from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
 from bindscope.runs.config import RunConfig, override
 from bindscope.runs.execute import train_run
-from bindscope.studies.panels import trajectory_panels
-from bindscope.studies.presets import find_preset
-from bindscope.studies.trajectory import trajectory_dataset
+from bindscope.studies.framework.presets import find_preset
+from bindscope.studies.framework.trajectory import trajectory_dataset
+from bindscope.studies.plots.panels import trajectory_panels
 
 TINY = {
     "name": "tiny",

@@ -20,7 +20,7 @@ from bindscope.runs.config import config_to_mapping, override
 from bindscope.runs.directory import Run
 from bindscope.runs.execute import train_run
 from bindscope.runs.sweep import train_sweep
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 
 FLASH = {
     "training.steps": 6, "training.batch_size": 8, "training.evaluate_every": 3, "training.evaluation_size": 20,

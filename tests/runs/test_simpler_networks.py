@@ -11,7 +11,7 @@ from bindscope.errors import BindscopeError
 from bindscope.runs.config import override
 from bindscope.runs.directory import Run
 from bindscope.runs.execute import resume_run, train_run
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 
 TINY = {
     "model.d_model": 16, "model.n_heads": 2, "model.d_head": 8, "model.d_mlp": 16, "task.alphabet": 16,

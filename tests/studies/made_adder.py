@@ -12,7 +12,7 @@ from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run
 from bindscope.runs.manifest import Manifest
-from bindscope.studies.preset import model_for
+from bindscope.studies.framework.preset import model_for
 from bindscope.tasks.assign_add import AssignAddTask
 
 TASK = AssignAddTask(modulus=11, n_variables=4)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.symbols.experiments import MODELS
+from bindscope.studies.symbols.experiments.define import MODELS
 
 POOLS = ("train", "validation", "test")
 STEPS = (0, 25, 50)

@@ -9,10 +9,10 @@ import pytest
 import xarray as xr
 
 from bindscope.measures.arithmetic.addition import PLACES
-from bindscope.measures.shares import share_variables
-from bindscope.studies.results import Library
-from bindscope.studies.style import save_figure
-from bindscope.studies.verify import find_study, verify
+from bindscope.measures.stats.shares import share_variables
+from bindscope.studies.framework.results import Library
+from bindscope.studies.framework.verify import find_study, verify
+from bindscope.studies.plots.style import save_figure
 from measures.constructed_adder import TASK
 from studies.made_sums import make_sums
 

@@ -13,12 +13,12 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
-from bindscope.studies.assign_add.figures.attention import draw_sum
-from bindscope.studies.assign_add.one_sum import attention_of, attention_over_steps, looks_of_equals
-from bindscope.studies.assign_add.results.attention import FORMS, LAYOUT, fill_layout
-from bindscope.studies.results import Library
-from bindscope.studies.style import save_figure
-from bindscope.studies.verify import find_study
+from bindscope.studies.assign_add.attention.draw import draw_sum
+from bindscope.studies.assign_add.attention.measure import FORMS, LAYOUT, fill_layout
+from bindscope.studies.assign_add.attention.one_sum import attention_of, attention_over_steps, looks_of_equals
+from bindscope.studies.framework.results import Library
+from bindscope.studies.framework.verify import find_study
+from bindscope.studies.plots.style import save_figure
 from bindscope.tasks.assign_add import POOL_NAMES
 from measures.constructed_adder import TASK, adder_config, construct_adder
 from studies.made_sums import STEPS, keep_step, make_sums

@@ -11,9 +11,9 @@ import torch
 
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
-from bindscope.studies.assign_add import identity_sums
-from bindscope.studies.assign_add.identity_sums import conclude_identity_sums, measure_identity_sums
-from bindscope.studies.experiments import find_experiment, plan_cells
+from bindscope.studies.assign_add.experiments import identity as identity_sums
+from bindscope.studies.assign_add.experiments.identity import conclude_identity_sums, measure_identity_sums
+from bindscope.studies.framework.experiments import find_experiment, plan_cells
 from studies.test_assign_add_beyond import ALL, made_dataset
 
 N_SUMS = 60

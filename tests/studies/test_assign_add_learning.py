@@ -10,11 +10,11 @@ import xarray as xr
 
 from bindscope.cli.trajectory import describe_criterion, format_trajectory
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
-from bindscope.studies.assign_add.claims.learning import AA1, share_of_shuffles
-from bindscope.studies.assign_add.learning import phases_and_spikes
-from bindscope.studies.panels import trajectory_panels
-from bindscope.studies.style import save_figure
-from bindscope.studies.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
+from bindscope.studies.assign_add.learning.judge import AA1, share_of_shuffles
+from bindscope.studies.assign_add.learning.phases import phases_and_spikes
+from bindscope.studies.framework.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
+from bindscope.studies.plots.panels import trajectory_panels
+from bindscope.studies.plots.style import save_figure
 from measures.simulated_sums import UNEVEN, simulate_sums, sums_records
 
 EACH_250 = np.arange(0, 20001, 250)
@@ -63,7 +63,7 @@ def test_shuffled_evaluations_show_no_such_phases(steps):
 
 
 def test_a_control_that_fails_is_said(monkeypatch):
-    monkeypatch.setattr("bindscope.studies.assign_add.claims.learning.share_of_shuffles", lambda dataset: 0.5)
+    monkeypatch.setattr("bindscope.studies.assign_add.learning.judge.share_of_shuffles", lambda dataset: 0.5)
     finding = AA1.judge({"trajectory": trajectory()})
     assert finding.verdict == "differs"
     assert "control is not" in finding.reason

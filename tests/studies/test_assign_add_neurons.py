@@ -11,11 +11,11 @@ import pytest
 import xarray as xr
 
 from bindscope.runs.directory import Run
-from bindscope.studies.assign_add.claims.neurons import AA7
-from bindscope.studies.assign_add.results.neurons import RESULTS
-from bindscope.studies.results import Library
-from bindscope.studies.style import save_figure
-from bindscope.studies.verify import judge
+from bindscope.studies.assign_add.neurons.judge import AA7
+from bindscope.studies.assign_add.neurons.measure import RESULTS
+from bindscope.studies.framework.results import Library
+from bindscope.studies.framework.verify import judge
+from bindscope.studies.plots.style import save_figure
 from cli.answers import answer, refusal
 from studies.made_adder import N_NEURONS, make_sums_run
 

@@ -11,9 +11,9 @@ import pytest
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.assign_add.claims.one_step import AA11, judge_one_step
-from bindscope.studies.assign_add.results.one_step import RESULTS, chosen, fit_gap, scale_limit, step_dataset
-from bindscope.studies.style import save_figure
+from bindscope.studies.assign_add.one_step.judge import AA11, judge_one_step
+from bindscope.studies.assign_add.one_step.measure import RESULTS, chosen, fit_gap, scale_limit, step_dataset
+from bindscope.studies.plots.style import save_figure
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.theory.one_step import Setting, measure_step
 from cli.answers import answer, refusal

@@ -1,4 +1,4 @@
-"""AA10: shares of a jump against known ones, lesions and variables against loops, the judge on datasets we write."""
+"""AA10: shares of a jump against known ones, ablations and variables against loops, the judge on datasets we write."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ import torch
 import xarray as xr
 
 from bindscope.interventions.transplant import list_parts
-from bindscope.measures.arithmetic.forms import SumForms
-from bindscope.model.config import InitConfig
-from bindscope.model.convert import load_checkpoint
-from bindscope.model.run import run as run_model
-from bindscope.model.transformer import Transformer
-from bindscope.studies.assign_add.by_variable import (
+from bindscope.measures.arithmetic.by_variable import (
     PLACES,
     ask_by_variable,
     ask_one_variable,
@@ -26,20 +21,25 @@ from bindscope.studies.assign_add.by_variable import (
     right_by_variable,
     shown_in_training,
 )
-from bindscope.studies.assign_add.circuit_lesions import measure_lesions
-from bindscope.studies.assign_add.claims.transplants import AA10
-from bindscope.studies.assign_add.results.transplants import (
+from bindscope.measures.arithmetic.circuit_ablations import measure_ablations
+from bindscope.measures.arithmetic.forms import SumForms
+from bindscope.measures.arithmetic.transplanting import ask_pools, label_transplants, measure_transplants
+from bindscope.model.config import InitConfig
+from bindscope.model.convert import load_checkpoint
+from bindscope.model.run import run as run_model
+from bindscope.model.transformer import Transformer
+from bindscope.studies.assign_add.learning.spike_windows import find_windows
+from bindscope.studies.assign_add.transplants.judge import AA10
+from bindscope.studies.assign_add.transplants.measure import (
     DIRECTIONS,
     ROWS,
     compute_by_variable,
     compute_part_ablations,
     compute_transplants,
 )
-from bindscope.studies.assign_add.spike_windows import find_windows
-from bindscope.studies.assign_add.transplanting import ask_pools, label_transplants, measure_transplants
-from bindscope.studies.preset import model_for
-from bindscope.studies.results import Context, NotTestable
-from bindscope.studies.style import save_figure
+from bindscope.studies.framework.preset import model_for
+from bindscope.studies.framework.results import Context, NotTestable
+from bindscope.studies.plots.style import save_figure
 from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask
 
 TASK = AssignAddTask(modulus=5, n_variables=4)
@@ -204,7 +204,7 @@ def test_by_variable_and_its_growth_keep_what_was_measured(made_run):
 def test_lesions_are_those_made_by_hand(models):
     model = models[1600]
     asked = ask_pools(TASK, np.random.default_rng(0), 25)
-    dataset = measure_lesions(model, TASK, asked)
+    dataset = measure_ablations(model, TASK, asked)
     forms = SumForms.of(model, TASK)
 
     def accuracy(pool: str, **cut) -> float:
@@ -281,7 +281,11 @@ def written(
     variables |= {name: ("spike", [word] * n_spikes) for name, word in zip(("focus_variable", "focus_place"), focus)}
     coordinates = {"spike": spikes, "direction": list(DIRECTIONS), "part": list(ROWS), "pool": list(POOL_NAMES)}
     transplants = xr.Dataset(variables, coordinates, attrs={"run": "written", "n": 200})
-    return {"transplants": transplants, "by_variable": _variables(old, new, focus, other), "part_ablations": _lesions()}
+    return {
+        "transplants": transplants,
+        "by_variable": _variables(old, new, focus, other),
+        "part_ablations": _ablations(),
+    }
 
 
 def _variables(old: float, new: float, focus: tuple[str, str], other: float) -> xr.Dataset:
@@ -304,7 +308,7 @@ def _variables(old: float, new: float, focus: tuple[str, str], other: float) -> 
     )
 
 
-def _lesions() -> xr.Dataset:
+def _ablations() -> xr.Dataset:
     parts, kinds = ["nothing", "layer 1: = → 13", "layer 2: = → elsewhere"], ["zero", "average"]
     cells = np.full((3, 2, 9), 0.5)
     coordinates = {"part": parts, "kind": kinds, "pool": list(POOL_NAMES), "control": ("part", [False, False, True])}

@@ -18,14 +18,14 @@ from bindscope.model.transformer import Transformer
 from bindscope.runs.config import config_to_mapping
 from bindscope.runs.directory import Run
 from bindscope.runs.manifest import Manifest
-from bindscope.studies.assign_add.claims.weights import AA8, AA9
-from bindscope.studies.assign_add.figures.progress import draw_progress
-from bindscope.studies.assign_add.results.weights import summarise_matrices
-from bindscope.studies.presets import find_preset
-from bindscope.studies.results import Library
-from bindscope.studies.style import save_figure
-from bindscope.studies.trajectory import trajectory_dataset
-from bindscope.studies.verify import find_study
+from bindscope.studies.assign_add.progress.draw import draw_progress
+from bindscope.studies.assign_add.weights.judge import AA8, AA9
+from bindscope.studies.assign_add.weights.measure import summarise_matrices
+from bindscope.studies.framework.presets import find_preset
+from bindscope.studies.framework.results import Library
+from bindscope.studies.framework.trajectory import trajectory_dataset
+from bindscope.studies.framework.verify import find_study
+from bindscope.studies.plots.style import save_figure
 from measures.simulated_sums import simulate_sums, sums_records
 from measures.written_sums import TASK, written_forms
 

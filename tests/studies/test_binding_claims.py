@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.measures.shares import share_variables
+from bindscope.measures.stats.shares import share_variables
 from bindscope.runs.directory import Run
-from bindscope.studies.binding.results.generalisation import find_experiment_result, pool_held_out
-from bindscope.studies.binding.results.learning import phase_checkpoints, phases_of_run
-from bindscope.studies.binding.results.mechanism import MOST_CHECKPOINTS, chain_places, frozen_circuit, track_steps
-from bindscope.studies.results import Context, NotTestable
-from bindscope.studies.style import save_figure
-from bindscope.studies.trajectory import trajectory_dataset
-from bindscope.studies.verify import find_study
+from bindscope.studies.binding.generalisation.measure import find_experiment_result, pool_held_out
+from bindscope.studies.binding.learning.measure import phase_checkpoints, phases_of_run
+from bindscope.studies.binding.mechanism.measure import MOST_CHECKPOINTS, chain_places, frozen_circuit, track_steps
+from bindscope.studies.framework.results import Context, NotTestable
+from bindscope.studies.framework.trajectory import trajectory_dataset
+from bindscope.studies.framework.verify import find_study
+from bindscope.studies.plots.style import save_figure
 from measures.simulated_runs import SimulatedRun
 from studies.made_runs import make_run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.claims import Condition, Quantity, conclude, not_testable
-from bindscope.studies.verify import find_study
+from bindscope.studies.framework.claims import Condition, Quantity, conclude, not_testable
+from bindscope.studies.framework.verify import find_study
 
 
 @pytest.mark.parametrize(

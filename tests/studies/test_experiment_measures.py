@@ -9,10 +9,10 @@ from bindscope.measures.evaluation import build_evaluator
 from bindscope.runs.config import override
 from bindscope.runs.directory import Run
 from bindscope.runs.execute import train_run
-from bindscope.studies.binding import experiment_measures
-from bindscope.studies.experiments import SHIPPED_DATASETS, Cell, all_experiments, load_experiment_dataset
-from bindscope.studies.presets import find_preset
-from bindscope.studies.symbols.experiments_gpt2 import PRETRAINED_SIZES
+from bindscope.studies.binding.experiments import measure as experiment_measures
+from bindscope.studies.framework.experiments import SHIPPED_DATASETS, Cell, all_experiments, load_experiment_dataset
+from bindscope.studies.framework.presets import find_preset
+from bindscope.studies.symbols.pretrained.define import PRETRAINED_SIZES
 
 SMALL = {
     "training.steps": 3, "training.batch_size": 4, "training.evaluate_every": 3, "training.evaluation_size": 20,

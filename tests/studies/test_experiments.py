@@ -7,9 +7,9 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.config import config_to_mapping, override
-from bindscope.studies.binding.conclusions import conclude_comparison, conclude_seeds
-from bindscope.studies.cells import gather_cells
-from bindscope.studies.experiments import (
+from bindscope.studies.binding.experiments.conclude import conclude_comparison, conclude_seeds
+from bindscope.studies.framework.cells import gather_cells
+from bindscope.studies.framework.experiments import (
     SHIPPED_DATASETS,
     Experiment,
     Variant,
@@ -23,7 +23,7 @@ from bindscope.studies.experiments import (
     save_experiment_dataset,
     train_cells,
 )
-from bindscope.studies.presets import find_preset
+from bindscope.studies.framework.presets import find_preset
 from measures.simulated_runs import SimulatedRun
 
 EXPERIMENTS = all_experiments()

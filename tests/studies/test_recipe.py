@@ -8,8 +8,8 @@ import pytest
 from bindscope.errors import BindscopeError
 from bindscope.runs.config import config_to_mapping, override
 from bindscope.runs.sweep import train_sweep
-from bindscope.studies.presets import find_preset
-from bindscope.studies.recipe import ABLATIONS, ablation_configs, ablation_dataset
+from bindscope.studies.binding.experiments.recipe import ABLATIONS, ablation_configs, ablation_dataset
+from bindscope.studies.framework.presets import find_preset
 
 TINY = find_preset("binding-tiny").config
 FLASH = override(

@@ -9,10 +9,17 @@ from html.parser import HTMLParser
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.phases import PhaseCriterion
-from bindscope.studies.page import element
-from bindscope.studies.report import ExampleProgram, Prediction, ReportedRun, Section, render_report, render_reports
-from bindscope.studies.trajectory import phases_of, trajectory_dataset
+from bindscope.measures.binding.phases import PhaseCriterion
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
+from bindscope.studies.plots.html import element
+from bindscope.studies.plots.report import (
+    ExampleProgram,
+    Prediction,
+    ReportedRun,
+    Section,
+    render_report,
+    render_reports,
+)
 from measures.simulated_runs import SimulatedRun
 from studies.test_trajectory import sums_records, templates_records
 

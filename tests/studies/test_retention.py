@@ -11,10 +11,11 @@ import torch
 
 import bindscope
 from bindscope.errors import BindscopeError
+from bindscope.measures.binding.retention import CONDITIONS, measure_retention
 from bindscope.model.run import run
 from bindscope.runs.directory import Run
-from bindscope.studies.binding.retention import CONDITIONS, find_checkpoints, measure_retention
-from bindscope.studies.trajectory import phases_of, trajectory_dataset
+from bindscope.studies.binding.representation.measure import retention_steps
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 from bindscope.tasks.binding import BindingTask
 from bindscope.theory.constructed import construct_dereferencer
 
@@ -115,7 +116,7 @@ def test_progress_reaches_its_end(retained):
 
 def test_the_checkpoints_of_a_run_are_one_of_its_heuristic_phase_and_its_last():
     shipped = Run.open(SHIPPED / "binding-laptop")
-    before, after = find_checkpoints(shipped)
+    before, after = retention_steps(shipped)
     phase = next(p for p in phases_of(trajectory_dataset(shipped.metrics)) if p.name == "heuristic")
     assert phase.first_step <= before <= phase.last_step
     assert after == shipped.steps[-1]

@@ -9,23 +9,23 @@ import pytest
 import xarray as xr
 
 from bindscope.cli.experiment import format_cells
+from bindscope.measures.stats.thresholds import logistic_curve
 from bindscope.runs.execute import train_run
-from bindscope.studies.assign_add.claims.sweeps import AA2, AA3, judge_sweep
-from bindscope.studies.assign_add.conclusions import conclude_pair_fraction, conclude_two_variable_frequency
-from bindscope.studies.assign_add.experiment_figures import draw_pair_fraction, draw_two_variable_frequency
-from bindscope.studies.assign_add.results.sweeps import compute_sweep
-from bindscope.studies.assign_add.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Sweep
-from bindscope.studies.assign_add.thresholds import logistic_curve
-from bindscope.studies.experiments import (
+from bindscope.studies.assign_add.experiments.conclude import conclude_pair_fraction, conclude_two_variable_frequency
+from bindscope.studies.assign_add.experiments.draw import draw_pair_fraction, draw_two_variable_frequency
+from bindscope.studies.assign_add.sweeps.judge import AA2, AA3, judge_sweep
+from bindscope.studies.assign_add.sweeps.measure import compute_sweep
+from bindscope.studies.assign_add.sweeps.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Sweep
+from bindscope.studies.framework.experiments import (
     experiment_dataset,
     find_cells,
     find_experiment,
     plan_cells,
     save_experiment_dataset,
 )
-from bindscope.studies.presets import find_preset
-from bindscope.studies.results import Context, NotTestable
-from bindscope.studies.style import save_figure
+from bindscope.studies.framework.presets import find_preset
+from bindscope.studies.framework.results import Context, NotTestable
+from bindscope.studies.plots.style import save_figure
 from bindscope.tasks.assign_add import POOL_NAMES
 
 FLASH = {

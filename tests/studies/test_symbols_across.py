@@ -13,16 +13,7 @@ import pytest
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.experiments import save_experiment_dataset
-from bindscope.studies.symbols.across import (
-    PATHS,
-    across_dataset,
-    conclude_across,
-    examples_until_learned,
-    format_between,
-    load_across,
-)
-from bindscope.studies.symbols.censored import (
+from bindscope.measures.stats.censored import (
     Waits,
     compare_pairs,
     compare_waits,
@@ -31,7 +22,16 @@ from bindscope.studies.symbols.censored import (
     median_interval,
     rank_test,
 )
-from bindscope.studies.symbols.figures.across import draw_across
+from bindscope.studies.framework.experiments import save_experiment_dataset
+from bindscope.studies.symbols.across.draw import draw_across
+from bindscope.studies.symbols.across.measure import (
+    PATHS,
+    across_dataset,
+    conclude_across,
+    examples_until_learned,
+    format_between,
+    load_across,
+)
 from bindscope.tasks.assign_add import POOL_NAMES
 from cli.answers import answer, refusal
 

@@ -10,7 +10,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import student_interval
-from bindscope.studies.symbols.curves import (
+from bindscope.studies.symbols.efficiency.curves import (
     PAPER,
     choose_heads,
     curve_of,

@@ -7,21 +7,21 @@ import math
 import numpy as np
 import pytest
 
-from bindscope.studies.claims import Finding
-from bindscope.studies.experiments import (
+from bindscope.studies.framework.claims import Finding
+from bindscope.studies.framework.experiments import (
     SHIPPED_DATASETS,
     find_experiment,
     load_experiment_dataset,
     save_experiment_dataset,
 )
-from bindscope.studies.results import Context, NotTestable
-from bindscope.studies.style import save_figure
-from bindscope.studies.symbols.claims.efficiency import AS1, AS2, AS3, AS7
-from bindscope.studies.symbols.claims.tasks import AS4, AS5, AS6, AS10
-from bindscope.studies.symbols.conclusions import conclude_curves
-from bindscope.studies.symbols.experiments import EXPERIMENTS
-from bindscope.studies.symbols.figures.experiments import draw_curves
-from bindscope.studies.symbols.results.curves import RESULTS, compute_curves
+from bindscope.studies.framework.results import Context, NotTestable
+from bindscope.studies.plots.style import save_figure
+from bindscope.studies.symbols.efficiency.judge import AS1, AS2, AS3, AS7
+from bindscope.studies.symbols.efficiency.measure import RESULTS, compute_curves
+from bindscope.studies.symbols.experiments.conclude import conclude_curves
+from bindscope.studies.symbols.experiments.define import EXPERIMENTS
+from bindscope.studies.symbols.experiments.draw import draw_curves
+from bindscope.studies.symbols.tasks.judge import AS4, AS5, AS6, AS10
 from studies.made_curves import made_curves
 
 PLAIN = {32: 1.1, 128: 0.9, 512: 0.45, 2048: 0.05}
@@ -209,7 +209,7 @@ def test_every_claim_is_drawn(claim, curves, tmp_path):
 
 def test_a_result_is_the_dataset_made_here_unless_it_was_only_begun(tmp_path, monkeypatch):
     shipped, runs = tmp_path / "shipped", tmp_path / "runs"
-    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", shipped)
+    monkeypatch.setattr("bindscope.studies.framework.experiments.SHIPPED_DATASETS", shipped)
     context = Context(None, runs_directory=runs)
     with pytest.raises(NotTestable, match="bindscope experiment majority"):
         compute_curves("majority", context)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from bindscope.studies.experiments import find_experiment, plan_cells, save_experiment_dataset
-from bindscope.studies.results import Context, NotTestable
-from bindscope.studies.symbols.claims.kernel import judge_kernel
-from bindscope.studies.symbols.experiments_learnability import TASKS, find_task
-from bindscope.studies.symbols.figures.kernel_claim import draw_kernel_claim, draw_learnability
-from bindscope.studies.symbols.learnability import (
+from bindscope.studies.framework.experiments import find_experiment, plan_cells, save_experiment_dataset
+from bindscope.studies.framework.results import Context, NotTestable
+from bindscope.studies.symbols.kernel.define import TASKS, find_task
+from bindscope.studies.symbols.kernel.draw import draw_kernel_claim, draw_learnability
+from bindscope.studies.symbols.kernel.judge import judge_kernel
+from bindscope.studies.symbols.kernel.learnability import (
     compare,
     conclude_learnability,
     describe_kernel,
@@ -21,7 +21,7 @@ from bindscope.studies.symbols.learnability import (
     rank_tasks,
     ridge_bounds,
 )
-from bindscope.studies.symbols.results.kernel import compute_learnability
+from bindscope.studies.symbols.kernel.measure import compute_learnability
 from bindscope.tasks.templates import TemplateTask
 from bindscope.theory.kernel_ridge import ridge_generalises
 from studies.made_learnability import LAMBDAS, SIZES, made_kernel, made_learnability
@@ -69,13 +69,13 @@ def test_without_tasks_of_both_kinds_nothing_can_be_said():
 
 
 def test_without_a_trained_experiment_the_result_says_how_to_train_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", tmp_path)
+    monkeypatch.setattr("bindscope.studies.framework.experiments.SHIPPED_DATASETS", tmp_path)
     with pytest.raises(NotTestable, match="bindscope experiment learnability"):
         compute_learnability(Context(None, runs_directory=tmp_path))
 
 
 def test_curves_of_other_experiments_join_under_their_task(tmp_path, monkeypatch):
-    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", tmp_path)
+    monkeypatch.setattr("bindscope.studies.framework.experiments.SHIPPED_DATASETS", tmp_path)
     made = made_learnability().assign(status=(("variant", "seed"), np.full((40, 2), "finished")))
     own = made.isel(variant=np.flatnonzero(made.task.values != "aba-abb"))
     save_experiment_dataset(own, tmp_path / "experiment-learnability" / "learnability.nc")
@@ -170,7 +170,7 @@ def test_tasks_are_valid_and_disjoint_and_trained_with_the_positions_they_say():
 
 def test_the_experiment_tells_and_draws_what_it_found(monkeypatch):
     monkeypatch.setattr(
-        "bindscope.studies.symbols.learnability.kernel_settings", lambda task: kernel_settings(task, **COARSE)
+        "bindscope.studies.symbols.kernel.learnability.kernel_settings", lambda task: kernel_settings(task, **COARSE)
     )
     known = {variant.name for variant in find_experiment("learnability").variants}
     dataset = made_learnability()

@@ -14,9 +14,9 @@ from bindscope.cli.experiment import format_cells
 from bindscope.errors import BindscopeError
 from bindscope.measures.perplexity import text_losses
 from bindscope.runs.directory import Run
-from bindscope.studies.claims import VERDICTS
-from bindscope.studies.command import find_command
-from bindscope.studies.experiments import (
+from bindscope.studies.framework.claims import VERDICTS
+from bindscope.studies.framework.command import find_command
+from bindscope.studies.framework.experiments import (
     SHIPPED_DATASETS,
     Cell,
     Experiment,
@@ -27,13 +27,13 @@ from bindscope.studies.experiments import (
     plan_cells,
     save_experiment_dataset,
 )
-from bindscope.studies.results import Context, NotTestable
-from bindscope.studies.symbols.claims.language import AS12
-from bindscope.studies.symbols.figures.language import draw_language
-from bindscope.studies.symbols.language import EXPERIMENT, VARIANTS, language_experiment, train_in_turn
-from bindscope.studies.symbols.language_measures import measure_language
-from bindscope.studies.symbols.perplexities import compare_with_plain, conclude_language
-from bindscope.studies.symbols.results.language import compute_language
+from bindscope.studies.framework.results import Context, NotTestable
+from bindscope.studies.symbols.language.define import EXPERIMENT, VARIANTS, language_experiment, train_in_turn
+from bindscope.studies.symbols.language.draw import draw_language
+from bindscope.studies.symbols.language.judge import AS12
+from bindscope.studies.symbols.language.measure import compute_language
+from bindscope.studies.symbols.language.measure_runs import measure_language
+from bindscope.studies.symbols.language.perplexities import compare_with_plain, conclude_language
 from bindscope.tasks.text import load_corpus
 from bindscope.training.progress import Progress
 from tasks.made_text import write_text

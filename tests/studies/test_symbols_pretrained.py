@@ -10,14 +10,14 @@ from bindscope.model.convert import export_hugging_face
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import override
 from bindscope.runs.start import fit_to_start
-from bindscope.studies.experiments import all_experiments, plan_cells
-from bindscope.studies.presets import find_preset
-from bindscope.studies.results import Context, NotTestable
-from bindscope.studies.symbols.claims.pretrained import AS11, judge_pretrained
-from bindscope.studies.symbols.experiments_gpt2 import GPT2_TOKENS, gpt2_experiment
+from bindscope.studies.framework.experiments import all_experiments, plan_cells
+from bindscope.studies.framework.presets import find_preset
+from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.symbols.presets import GPT2, GPT2_SMALL
-from bindscope.studies.symbols.pretrained import compare_pretrained, conclude_gpt2
-from bindscope.studies.symbols.results.pretrained import compute_gpt2
+from bindscope.studies.symbols.pretrained.compare import compare_pretrained, conclude_gpt2
+from bindscope.studies.symbols.pretrained.define import GPT2_TOKENS, gpt2_experiment
+from bindscope.studies.symbols.pretrained.judge import AS11, judge_pretrained
+from bindscope.studies.symbols.pretrained.measure import compute_gpt2
 
 SMALL, LARGE = (4, 128, 4), (12, 768, 12)
 FROM_SCRATCH = {512: 1.0, 2048: 0.9, 8192: 0.22}
@@ -162,7 +162,7 @@ def test_the_figure_shows_the_papers_points_beside_ours():
 
 
 def test_no_dataset_is_told_with_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", tmp_path)
+    monkeypatch.setattr("bindscope.studies.framework.experiments.SHIPPED_DATASETS", tmp_path)
     with pytest.raises(NotTestable, match="bindscope experiment gpt2 --pretrained DIR"):
         compute_gpt2(Context(None, runs_directory=tmp_path))
 

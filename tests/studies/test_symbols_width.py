@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.studies.claims import Finding
-from bindscope.studies.experiments import find_experiment
-from bindscope.studies.style import save_figure
-from bindscope.studies.symbols.claims.width import AS8, AS9, judge_copy, judge_width
-from bindscope.studies.symbols.conclusions_width import conclude_copy, conclude_shape, conclude_width
-from bindscope.studies.symbols.figures.directions import draw_directions
-from bindscope.studies.symbols.figures.width import draw_copy, draw_shape, draw_width
-from bindscope.studies.symbols.widths import (
+from bindscope.studies.framework.claims import Finding
+from bindscope.studies.framework.experiments import find_experiment
+from bindscope.studies.plots.style import save_figure
+from bindscope.studies.symbols.width.conclude import conclude_copy, conclude_shape, conclude_width
+from bindscope.studies.symbols.width.draw import draw_copy, draw_shape, draw_width
+from bindscope.studies.symbols.width.draw_directions import draw_directions
+from bindscope.studies.symbols.width.judge import AS8, AS9, judge_copy, judge_width
+from bindscope.studies.symbols.width.widths import (
     FirstN,
     choose_heads,
     find_first_n,

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.assign_add.thresholds import (
-    RISE,
-    fit_threshold,
-    logistic_curve,
-    share_of_shuffles,
-    straight_line,
-)
+from bindscope.measures.stats.thresholds import RISE, fit_threshold, logistic_curve, share_of_shuffles, straight_line
 
 VALUES = np.repeat(np.linspace(0.06, 0.99, 20), 3)  # three runs a value
 CHANCE = 1 / 59

@@ -13,9 +13,9 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.directory import Run
-from bindscope.studies.results import KEY, Context, Library, NotTestable, Result
-from bindscope.studies.verify import Verification, find_study, verify
-from bindscope.studies.verify_page import render_verification
+from bindscope.studies.framework.results import KEY, Context, Library, NotTestable, Result
+from bindscope.studies.framework.verify import Verification, find_study, verify
+from bindscope.studies.plots.verify_page import render_verification
 from studies.made_runs import make_run
 from studies.test_report import Checked
 

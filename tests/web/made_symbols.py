@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.experiments import Experiment, find_experiment, save_experiment_dataset
+from bindscope.studies.framework.experiments import Experiment, find_experiment, save_experiment_dataset
 
 
 def make_dataset(experiment: Experiment, seeds: int = 2) -> xr.Dataset:

@@ -113,7 +113,7 @@ def test_pools_are_those_of_the_evaluations(client: TestClient, lab: Lab) -> Non
 def test_spikes_are_sent_with_their_pools(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     pools = [("1tr", "2var2"), ("1tr", "1add", "2tr", "2add"), ("1var", "2var1", "2var2")]
     spikes = [Spike(number + 1, 10 * number, 10 * number + 5, own, 0.5) for number, own in enumerate(pools)]
-    monkeypatch.setattr("bindscope.studies.assign_add.learning.spikes_of", lambda dataset: spikes)
+    monkeypatch.setattr("bindscope.studies.assign_add.learning.phases.spikes_of", lambda dataset: spikes)
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
     body = read(client, "pools")
     sent = {name: body["variables"][f"spike_{name}"]["values"] for name in ("before", "after", "size", "pools", "told")}

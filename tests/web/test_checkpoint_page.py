@@ -11,11 +11,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from bindscope.cli.main import run as run_command
-from bindscope.measures.behaviour import behaviour_by, behaviour_by_each
-from bindscope.measures.confusion import confusion
+from bindscope.measures.binding.behaviour import behaviour_by, behaviour_by_each
+from bindscope.measures.binding.confusion import confusion
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import shipped_runs
-from bindscope.studies.binding.results.behaviour import predictions_at
+from bindscope.studies.binding.behaviour.measure import predictions_at
 from bindscope.web import kept
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, LabRun, NotMeasured

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import bindscope.studies.binding.results.behaviour as behaviour
+import bindscope.studies.binding.behaviour.measure as behaviour
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
+from bindscope.measures.binding.importance import explain_behaviour
+from bindscope.measures.binding.predictions import predict_answers
 from bindscope.measures.evaluation import read_answers
-from bindscope.measures.importance import explain_behaviour
-from bindscope.measures.predictions import predict_answers
 from bindscope.runs.directory import Run
-from bindscope.studies.binding.results import RESULTS
-from bindscope.studies.binding.results.behaviour import LEVEL, accuracy_by_step, explain_step, predictions_at
-from bindscope.studies.results import Library
+from bindscope.studies.binding.behaviour.measure import LEVEL, accuracy_by_step, explain_step, predictions_at
+from bindscope.studies.binding.study import RESULTS
+from bindscope.studies.framework.results import Library
 from bindscope.tasks.binding import ask_programs
 from studies.made_runs import make_run
 

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import shipped_runs
-from bindscope.studies.results import Library
-from bindscope.studies.verify import find_study, judge_kept, verify
+from bindscope.studies.framework.results import Library
+from bindscope.studies.framework.verify import find_study, judge_kept, verify
 from bindscope.web.app import create_app
 from bindscope.web.claims import NOT_MEASURED
 from bindscope.web.lab import Lab, LabRun

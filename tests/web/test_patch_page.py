@@ -13,9 +13,9 @@ from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
 from bindscope.interventions.outcome import METRICS, measure_outcomes
 from bindscope.model.run import run as run_model
-from bindscope.studies.binding.results.grids import N_BITS, round_bits
-from bindscope.studies.binding.results.mechanism import sample_pairs
-from bindscope.studies.one_pair import empty_grid, stream_grid
+from bindscope.studies.binding.mechanism.measure import sample_pairs
+from bindscope.studies.binding.mechanism.one_pair import empty_grid, stream_grid
+from bindscope.studies.framework.every_step import N_BITS, round_bits
 from bindscope.tasks.binding import pair_programs, parse_program, structural_places
 from bindscope.web.lab import Lab
 from bindscope.web.live import Worker

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from bindscope.studies.experiments import SHIPPED_DATASETS, find_experiment
+from bindscope.studies.framework.experiments import SHIPPED_DATASETS, find_experiment
+from bindscope.studies.framework.verify import verify
 from bindscope.studies.symbols.published import CURVES
-from bindscope.studies.verify import verify
 from bindscope.theory.kernel_learnable import learnable
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
@@ -83,7 +83,7 @@ def test_wider_models_that_need_more_to_copy_are_seen_to(client: TestClient) -> 
 def test_what_nobody_has_trained_says_how_and_appears_when_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bindscope.studies.experiments.SHIPPED_DATASETS", tmp_path / "nothing")
+    monkeypatch.setattr("bindscope.studies.framework.experiments.SHIPPED_DATASETS", tmp_path / "nothing")
     stored = Stored(Lab([], tmp_path))
     (resource,) = (each for each in symbols.PAGE.resources if "curves" in each.path)
     assert b"bindscope experiment majority" in stored.read(resource, {"experiment": "majority"})

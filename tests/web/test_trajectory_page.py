@@ -12,9 +12,9 @@ import pytest
 from bindscope.intervals import wilson_interval
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import shipped_runs
-from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
-from bindscope.studies.seeds import find_seed_curves, matching_variants
-from bindscope.studies.trajectory import trajectory_dataset, with_intervals
+from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
+from bindscope.studies.framework.seeds import find_seed_curves, matching_variants
+from bindscope.studies.framework.trajectory import trajectory_dataset, with_intervals
 from bindscope.web.body import Body, encode
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages import trajectory

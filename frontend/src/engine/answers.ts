@@ -52,7 +52,7 @@ export async function predict(runs: Runs, question: PredictQuestion): Promise<Bo
     coords: { step: labelled(['step'], question.steps), output: showOutputs(nOutputs) },
     variables: { probability: labelled(['step', 'output'], shares, 'share') },
     attrs: { answer: String(program.answer), line_1: String(program.values[0]), depth: program.depth },
-    command: `bindscope run ${run.name} '${oneLine(program.text)}' --step ${step ?? 'all'}`,
+    command: `bindscope predict ${run.name} '${oneLine(program.text)}' --step ${step ?? 'all'}`,
     python: inPython(run.name, `run.predict("${oneLine(program.text)}", steps=${stepsInPython(question.steps, run.steps)})`),
   });
 }
@@ -154,7 +154,7 @@ export async function attention(runs: Runs, question: AttentionQuestion): Promis
     coords: { ...Object.fromEntries(axes), token: showTokens(program, 'query') },
     variables: { pattern: labelled(Object.keys(sizes), pattern, 'share') },
     attrs: { answer: String(program.answer), ablated: sites.join(' ') },
-    command: lesionCommand(run.name, question.step, sites, kind),
+    command: ablateCommand(run.name, question.step, sites, kind),
     python: ablatePython(run.name, question.step, program.text, sites, kind, 'ablated.patterns'),
   });
 }
@@ -176,8 +176,8 @@ export async function ablate(runs: Runs, question: AblateQuestion): Promise<Body
     variables: { probability: labelled(['condition', 'output'], [...before, ...after], 'share') },
     attrs: { answer: String(program.answer), sites: sites.join(' ') },
     command:
-      lesionCommand(run.name, question.step, sites, kind) ||
-      `bindscope run ${run.name} '${oneLine(program.text)}' --step ${question.step}`,
+      ablateCommand(run.name, question.step, sites, kind) ||
+      `bindscope predict ${run.name} '${oneLine(program.text)}' --step ${question.step}`,
     python: ablatePython(run.name, question.step, program.text, sites, kind, 'ablated.before, ablated.after'),
   });
 }
@@ -207,15 +207,15 @@ function noteOf(sites: string[], kind: string): string {
 }
 
 /** The same parts taken away on many programs; nothing where none is. */
-function lesionCommand(run: string, step: number, sites: string[], kind: string): string {
+function ablateCommand(run: string, step: number, sites: string[], kind: string): string {
   const named = sites.map((site) => `--of '${site}'`).join(' ');
-  return sites.length ? `bindscope lesion ${run} ${named} --kind ${kind} --step ${step}` : '';
+  return sites.length ? `bindscope ablate ${run} ${named} --kind ${kind} --step ${step}` : '';
 }
 
 function ablatePython(run: string, step: number, text: string, sites: string[], kind: string, wanted: string): string {
   const program = oneLine(text);
   if (!sites.length && wanted === 'ablated.patterns') return inPython(run, `run.attention("${program}", step=${step})`);
   const given = `run.model(${step}), run.run.config.task, run.parse("${program}"), ${listed(sites)}, ${quoted(kind)}`;
-  const importing = 'from bindscope.studies.one_program import ablate_program';
+  const importing = 'from bindscope.studies.binding.behaviour.one_program import ablate_program';
   return inPython(run, `ablated = ablate_program(${given})\n${wanted}`, importing);
 }

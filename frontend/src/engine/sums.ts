@@ -62,7 +62,7 @@ export async function answerSum(runs: Runs, { run: name, steps, sequence }: SumQ
       run.name,
       `task = run.run.config.task\nmodels = ((step, run.model(step)) for step in ${at})\n` +
         `attention_over_steps(models, task, task.parse("${sum.text}"))`,
-      'from bindscope.studies.assign_add.one_sum import attention_over_steps',
+      'from bindscope.studies.assign_add.attention.one_sum import attention_over_steps',
     ),
   });
 }

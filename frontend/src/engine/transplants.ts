@@ -1,4 +1,4 @@
-/** Parts of one checkpoint in another, in the reader's browser: `bindscope.studies.assign_add.transplanting` on the sums that a copy holds. */
+/** Parts of one checkpoint in another, in the reader's browser: `bindscope.measures.arithmetic.transplanting` on the sums that a copy holds. */
 import { labelsOf, pick, type Body } from '../api/body';
 import { lastRow } from './answers';
 import { inPython, labelled, makeBody } from './bodies';
@@ -78,7 +78,7 @@ export async function transplant(runs: Runs, question: TransplantQuestion): Prom
       `asked = ask_pools(run.run.config.task, np.random.default_rng(${seed}), ${n})\n` +
         `measure_transplants(run.model(${receiver}), run.model(${donor}), ["${row}"], asked)`,
       'import numpy as np',
-      'from bindscope.studies.assign_add.transplanting import ask_pools, measure_transplants',
+      'from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants',
     ),
   });
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def across(*, runs: Path = RUNS_DIRECTORY, out: Path | None = None, json: Flag = False) -> None:
-    """Compare learning with and without identity scaling, on programs and on sums.
+    """Compare learning with and without identity scaling, on programs and on modular addition.
 
     Reads what 'bindscope experiment identity-programs', 'identity-sums' and 'identity'
     made here, else what is shipped: examples seen until every depth or pool is at 90 %
@@ -36,7 +36,7 @@ def across(*, runs: Path = RUNS_DIRECTORY, out: Path | None = None, json: Flag =
     json
         Print the numbers as JSON instead of a table.
     """
-    from bindscope.studies.symbols.across import across_dataset, conclude_across, load_across
+    from bindscope.studies.symbols.across.measure import across_dataset, conclude_across, load_across
 
     check_out(out)
     dataset = across_dataset(load_across(runs))
@@ -52,7 +52,13 @@ def across(*, runs: Path = RUNS_DIRECTORY, out: Path | None = None, json: Flag =
 
 def format_across(dataset: xr.Dataset) -> str:
     """One row for each start and path: who learned, after how many examples, and how many more it takes without."""
-    from bindscope.studies.symbols.across import PATH_WORDS, count_learned, format_between, known_paths, tell_ratio
+    from bindscope.studies.symbols.across.measure import (
+        PATH_WORDS,
+        count_learned,
+        format_between,
+        known_paths,
+        tell_ratio,
+    )
 
     def between(at: Any, low: str, high: str, digits: int = 0) -> str:
         return format_between(float(at[low]), float(at[high]), digits)
@@ -86,7 +92,7 @@ def _to_json(dataset: xr.Dataset) -> dict[str, Any]:
     """Numbers that JSON has: what is infinite or was not trained is null."""
     from math import isfinite
 
-    from bindscope.studies.symbols.across import STATISTICS, conclude_across, known_paths
+    from bindscope.studies.symbols.across.measure import STATISTICS, conclude_across, known_paths
 
     def plain(value: Any) -> float | None:
         return float(value) if isfinite(value) else None
@@ -106,6 +112,6 @@ def _to_json(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def _figure_or_none(dataset: xr.Dataset, out: Path) -> Any:
-    from bindscope.studies.symbols.figures.across import draw_across
+    from bindscope.studies.symbols.across.draw import draw_across
 
     return None if out.suffix.lower() == ".nc" else draw_across(dataset)

@@ -30,7 +30,7 @@ def attention(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Give a model of sums a sum, see where each layer looks.
+    """Give a model of modular addition a sequence, see what each layer attends to.
 
     Columns 0 to 11 hold the assignments ('_' is a PAD), 12 the operator, 13 and 14
     the operands, 15 the '=' at which the answer is read.
@@ -54,7 +54,7 @@ def attention(
         Print the numbers as JSON instead of a table.
     """
     from bindscope.runs.directory import Run
-    from bindscope.studies.assign_add.figures.attention import draw_sum
+    from bindscope.studies.assign_add.attention.draw import draw_sum
 
     check_out(out)
     opened = Run.open(find_run(run))
@@ -68,7 +68,7 @@ def attention(
 
 def read_sum(run: Run, text: str, step: str) -> xr.Dataset:
     """The maps and answers of one sum over (step, …)."""
-    from bindscope.studies.assign_add.one_sum import attention_over_steps
+    from bindscope.studies.assign_add.attention.one_sum import attention_over_steps
     from bindscope.tasks.assign_add import AssignAddTask
 
     task = run.config.task
@@ -82,7 +82,7 @@ def read_sum(run: Run, text: str, step: str) -> xr.Dataset:
 
 def format_sum(dataset: xr.Dataset) -> str:
     """Answer and looks of `=` step by step."""
-    from bindscope.studies.assign_add.one_sum import looks_of_equals
+    from bindscope.studies.assign_add.attention.one_sum import looks_of_equals
 
     looks, right = looks_of_equals(dataset), dataset.attrs["answer"]
     places = dataset.value_position.values.tolist()

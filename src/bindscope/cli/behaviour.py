@@ -141,7 +141,7 @@ def parse_range(text: str, option: str) -> range:
 def _measure_all(run: str, json: bool, out: Path | None) -> str:
     """What every kept checkpoint says to the programs of the web page, kept with the run; as a table or JSON."""
     from bindscope.cli.verify import open_library, watch_results
-    from bindscope.studies.binding.results.behaviour import accuracy_by_step
+    from bindscope.studies.binding.behaviour.measure import accuracy_by_step
 
     library, _ = open_library(run)
     with watch_results() as on_result:
@@ -163,11 +163,11 @@ def _measure_questions(
     """The asked table over questions as in training, and its text."""
     import numpy as np
 
-    from bindscope.measures.attributes import check_attribute
-    from bindscope.measures.behaviour import behaviour_by
-    from bindscope.measures.confusion import confusion as confuse
-    from bindscope.measures.importance import explain_behaviour
-    from bindscope.measures.predictions import predict_answers
+    from bindscope.measures.binding.attributes import check_attribute
+    from bindscope.measures.binding.behaviour import behaviour_by
+    from bindscope.measures.binding.confusion import confusion as confuse
+    from bindscope.measures.binding.importance import explain_behaviour
+    from bindscope.measures.binding.predictions import predict_answers
 
     by, rng = check_attribute(by), np.random.default_rng(seed)
     batch = run.config.task.sample_evaluation(rng, n)["test"]
@@ -192,7 +192,7 @@ def _measure_grid(
     from rich.console import Console
     from rich.progress import Progress
 
-    from bindscope.measures.generalisation import length_depth_grid
+    from bindscope.measures.binding.generalisation import length_depth_grid
 
     model, rng = run.checkpoint(step), np.random.default_rng(seed)
     console = Console(stderr=True)

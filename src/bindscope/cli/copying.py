@@ -53,7 +53,7 @@ def copying(
     json
         Print the numbers as JSON instead of a table.
     """
-    from bindscope.studies.symbols.results.directions import measure_directions
+    from bindscope.studies.symbols.width.measure import measure_directions
 
     check_out(out)
     if seeds < 1:
@@ -70,7 +70,7 @@ def copying(
 
 def format_copying(dataset: xr.Dataset) -> str:
     """How much of a training symbol's reading an unseen one gets, and the readings and shares behind it."""
-    from bindscope.studies.symbols.early_copying import last_step, mean_over_seeds, widths_of
+    from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
 
     steps, last = [int(step) for step in dataset.step.values], last_step(dataset)
     ratios, readings, shares = [], [], []
@@ -114,6 +114,6 @@ def _to_json(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def _figure_or_none(dataset: xr.Dataset, out: Path) -> Any:
-    from bindscope.studies.symbols.figures.directions import draw_directions
+    from bindscope.studies.symbols.width.draw_directions import draw_directions
 
     return None if out.suffix.lower() == ".nc" else draw_directions(dataset)

@@ -136,7 +136,7 @@ def train_small_model(out: Path, steps: int | None, browser: bool) -> None:
     report = write_report([Run.open(directory)], out / "reports" / f"{directory.name}.html")
     print(f"Report: {report}")
     open_page(report.resolve().as_uri(), browser)
-    print(f"Ask it something: bindscope run {directory} 'a=5;b=a;c=3;#b:' --step all")
+    print(f"Ask it something: bindscope predict {directory} 'a=5;b=a;c=3;#b:' --step all")
 
 
 def find_free(path: Path) -> Path:

@@ -74,7 +74,7 @@ class History:
     @property
     def phase(self) -> str | None:
         """What the latest evaluation reads as; only binding runs have phases."""
-        from bindscope.measures.phases import curves_from_evaluations, read_evaluations
+        from bindscope.measures.binding.phases import curves_from_evaluations, read_evaluations
 
         if not self.points or "misleading" not in self.points[-1][1].get("test", {}):
             return None

@@ -46,7 +46,7 @@ def _steps_grid(summary: Any, metric: str) -> str:
     """One row a step, one column a place (its best layer) or a head: the strongest ones where there are many."""
     import numpy as np
 
-    from bindscope.studies.heat_map import best_layer
+    from bindscope.studies.plots.outcomes import best_layer
 
     rows = best_layer(summary[metric])  # [step, cell]
     by = str(rows.dims[1])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bindscope.runs.directory import Run
-    from bindscope.studies.experiments import Cell, Experiment
+    from bindscope.studies.framework.experiments import Cell, Experiment
 
 
 def experiment(
@@ -76,7 +76,7 @@ def experiment(
         Train nothing: the answer from the dataset made here before, else from the shipped one.
     """
     from bindscope.errors import BindscopeError
-    from bindscope.studies.experiments import all_experiments, find_experiment, plan_cells
+    from bindscope.studies.framework.experiments import all_experiments, find_experiment, plan_cells
 
     if name is None:
         print(format_experiments(all_experiments()))
@@ -85,7 +85,7 @@ def experiment(
     if min(1 if seeds is None else seeds, jobs) < 1:
         raise BindscopeError("--seeds and --jobs: give at least 1.")
     if figure is not None:
-        from bindscope.studies.style import figure_format
+        from bindscope.studies.plots.style import figure_format
 
         figure_format(figure)  # refused before anything is trained
     if show:
@@ -98,7 +98,7 @@ def experiment(
 def _find_pretrained(name: str, directory: Path) -> Experiment:
     """The experiment on GPT-2 with the variants that start from ``directory``."""
     from bindscope.errors import BindscopeError
-    from bindscope.studies.symbols.experiments_gpt2 import NAME, PRETRAINED, explain_left_out, gpt2_experiment
+    from bindscope.studies.symbols.pretrained.define import NAME, PRETRAINED, explain_left_out, gpt2_experiment
 
     if name != NAME:
         raise BindscopeError(f"--pretrained: the experiment {NAME} starts from pretrained weights, '{name}' does not.")
@@ -178,7 +178,7 @@ def _train(
 ) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from bindscope.studies.experiments import train_cells
+    from bindscope.studies.framework.experiments import train_cells
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs: dict[Cell, Run] = {}
@@ -194,7 +194,7 @@ def finish_experiment(chosen: Experiment, runs: Mapping[Cell, Run], directory: P
     """Measure what the records do not hold, keep the dataset, and print the answer."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from bindscope.studies.experiments import experiment_dataset, save_experiment_dataset
+    from bindscope.studies.framework.experiments import experiment_dataset, save_experiment_dataset
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns) as progress:
@@ -210,7 +210,7 @@ def finish_experiment(chosen: Experiment, runs: Mapping[Cell, Run], directory: P
 
 def _show(chosen: Experiment, out: Path | None, figure: Path | None) -> None:
     from bindscope.errors import BindscopeError
-    from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
+    from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
     found = find_experiment_dataset(chosen.name, RUNS_DIRECTORY) if out is None else out / f"{chosen.name}.nc"
     if found is None or not found.is_file():
@@ -232,6 +232,6 @@ def _print_answer(chosen: Experiment, dataset: xr.Dataset) -> None:
 
 
 def _save_figure(chosen: Experiment, dataset: xr.Dataset, path: Path) -> Path:
-    from bindscope.studies.style import save_figure
+    from bindscope.studies.plots.style import save_figure
 
     return save_figure(chosen.draw(dataset), path)

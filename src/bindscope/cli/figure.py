@@ -45,8 +45,8 @@ def figure(
         Measure anew, whatever was kept.
     """
     from bindscope.cli.verify import open_library, watch_results
-    from bindscope.studies.style import figure_format, save_figure
-    from bindscope.studies.verify import verify
+    from bindscope.studies.framework.verify import verify
+    from bindscope.studies.plots.style import figure_format, save_figure
 
     library, study = open_library(run, n=n, seed=seed, fresh=fresh)
     chosen = study.find_claim(claim)

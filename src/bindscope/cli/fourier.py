@@ -30,7 +30,7 @@ def fourier(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Fit every neuron of a model of sums by waves; key frequencies, clock or pizza.
+    """Fit every neuron by Fourier components; key frequencies, clock or pizza.
 
     The model runs on all sums of two numbers. Each pre-activation of the last MLP
     is fitted by cosines of one frequency; logits are split by frequency.
@@ -79,7 +79,7 @@ def format_neurons(dataset: xr.Dataset) -> str:
     """A row for each frequency that neurons have, then shares, losses and the measures of clock and pizza."""
     import numpy as np
 
-    from bindscope.studies.quantities import share_of
+    from bindscope.studies.framework.quantities import share_of
 
     model, fits, size = dataset.sel(source="model").isel(step=0), float(dataset.attrs["fits"]), dataset.sizes["neuron"]
     explained, rows = model.explained_variance.fillna(0).values, []
@@ -118,12 +118,7 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
     from bindscope.measures.arithmetic.clock_pizza import draw_triples
     from bindscope.measures.arithmetic.cyclic import CyclicNumbers
     from bindscope.measures.arithmetic.key_frequencies import find_key_frequencies
-    from bindscope.studies.assign_add.results.neurons import (
-        measure_clock_pizza,
-        measure_losses,
-        neurons_at,
-        sums_task,
-    )
+    from bindscope.studies.assign_add.neurons.measure import measure_clock_pizza, measure_losses, neurons_at, sums_task
 
     task, model = sums_task(opened), opened.checkpoint(step)
     dataset = neurons_at(opened, step, np.random.default_rng(seed))
@@ -137,15 +132,15 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
     title = f"{opened.name} at step {step:,}: waves in {dataset.sizes['neuron']} neurons, numbers by {attributes['ordered_by']}"
     figure = None
     if draws:
-        from bindscope.studies.assign_add.figures.neurons import draw_neurons
+        from bindscope.studies.assign_add.neurons.draw import draw_neurons
 
         figure = draw_neurons({"neurons": dataset})
     return dataset, f"{title}\n\n{format_neurons(dataset)}", figure
 
 
 def _one_neuron(opened: Run, step: int, neuron: int, draws: bool) -> tuple[xr.Dataset, str, Any]:
-    from bindscope.studies.assign_add.one_neuron import describe_neuron, read_fit
-    from bindscope.studies.assign_add.results.neurons import sums_task
+    from bindscope.studies.assign_add.neurons.measure import sums_task
+    from bindscope.studies.assign_add.neurons.one_neuron import describe_neuron, read_fit
 
     dataset = describe_neuron(opened.checkpoint(step), sums_task(opened), neuron)
     dataset = dataset.assign_attrs(run=opened.name, step=step)
@@ -158,7 +153,7 @@ def _one_neuron(opened: Run, step: int, neuron: int, draws: bool) -> tuple[xr.Da
     title = f"{opened.name} at step {step:,}: neuron {neuron}"
     figure = None
     if draws:
-        from bindscope.studies.assign_add.figures.neurons import draw_neuron
+        from bindscope.studies.assign_add.neurons.draw import draw_neuron
 
         fit = read_fit(dataset)
         subtitle = f"on all literal sums · k = {fit.frequency}, explained variance {fit.explained_variance:.1%}"

@@ -55,7 +55,7 @@ def import_files(
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.adopt import adopt_checkpoints
     from bindscope.runs.config import override
-    from bindscope.studies.presets import find_family_preset
+    from bindscope.studies.framework.presets import find_family_preset
 
     by_step = order_by_step(files)
     changes = {_qualify(key): value for key, value in parse_settings(settings).items()}

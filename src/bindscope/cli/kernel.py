@@ -233,7 +233,7 @@ def _to_json(report: KernelReport, regression: xr.Dataset | None) -> dict[str, A
 
 
 def _figure_or_none(dataset: xr.Dataset, is_ridge: bool, out: Path) -> Any:
-    from bindscope.studies.symbols.figures.kernel import draw_kernel, draw_ridge
+    from bindscope.studies.symbols.kernel.draw_matrix import draw_kernel, draw_ridge
 
     if out.suffix.lower() == ".nc":
         return None

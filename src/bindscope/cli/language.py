@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bindscope.runs.directory import Run
-    from bindscope.studies.experiments import Cell, Experiment
+    from bindscope.studies.framework.experiments import Cell, Experiment
 
 Identity = Literal["kq", "vo", "both", "frozen"]
 
@@ -79,9 +79,9 @@ def language(
     """
     from bindscope.errors import BindscopeError
     from bindscope.runs.data import prepare_data
-    from bindscope.studies.experiments import plan_cells
-    from bindscope.studies.presets import find_preset
-    from bindscope.studies.symbols.language import NAME, PLAIN, language_experiment
+    from bindscope.studies.framework.experiments import plan_cells
+    from bindscope.studies.framework.presets import find_preset
+    from bindscope.studies.symbols.language.define import NAME, PLAIN, language_experiment
     from bindscope.tasks.text import LIBRARY
 
     if seeds < 1:
@@ -89,7 +89,7 @@ def language(
     if find_preset(preset).config.task.family != "text":
         raise BindscopeError(f"--preset: '{preset}' is not about text; use text-small or text-gpt2.")
     if figure is not None:
-        from bindscope.studies.style import figure_format
+        from bindscope.studies.plots.style import figure_format
 
         figure_format(figure)  # refused before anything is trained
     changes: dict[str, object] = dict(parse_settings(settings))
@@ -104,7 +104,7 @@ def language(
 
 def format_perplexities(dataset: xr.Dataset) -> str:
     """One row for each variant: its perplexity per seed with intervals, per word, and against the plain model."""
-    from bindscope.studies.symbols.perplexities import compare_with_plain
+    from bindscope.studies.symbols.language.perplexities import compare_with_plain
 
     rows = []
     for name in map(str, dataset.variant.values):
@@ -129,7 +129,7 @@ def _train(
     from bindscope.cli.display import watch_training
     from bindscope.cli.experiment import finish_experiment
     from bindscope.cli.train import describe_run, resumable
-    from bindscope.studies.symbols.language import train_in_turn
+    from bindscope.studies.symbols.language.define import train_in_turn
 
     runs: dict[Cell, Run] = {}
     for place, cell in enumerate(cells, start=1):

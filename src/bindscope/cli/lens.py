@@ -28,7 +28,7 @@ def lens(
     json: Flag = False,
     out: Path | None = None,
 ) -> None:
-    """Read what each layer would answer, checkpoint by checkpoint.
+    """Read what each layer would answer, checkpoint by checkpoint (logit lens).
 
     The stream at the answer's place goes through the last LayerNorm and the
     unembedding after every layer. Only programs on which the answer, line 1 and

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from cyclopts import App
+from cyclopts import App, Group
 
 from bindscope import __version__
 from bindscope.cli.failure import guard
@@ -28,55 +28,83 @@ Start here:
     bindscope COMMAND --help        every option of a command, with examples
 """
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    # name: (where it lives, what it does: the first line of its docstring)
-    "demo": ("demo:show_demo", "Open the page with the shipped runs, and train a small model live in it."),
-    "serve": ("serve:serve", "Show runs in a web page, and let it question their models live."),
-    "train": ("train:train", "Train a preset into a run directory."),
-    "resume": ("resume:resume", "Continue an interrupted run exactly where it was."),
-    "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),
-    "evaluate": ("evaluate:evaluate", "Measure a checkpoint's accuracy, by depth and more."),
-    "behaviour": ("behaviour:behaviour", "Tell a checkpoint's answers apart by what was asked."),
-    "lens": ("lens:lens", "Read what each layer would answer, checkpoint by checkpoint."),
-    "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),
-    "progress": ("progress:progress", "Measure how much of the circuit of sums each checkpoint has."),
-    "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
-    "figure": ("figure:figure", "Draw the figure behind one claim about a run."),
-    "run": ("run:run_program", "Give a trained model a program, see what it predicts."),
-    "attention": ("attention:attention", "Give a model of sums a sum, see where each layer looks."),
-    "patch": ("patch:patch", "Put activations of one program into another, see whether the answer follows."),
-    "lesion": ("lesion:lesion", "Take heads, MLPs or attention edges away, see which answers fall."),
-    "transplant": (
-        "transplant:transplant",
-        "Put a part of one checkpoint of sums into another, see whether it answers like it.",
-    ),
-    "path": ("path:patch_paths", "Measure what one part of the model tells another directly."),
-    "circuit": ("circuit:circuit", "Find the heads that move a value along its chain, and try them on other programs."),
-    "fourier": ("fourier:fourier", "Fit every neuron of a model of sums by waves; key frequencies, clock or pizza."),
-    "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
-    "kernel": ("kernel:kernel", "Judge by its kernel whether a transformer can learn templates for unseen symbols."),
-    "templates": ("templates:templates", "Check templates typed as text, or print strings they make."),
-    "copying": (
-        "copying:copying",
-        "Measure why wider models copy worse: what their first updates do to unseen symbols.",
-    ),
-    "sample": ("sample:sample", "Print examples of a task with their true answers."),
-    "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
-    "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),
-    "probe": ("probe:probe", "Probe the stream for the values of all variables, position by position."),
-    "ablate": ("ablate:ablate", "Train a binding preset without each part of its recipe, and compare."),
-    "experiment": ("experiment:experiment", "List the experiments, or train what one needs and answer its question."),
-    "across": ("across:across", "Compare learning with and without identity scaling, on programs and on sums."),
-    "language": (
-        "language:language",
-        "Train a language model on your text with and without identity scaling, and compare.",
-    ),
-    "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),
-    "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
-    "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),
-    "export": ("export:export", "Write the lab's pages to a directory that any web server can host."),
-    "completion": ("completion:completion", "Print or install tab completion for your shell."),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    # group: name: (where it lives, what it does: the first line of its docstring)
+    "Start": {
+        "demo": ("demo:show_demo", "Open the page with the shipped runs, and train a small model live in it."),
+        "serve": ("serve:serve", "Show runs in a web page, and let it question their models live."),
+    },
+    "Train": {
+        "presets": ("presets:show_presets", "List the presets, or print all settings of one."),
+        "sample": ("sample:sample", "Print examples of a task with their true answers."),
+        "train": ("train:train", "Train a preset into a run directory."),
+        "resume": ("resume:resume", "Continue an interrupted run exactly where it was."),
+        "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),
+        "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),
+    },
+    "Look": {
+        "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),
+        "evaluate": ("evaluate:evaluate", "Measure a checkpoint's accuracy, by depth and more."),
+        "behaviour": ("behaviour:behaviour", "Tell a checkpoint's answers apart by what was asked."),
+        "predict": ("predict:predict_program", "Give a trained model a program, see what it predicts."),
+        "lens": ("lens:lens", "Read what each layer would answer, checkpoint by checkpoint (logit lens)."),
+        "attention": (
+            "attention:attention",
+            "Give a model of modular addition a sequence, see what each layer attends to.",
+        ),
+        "probe": ("probe:probe", "Probe the residual stream for the values of all variables, position by position."),
+        "progress": ("progress:progress", "Measure how much of the circuit for modular addition each checkpoint has."),
+        "fourier": ("fourier:fourier", "Fit every neuron by Fourier components; key frequencies, clock or pizza."),
+    },
+    "Patch": {
+        "patch": ("patch:patch", "Patch activations of one program into another, see whether the answer follows."),
+        "path": ("path:patch_paths", "Measure what one part of the model tells another directly (path patching)."),
+        "ablate": ("ablate:ablate", "Ablate heads or MLPs, or knock attention edges out, see which answers fall."),
+        "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),
+        "circuit": (
+            "circuit:circuit",
+            "Find the heads that move a value along its chain, and try them on other programs.",
+        ),
+        "transplant": (
+            "transplant:transplant",
+            "Patch a component of one checkpoint into another (transplant), see whether it answers like it.",
+        ),
+    },
+    "Study": {
+        "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
+        "figure": ("figure:figure", "Draw the figure behind one claim about a run."),
+        "experiment": (
+            "experiment:experiment",
+            "List the experiments, or train what one needs and answer its question.",
+        ),
+        "recipe": ("recipe:ablate_recipe", "Train a binding preset without each part of its recipe, and compare."),
+        "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
+        "kernel": (
+            "kernel:kernel",
+            "Judge by its kernel whether a transformer can learn templates for unseen symbols.",
+        ),
+        "templates": ("templates:templates", "Check templates typed as text, or print sequences they make."),
+        "copying": (
+            "copying:copying",
+            "Measure why wider models copy worse: what their first updates do to unseen symbols.",
+        ),
+        "across": (
+            "across:across",
+            "Compare learning with and without identity scaling, on programs and on modular addition.",
+        ),
+        "language": (
+            "language:language",
+            "Train a language model on your text with and without identity scaling, and compare.",
+        ),
+    },
+    "Share": {
+        "export": ("export:export", "Write the lab's pages to a directory that any web server can host."),
+        "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),
+        "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
+        "completion": ("completion:completion", "Print or install tab completion for your shell."),
+    },
 }
+COMMANDS: dict[str, tuple[str, str]] = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -119,6 +147,9 @@ def build_app(overview: bool = False) -> App:
         suppress_keyboard_interrupt=False,
         result_action="return_value",
     )
-    for place, (name, (target, summary)) in enumerate(COMMANDS.items()):
-        app.command(f"bindscope.cli.{target}", name=name, help=summary if overview else None, sort_key=place)
+    for order, (title, commands) in enumerate(GROUPS.items()):
+        group = Group(title, sort_key=order)
+        for place, (name, (target, summary)) in enumerate(commands.items()):
+            shown = summary if overview else None
+            app.command(f"bindscope.cli.{target}", name=name, help=shown, sort_key=place, group=group)
     return app

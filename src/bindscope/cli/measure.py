@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig
-    from bindscope.studies.preset import Cost
+    from bindscope.studies.framework.preset import Cost
 
 N_STEPS = 30
 
@@ -25,7 +25,7 @@ def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.config import override
     from bindscope.runs.execute import train_run
-    from bindscope.studies.preset import Cost
+    from bindscope.studies.framework.preset import Cost
 
     training = config.training
     evaluator = build_evaluator(config.task, training.evaluation_size, config.seeds["evaluation"])

@@ -50,7 +50,7 @@ def write_out(dataset: xr.Dataset, out: Path, figure: Any) -> Path:
     from bindscope.runs.files import explain_failure, write_atomically
 
     if figure is not None:
-        from bindscope.studies.style import save_figure
+        from bindscope.studies.plots.style import save_figure
 
         return save_figure(figure, out)
     with explain_failure(out):

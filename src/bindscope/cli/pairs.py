@@ -81,7 +81,7 @@ def figure_or_none(out: Path, summary: Any, metric: str, title: str) -> Any:
     """The figure of a summary, or None for a file of numbers."""
     if out.suffix.lower() == NUMBERS:
         return None
-    from bindscope.studies.heat_map import figure_summary
+    from bindscope.studies.plots.outcomes import figure_summary
 
     return figure_summary(summary, metric, title)
 

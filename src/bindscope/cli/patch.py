@@ -47,7 +47,7 @@ def patch(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Put activations of one program into another, see whether the answer follows.
+    """Patch activations of one program into another, see whether the answer follows.
 
     Without two programs, pairs that differ in the constant at the root of the
     queried chain are drawn. Means come with 95 % bootstrap intervals.
@@ -101,7 +101,7 @@ def patch(
         Print the means as JSON instead of tables.
     """
     from bindscope.runs.directory import Run
-    from bindscope.studies.patching import Patch, patch_steps
+    from bindscope.studies.binding.mechanism.patching import Patch, patch_steps
 
     check_out(out)
     shown = metric or ("logit_difference" if approximate else "success")
@@ -146,7 +146,7 @@ def _agreement(model: Any, drawn: Drawn, request: Any, dataset: Any, metric: str
     from dataclasses import replace
 
     from bindscope.interventions.attribution import compare_with_exact
-    from bindscope.studies.patching import patch_model
+    from bindscope.studies.binding.mechanism.patching import patch_model
 
     exact = patch_model(model, drawn.pairs, replace(request, approximate=False))
     found = compare_with_exact(dataset.isel(step=0), exact, metric)

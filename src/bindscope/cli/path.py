@@ -32,7 +32,7 @@ def patch_paths(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Measure what one part of the model tells another directly.
+    """Measure what one part of the model tells another directly (path patching).
 
     The sender takes its value from the counterfactual run; every head and MLP
     between it and the receiver is held at its value in the base run; only the
@@ -103,7 +103,7 @@ def _measure(model: Any, pairs: Any, sender: str, receivers: tuple[str, ...], di
 
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.interventions.paths import patch_path
-    from bindscope.studies.patching import locate_sites
+    from bindscope.studies.binding.mechanism.patching import locate_sites
     from bindscope.tasks.binding import structural_places
 
     contrast, places = contrast_pairs(pairs, direction), structural_places(pairs)

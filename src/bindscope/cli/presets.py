@@ -10,7 +10,7 @@ from bindscope.cli.table import format_count, format_duration, format_table
 from bindscope.errors import BindscopeError
 
 if TYPE_CHECKING:
-    from bindscope.studies.preset import Preset
+    from bindscope.studies.framework.preset import Preset
 
 HEADINGS = ("preset", "parameters", "layers", "steps", "expected time", "memory", "what it is")
 
@@ -40,7 +40,7 @@ def show_presets(
         Train the named preset for a few steps, keep nothing, and say what it takes on this machine.
     """
     from bindscope.runs.config import config_to_mapping
-    from bindscope.studies.presets import PRESETS, find_preset
+    from bindscope.studies.framework.presets import PRESETS, find_preset
 
     if measure:
         print_cost(name)
@@ -59,7 +59,7 @@ def print_cost(name: str | None) -> None:
     """Measure one preset here."""
     from bindscope.cli.measure import measure_cost
     from bindscope.runs.config import override
-    from bindscope.studies.presets import find_preset
+    from bindscope.studies.framework.presets import find_preset
     from bindscope.tasks.text import LIBRARY
 
     if name is None:
@@ -82,7 +82,7 @@ def format_presets(presets: dict[str, Preset]) -> str:
 
 def describe_curves() -> str:
     """What the experiments of study 3 take, one run after another: they train its presets at many n."""
-    from bindscope.studies.symbols.experiments import EXPERIMENTS
+    from bindscope.studies.symbols.experiments.define import EXPERIMENTS
 
     seconds = {each.name: each.usual_seconds for each in EXPERIMENTS}
     times = ", ".join(f"{name} {format_duration(taken)}" for name, taken in seconds.items())
@@ -94,7 +94,7 @@ def describe_curves() -> str:
 
 def describe_preset(preset: Preset) -> list[str]:
     """Its name, size, expected time and memory, and what it is."""
-    from bindscope.studies.costs import MEASURED
+    from bindscope.studies.framework.costs import MEASURED
 
     model, cost = preset.config.model, MEASURED.get(preset.name)
     return [

@@ -29,7 +29,7 @@ def probe(
     step: str = "last",
     out: Path | None = None,
 ) -> None:
-    """Probe the stream for the values of all variables, position by position.
+    """Probe the residual stream for the values of all variables, position by position.
 
     Fits on 2N programs and tests on N others. Accuracy counts the variables that
     a program assigns; the state is right when all of them are. Beside the best
@@ -66,7 +66,7 @@ def probe(
     import torch
 
     from bindscope.errors import BindscopeError
-    from bindscope.measures.probes import probe_positions
+    from bindscope.measures.binding.probes import probe_positions
 
     if n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
@@ -91,7 +91,7 @@ def probe(
     print(f"{opened.name} at step {found:,}; fitted on {2 * n} programs, tested on {n} others\n")
     print(format_probes(dataset))
     if out is not None:
-        from bindscope.studies.representation import figure_probes
+        from bindscope.studies.plots.subspaces import figure_probes
 
         figure = None if out.suffix.lower() == ".nc" else figure_probes(dataset)
         print(f"\nwritten to {write_out(dataset, out, figure)}")

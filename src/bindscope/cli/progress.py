@@ -25,7 +25,7 @@ def progress(
     json: Flag = False,
     out: Path | None = None,
 ) -> None:
-    """Measure how much of the circuit of sums each checkpoint has.
+    """Measure how much of the circuit for modular addition each checkpoint has.
 
     Seven measures from 0 to 1, at every kept checkpoint: three read off the
     weights, four over sequences from all pools, places that training never shows
@@ -54,7 +54,7 @@ def progress(
     """
     from bindscope.cli.outcome import show_progress
     from bindscope.cli.verify import open_library
-    from bindscope.studies.style import figure_format, save_figure
+    from bindscope.studies.plots.style import figure_format, save_figure
 
     if out is not None:
         figure_format(out)  # refused before anything is measured
@@ -98,7 +98,7 @@ def _sampled(dataset: xr.Dataset, name: str) -> bool:
 
 
 def _draw(trajectory: Any, dataset: xr.Dataset) -> Any:
-    from bindscope.studies.assign_add.figures.progress import draw_progress
-    from bindscope.studies.assign_add.learning import spikes_of
+    from bindscope.studies.assign_add.learning.phases import spikes_of
+    from bindscope.studies.assign_add.progress.draw import draw_progress
 
     return draw_progress(dataset, [] if trajectory is None else spikes_of(trajectory))

@@ -5,14 +5,18 @@ A test compares each page with what is written here, so a command, a preset or a
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from functools import cache
+from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.main import COMMANDS, DESCRIPTION, build_app
+import bindscope
+from bindscope.cli.main import COMMANDS, DESCRIPTION, GROUPS, build_app
 from bindscope.cli.presets import HEADINGS as PRESET_HEADINGS
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ def main() -> None:
 def generate_pages() -> dict[str, str]:
     """File name to text, for every generated page."""
     return {
+        "api.md": describe_api(),
         "cli.md": describe_commands(),
         "presets.md": describe_presets(),
         "sites.md": describe_sites(),
@@ -45,9 +50,9 @@ def describe_verdicts() -> str:
     """docs/verdicts.md: what the shipped results of the shipped runs say about each claim, study by study."""
     from bindscope.runs.directory import Run
     from bindscope.runs.locate import shipped_runs
-    from bindscope.studies.results import Library
-    from bindscope.studies.verdicts import render_verdicts
-    from bindscope.studies.verify import STUDIES, WITHOUT_RUNS, find_study, open_study, verify
+    from bindscope.studies.framework.results import Library
+    from bindscope.studies.framework.verdicts import render_verdicts
+    from bindscope.studies.framework.verify import STUDIES, WITHOUT_RUNS, find_study, open_study, verify
 
     runs, parts = [Run.open(path) for path in shipped_runs()], [f"{MADE_BY}\n# Verdicts\n\n{_VERDICTS_LEAD}"]
     with TemporaryDirectory() as empty:  # what is not shipped is measured, and not kept
@@ -76,7 +81,10 @@ def describe_commands() -> str:
     """docs/cli.md: each command with its examples, arguments and options."""
     app = build_app()
     lead = DESCRIPTION.split("\n", 1)[0]
-    contents = [f"- [`bindscope {name}`](#bindscope-{name}): {summary}" for name, (_, summary) in COMMANDS.items()]
+    contents: list[str] = []
+    for title, commands in GROUPS.items():
+        contents += ["", f"**{title}**", ""]
+        contents += [f"- [`bindscope {name}`](#bindscope-{name}): {summary}" for name, (_, summary) in commands.items()]
     parts = [MADE_BY, "# The command line\n", lead, "", _LEAD, *contents]
     for name in COMMANDS:
         parts += ["", _describe_command(name, app[name])]
@@ -90,11 +98,68 @@ with exit code 2; an interrupted command ends with 130.
 """
 
 
+def describe_api() -> str:
+    """docs/api.md: the public names of the package, each with its signature, what it is for and its example."""
+    parts = [MADE_BY, "# The Python API\n", _API_LEAD]
+    for name in bindscope.PUBLIC:
+        parts += ["", f"## bindscope.{name}", "", *_describe_public(getattr(bindscope, name), name)]
+    parts += ["", "## Packages", "", _PACKAGES_LEAD]
+    for package in PACKAGES:
+        module = import_module(f"bindscope.{package}")
+        names = ", ".join(f"`{name}`" for name in module.__all__)
+        parts.append(f"- `bindscope.{package}`: {(module.__doc__ or '').splitlines()[0]} {names}")
+    return "\n".join(parts) + "\n"
+
+
+PACKAGES = ("tasks.binding", "tasks.assign_add", "tasks.templates", "model", "training", "measures", "interventions",
+            "subspaces", "theory", "runs")  # fmt: skip
+_API_LEAD = """\
+These names are imported from `bindscope` itself and stay. Each is loaded when it is first used, so `import bindscope` is
+instant. Methods of an opened run return labelled arrays (xarray) that draw themselves with `.plot()`.
+
+```python
+import bindscope
+
+laptop = bindscope.open_run("binding-laptop")
+print(laptop.predict("k=9;c=k;#c:"))
+```
+"""
+_PACKAGES_LEAD = "Each package has a short list of its own, for those who build on it:\n"
+
+
+def _describe_public(thing: Any, name: str) -> list[str]:
+    signature = "" if isinstance(thing, type) else re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
+    text, _, example = cleandoc(thing.__doc__ or "").partition("\n\n>>> ")
+    lines = ["```python", _wrap_signature(f"{name}{signature}"), "```", "", text]
+    if example:
+        lines += [
+            "",
+            "```python",
+            re.sub(rf"\b{thing.__name__}\b", f"bindscope.{name}", "\n".join(_example_lines(f">>> {example}"))),
+            "```",
+        ]
+    return lines
+
+
+def _wrap_signature(text: str) -> str:
+    """Long signatures with one parameter a line."""
+    if len(text) <= 100:
+        return text
+    head, _, rest = text.partition("(")
+    inside, _, returns = rest.rpartition(") -> ")
+    return f"{head}(\n" + "".join(f"    {part},\n" for part in inside.split(", ")) + f") -> {returns}"
+
+
+def _example_lines(text: str) -> list[str]:
+    """The input lines of the example; what a session printed is left out."""
+    return [line[4:] for line in text.splitlines() if line.startswith((">>> ", "... "))]
+
+
 def describe_presets() -> str:
     """docs/presets.md: the list of presets, then every setting of each."""
     from bindscope.cli.presets import describe_curves, describe_preset, format_toml
     from bindscope.runs.config import config_to_mapping
-    from bindscope.studies.presets import PRESETS
+    from bindscope.studies.framework.presets import PRESETS
 
     parts = [MADE_BY, "# Presets\n", _PRESETS_LEAD, "| " + " | ".join(PRESET_HEADINGS) + " |"]
     parts.append("|---" * len(PRESET_HEADINGS) + "|")

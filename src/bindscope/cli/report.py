@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bindscope.measures.phases import Phase
+    from bindscope.measures.binding.phases import Phase
     from bindscope.runs.directory import Run
-    from bindscope.studies.report import ExampleProgram, ReportedRun
+    from bindscope.studies.plots.report import ExampleProgram, ReportedRun
 
 N_CHECKPOINTS = 8  # columns of the table of predictions
 SEED = 2  # draws the programs that are shown
@@ -18,7 +18,7 @@ SEED = 2  # draws the programs that are shown
 def write_report(runs: Sequence[Run], path: Path, title: str | None = None) -> Path:
     """Write the report of one or several runs as one HTML file that needs nothing else."""
     from bindscope.runs.files import explain_failure, write_atomically
-    from bindscope.studies.report import render_reports
+    from bindscope.studies.plots.report import render_reports
 
     page = render_reports(title or runs[0].name, [_describe(run) for run in runs])
     with explain_failure(path):
@@ -28,9 +28,9 @@ def write_report(runs: Sequence[Run], path: Path, title: str | None = None) -> P
 
 
 def _describe(run: Run) -> ReportedRun:
-    from bindscope.studies.command import find_command
-    from bindscope.studies.report import ReportedRun
-    from bindscope.studies.trajectory import phases_of, trajectory_dataset
+    from bindscope.studies.framework.command import find_command
+    from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
+    from bindscope.studies.plots.report import ReportedRun
 
     dataset = trajectory_dataset(run.metrics, run.manifest.config)
     phases = phases_of(dataset)
@@ -40,8 +40,8 @@ def _describe(run: Run) -> ReportedRun:
 
 def show_examples(run: Run, phases: Sequence[Phase]) -> list[ExampleProgram]:
     """One program of each depth on which the first two lines mislead, with the answers of a few checkpoints."""
-    from bindscope.cli.run import predict
-    from bindscope.studies.report import ExampleProgram, Prediction
+    from bindscope.cli.predict import predict
+    from bindscope.studies.plots.report import ExampleProgram, Prediction
     from bindscope.tasks.binding import ask_programs
 
     task: Any = run.config.task

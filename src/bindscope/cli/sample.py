@@ -56,7 +56,7 @@ def sample(
 
     from bindscope.cli.examples import sample_examples
     from bindscope.runs.config import override
-    from bindscope.studies.presets import find_family_preset
+    from bindscope.studies.framework.presets import find_family_preset
 
     changes = {f"task.{key.removeprefix('task.')}": value for key, value in parse_settings(settings).items()}
     task = override(find_family_preset(preset).config, changes).task

@@ -200,7 +200,7 @@ def _draw(dataset: xr.Dataset, out: Path, of: str) -> Any:
     """The figure of a dataset; None when the numbers themselves are wanted."""
     if out.suffix.lower() == ".nc":
         return None
-    from bindscope.studies.representation import figure_projections, figure_subspace, figure_sweep
+    from bindscope.studies.plots.subspaces import figure_projections, figure_subspace, figure_sweep
 
     if "coordinate" in dataset:
         return figure_projections(dataset, {"values": "value", "names": "name"}[of])

@@ -24,7 +24,7 @@ def templates(
     seed: Seed = 0,
     json: Flag = False,
 ) -> int:
-    """Check templates typed as text, or print strings they make.
+    """Check templates typed as text, or print sequences they make.
 
     A capital or a Greek letter is a wildcard, any other character a regular token; 'quotes' make
     one token of several characters. Templates form a task when they are equally long, no two

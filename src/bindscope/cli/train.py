@@ -90,7 +90,7 @@ def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str
     """A preset's configuration with some settings changed; shorthands are options of their own, None when not given."""
     from bindscope.runs.config import override
     from bindscope.runs.start import fit_to_start
-    from bindscope.studies.presets import find_preset
+    from bindscope.studies.framework.presets import find_preset
 
     changes: dict[str, Any] = dict(parse_settings(settings))
     for key, value in (shorthands or {}).items():

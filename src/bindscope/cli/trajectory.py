@@ -12,7 +12,7 @@ from bindscope.runs.locate import find_run, is_shipped
 
 if TYPE_CHECKING:
     from bindscope.measures.arithmetic.spikes import Spike
-    from bindscope.measures.phases import Phase
+    from bindscope.measures.binding.phases import Phase
 
 
 def trajectory(
@@ -46,9 +46,9 @@ def trajectory(
     """
     from bindscope.cli.report import write_report
     from bindscope.runs.directory import Run
-    from bindscope.studies.assign_add.learning import spikes_of
-    from bindscope.studies.style import save_figure
-    from bindscope.studies.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
+    from bindscope.studies.assign_add.learning.phases import spikes_of
+    from bindscope.studies.framework.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
+    from bindscope.studies.plots.style import save_figure
 
     opened = Run.open(find_run(run))
     shipped = is_shipped(opened.path)
@@ -67,7 +67,7 @@ def trajectory(
 def describe_criterion(family: str, spikes: Sequence[Spike]) -> dict[str, str]:
     """What makes each phase of such a run, and a spike where there are some."""
     from bindscope.measures.arithmetic.spikes import SpikeCriterion, SumPhaseCriterion
-    from bindscope.measures.phases import PhaseCriterion
+    from bindscope.measures.binding.phases import PhaseCriterion
 
     criterion = SumPhaseCriterion() if family == "assign_add" else PhaseCriterion()
     return criterion.describe() | ({"spike": SpikeCriterion().describe()} if spikes else {})

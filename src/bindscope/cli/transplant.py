@@ -31,7 +31,7 @@ def transplant(
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Put a part of one checkpoint of sums into another, see whether it answers like it.
+    """Patch a component of one checkpoint into another (transplant), see whether it answers like it.
 
     Accuracy on the nine pools with 95 % Wilson intervals: of the receiver, of
     the donor, and of the receiver with the part; and how far this is of the way
@@ -67,8 +67,8 @@ def transplant(
         Print the numbers as JSON instead of tables.
     """
     from bindscope.interventions.transplant import find_parts, list_parts
+    from bindscope.measures.arithmetic.transplanting import split_row
     from bindscope.runs.directory import Run
-    from bindscope.studies.assign_add.transplanting import split_row
 
     check_out(out)
     opened = Run.open(find_run(run))
@@ -98,7 +98,7 @@ def transplant(
 
 def _find_pairs(opened: Any, source: str | None, to: str | None) -> list[tuple[int, int]]:
     """(donor, receiver) steps: those that were named, or those around each spike."""
-    from bindscope.studies.assign_add.spike_windows import find_windows
+    from bindscope.studies.assign_add.learning.spike_windows import find_windows
 
     if (source is None) != (to is None):
         raise BindscopeError("--from and --to: name both checkpoints, or neither to take those around the spikes.")
@@ -115,7 +115,7 @@ def _find_pairs(opened: Any, source: str | None, to: str | None) -> list[tuple[i
 def _measure(opened: Any, donor: int, receiver: int, rows: Any, n: int, seed: int) -> Any:
     import numpy as np
 
-    from bindscope.studies.assign_add.transplanting import ask_pools, measure_transplants
+    from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants
 
     asked = ask_pools(opened.config.task, np.random.default_rng(seed), n)
     with show_progress("parts") as on_progress:
@@ -159,7 +159,7 @@ def _format_parts(parts: Any) -> str:
 def _figure(out: Path, name: str, dataset: Any) -> Any:
     if out.suffix.lower() == ".nc":
         return None
-    from bindscope.studies.heat_map import figure_summary
+    from bindscope.studies.plots.outcomes import figure_summary
 
     steps = f"{int(dataset.attrs['donor_step']):,} into {int(dataset.attrs['receiver_step']):,}"
     names = ["accuracy", "accuracy_low", "accuracy_high"]

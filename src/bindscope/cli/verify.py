@@ -16,9 +16,9 @@ from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
-    from bindscope.studies.claims import Study
-    from bindscope.studies.results import Filled, Library, OnProgress, Result
-    from bindscope.studies.verify import OnResult, Verification
+    from bindscope.studies.framework.claims import Study
+    from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
+    from bindscope.studies.framework.verify import OnResult, Verification
 
 N_SHOWN = 3  # quantities of a claim in the table; the page and the JSON have all
 
@@ -70,7 +70,7 @@ def verify(
         Print the verdicts as JSON instead of a table.
     """
     from bindscope.cli.failure import Interrupted
-    from bindscope.studies.verify import verify as verify_claims
+    from bindscope.studies.framework.verify import verify as verify_claims
 
     library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out)
     claims = [study.find_claim(name) for name in claim] or list(study.claims)
@@ -101,8 +101,8 @@ def open_library(
     """
     from bindscope.errors import BindscopeError
     from bindscope.runs.directory import Run
-    from bindscope.studies.results import Library
-    from bindscope.studies.verify import WITHOUT_RUNS, find_study, open_study
+    from bindscope.studies.framework.results import Library
+    from bindscope.studies.framework.verify import WITHOUT_RUNS, find_study, open_study
 
     if n is not None and n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
@@ -145,7 +145,7 @@ def format_verification(verification: Verification) -> str:
 def write_page(verification: Verification, run: Run | None, directory: Path, command: str) -> Path:
     """The self-contained HTML page, as verify.html in ``directory``."""
     from bindscope.runs.files import explain_failure, write_atomically
-    from bindscope.studies.verify_page import render_verification
+    from bindscope.studies.plots.verify_page import render_verification
 
     page = render_verification(verification, command, {} if run is None else run.manifest.config)
     path = directory / "verify.html"

@@ -22,8 +22,8 @@ import xarray as xr
 from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
+from bindscope.measures.binding.predictions import OUTPUT_OF_DIGIT
 from bindscope.measures.evaluation import TOKENS_AT_ONCE, evaluating
-from bindscope.measures.predictions import OUTPUT_OF_DIGIT
 from bindscope.model.run import Trace, run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer

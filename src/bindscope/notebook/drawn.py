@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 FIGURE = "figure"  # the attribute that names the figure
 _HERE = "bindscope.notebook.figures"
 _SUMS = "bindscope.notebook.sums_figures"
-_OF_SUMS = "bindscope.studies.assign_add.figures"
+_OF_SUMS = "bindscope.studies.assign_add"
 _SYMBOLS = "bindscope.notebook.symbols_figures"
-_OF_SYMBOLS = "bindscope.studies.symbols.figures"
+_KERNEL = "bindscope.studies.symbols.kernel.draw_matrix"
 FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
-    "trajectory": ("bindscope.studies.trajectory", "figure_trajectory"),
+    "trajectory": ("bindscope.studies.framework.trajectory", "figure_trajectory"),
     "phases": (_HERE, "figure_phases"),
     "prediction": (_HERE, "figure_prediction"),
     "lens": (_HERE, "figure_lens"),
@@ -36,9 +36,9 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "result": (_HERE, "figure_result"),
     "swap": (_HERE, "figure_swap"),
     "points": (_HERE, "figure_points"),
-    "subspace": ("bindscope.studies.representation", "figure_subspace"),
-    "sum": (f"{_OF_SUMS}.attention", "draw_sum"),
-    "circuit": (f"{_OF_SUMS}.weights", "draw_matrices"),
+    "subspace": ("bindscope.studies.plots.subspaces", "figure_subspace"),
+    "sum": (f"{_OF_SUMS}.attention.draw", "draw_sum"),
+    "circuit": (f"{_OF_SUMS}.weights.draw", "draw_matrices"),
     "pools": (_SUMS, "figure_pools"),
     "spikes": (_SUMS, "figure_spikes"),
     "progress": (_SUMS, "figure_progress"),
@@ -46,8 +46,8 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "transplant": (_SUMS, "figure_transplant"),
     "experiment": (_SYMBOLS, "figure_experiment"),
     "samples": (_SYMBOLS, "figure_samples"),
-    "kernel": (f"{_OF_SYMBOLS}.kernel", "draw_kernel"),
-    "ridge": (f"{_OF_SYMBOLS}.kernel", "draw_ridge"),
+    "kernel": (_KERNEL, "draw_kernel"),
+    "ridge": (_KERNEL, "draw_ridge"),
 }
 
 

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.outcome import summarise_outcomes
-from bindscope.studies.heat_map import figure_summary
-from bindscope.studies.representation import figure_projections
-from bindscope.studies.style import (
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_cells
+from bindscope.studies.plots.outcomes import figure_summary
+from bindscope.studies.plots.style import (
     BLUE,
     CATEGORIES,
     DASHES,
@@ -23,6 +23,7 @@ from bindscope.studies.style import (
     set_share_axis,
     set_step_axis,
 )
+from bindscope.studies.plots.subspaces import figure_projections
 
 SHOWN_FROM = 0.05  # an output is drawn when its probability ever comes this far
 MOST_SHOWN = len(CATEGORIES)
@@ -90,13 +91,13 @@ def figure_lens(dataset: xr.Dataset, reading: str = "answer") -> Figure:
         )
         axes = figure.add_subplot()
         low, high = (0, 1) if dataset[reading].attrs.get("units") == "share" else (None, None)
-        mesh = axes.pcolormesh(dataset[reading].values, cmap="cividis", vmin=low, vmax=high)
-        tokens = [str(token) for token in dataset.token.values]
-        axes.set_xticks(np.arange(len(tokens)) + 0.5, tokens, fontsize=6.5)
-        axes.set_yticks(np.arange(dataset.sizes["layer"]) + 0.5, [str(layer) for layer in dataset.layer.values])
+        mesh = draw_cells(
+            axes, dataset[reading].values, rows=dataset.layer.values, columns=dataset.token.values, colours="cividis",
+            limits=(low, high),
+        )  # fmt: skip
+        axes.tick_params(axis="x", labelsize=6.5)
         axes.set_ylabel("after layers")
-        axes.grid(False)
-        figure.colorbar(mesh, ax=axes, pad=0.02, label=reading.replace("_", " "))
+        add_colour_bar(axes, mesh, reading.replace("_", " "))
         axes.set_title(f"{dataset.attrs['program']}  → {dataset.attrs['answer']}", loc="left", fontsize=9, color=INK)
     return figure
 
@@ -163,7 +164,7 @@ def figure_points(dataset: xr.Dataset) -> Figure:
 
 def figure_result(dataset: xr.Dataset) -> Figure:
     """The figure of the claim that reads this result alone."""
-    from bindscope.studies.verify import STUDIES, find_study
+    from bindscope.studies.framework.verify import STUDIES, find_study
 
     name = str(dataset.attrs.get("result", ""))
     if name == "projections":

@@ -12,6 +12,8 @@ from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from bindscope.tasks.binding import BindingTask, CounterfactualPairs, Program
 
 Grid = Literal["chain", "residual", "heads", "mlps"]
@@ -30,7 +32,7 @@ class ProgramsView(RunView):
 
     def predict(self, program: str, steps: Steps = "last") -> Drawn:
         """What it answers to a program: ``probability`` over (step, output)."""
-        from bindscope.studies.one_program import predict_program
+        from bindscope.studies.binding.behaviour.one_program import predict_program
 
         found, parsed = self._find_steps(steps), self.parse(program)
         models = ((step, self.model(step)) for step in found)
@@ -46,7 +48,7 @@ class ProgramsView(RunView):
 
     def attention(self, program: str, step: Step = "last") -> Drawn:
         """Where each head looks: ``pattern`` over (layer, head, query, key)."""
-        from bindscope.studies.one_program import ablate_program, attention_dataset
+        from bindscope.studies.binding.behaviour.one_program import ablate_program, attention_dataset
 
         parsed, found = self.parse(program), self.run.find_step(step)
         patterns = ablate_program(self.model(step), self.task, parsed).patterns
@@ -71,7 +73,7 @@ class ProgramsView(RunView):
 
         >>> run.patch("k=9;c=k;#c:", "k=4;c=k;#c:", sites=["L2.H1", "L3.mlp_out"], steps="all").plot()
         """
-        from bindscope.studies.patching import Patch, patch_steps
+        from bindscope.studies.binding.mechanism.patching import Patch, patch_steps
 
         request = Patch(grid, tuple(sites), direction=direction)
         source = None if source_step is None else self.run.find_step(source_step)
@@ -104,7 +106,7 @@ class ProgramsView(RunView):
         seed: int = 0,
     ) -> Drawn:
         """One pair with the part of its stream inside a subspace swapped: ``probability`` over (condition, output)."""
-        from bindscope.studies.binding.subspace_pair import find_kept_subspace, swap_pair
+        from bindscope.studies.binding.representation.one_pair import find_kept_subspace, swap_pair
         from bindscope.tasks.binding import pair_programs
 
         model, pairs = self.model(step), pair_programs(self.parse(program), self.parse(counterfactual))
@@ -114,7 +116,7 @@ class ProgramsView(RunView):
 
     def project(self, program: str, *, of: Quality = "values", step: Step = "last", axes: Kind = "frozen") -> Drawn:
         """Where a program's tokens lie along the kept axes of a subspace: ``coordinate`` over (point, axis)."""
-        from bindscope.studies.binding.subspace_pair import kept_axes, project_program
+        from bindscope.studies.binding.representation.one_pair import kept_axes, project_program
         from bindscope.subspaces import default_search
 
         model, found = self.model(step), self.run.find_step(step)
@@ -127,6 +129,14 @@ class ProgramsView(RunView):
         task: Any = self.task
         program_of_task: Program = task.parse(program.replace(";", "\n"))
         return program_of_task
+
+    def tokens(self, program: str) -> Tensor:
+        """A program as the model reads it: token ids [1, position], for ``bindscope.run``."""
+        import torch
+
+        from bindscope.tasks.binding import ask_programs
+
+        return torch.from_numpy(ask_programs([self.parse(program)]).tokens)
 
     def _pairs(self, program: str | None, counterfactual: str | None, n: int, seed: int) -> CounterfactualPairs:
         from bindscope.tasks.binding import pair_programs, sample_root_pairs

@@ -29,7 +29,7 @@ class SumsView(RunView):
 
     def predict(self, text: str, steps: Steps = "last") -> Drawn:
         """What it answers to a sum: ``probability`` over (step, output)."""
-        from bindscope.studies.assign_add.one_sum import predict_sum
+        from bindscope.studies.assign_add.attention.one_sum import predict_sum
 
         tokens, found = self.parse(text), self._find_steps(steps)
         dataset = predict_sum(((step, self.model(step)) for step in found), self.task, tokens)
@@ -41,7 +41,7 @@ class SumsView(RunView):
         With ``step="all"`` or several steps both are over (step, …) too, and the figure shows where ``=`` looks as
         training goes on.
         """
-        from bindscope.studies.assign_add.one_sum import attention_over_steps
+        from bindscope.studies.assign_add.attention.one_sum import attention_over_steps
 
         tokens, found = self.parse(text), self._find_steps(step)
         dataset = attention_over_steps(((kept, self.model(kept)) for kept in found), self.task, tokens)
@@ -51,7 +51,7 @@ class SumsView(RunView):
         """Accuracy in the nine pools, over (step, pool), and its spikes, over (spike): ``spike_before`` and
         ``spike_after`` are evaluated steps, ``spike_size`` the largest rise, ``spike_pools`` those that rise.
         """
-        from bindscope.studies.assign_add.spike_table import with_spikes
+        from bindscope.studies.assign_add.learning.spike_table import with_spikes
 
         return self._drawn(with_spikes(self.trajectory()), "pools")
 
@@ -59,13 +59,13 @@ class SumsView(RunView):
         """Accuracy in the nine pools before and after each spike, over (spike, pool), and the kept checkpoints around
         it (``kept_before``, ``kept_after``; -1 where none is close by): those that ``transplant`` can be asked with.
         """
-        from bindscope.studies.assign_add.spike_table import spike_table
+        from bindscope.studies.assign_add.learning.spike_table import spike_table
 
         return self._drawn(spike_table(self.run), "spikes")
 
     def progress(self) -> Drawn:
         """The seven progress measures over (step), measured if they are missing, with the run's spikes."""
-        from bindscope.studies.assign_add.spike_table import with_spikes
+        from bindscope.studies.assign_add.learning.spike_table import with_spikes
 
         return self._drawn(with_spikes(self.trajectory(), self.result("progress")), "progress")
 
@@ -83,7 +83,7 @@ class SumsView(RunView):
 
         The sources are the whole model on literal sums, and the circuit OV2 e_n1 + OV2 e_n2 alone.
         """
-        from bindscope.studies.assign_add.one_neuron import describe_neuron
+        from bindscope.studies.assign_add.neurons.one_neuron import describe_neuron
 
         return self._drawn(describe_neuron(self.model(step), self.task, k), "neuron", step=self.run.find_step(step))
 
@@ -97,7 +97,7 @@ class SumsView(RunView):
 
         >>> run.transplant(3000, 3100, ["QK1", "variable b", "routing"]).plot()
         """
-        from bindscope.studies.assign_add.transplanting import ask_pools, measure_transplants
+        from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants
 
         rows = [parts] if isinstance(parts, str) else list(parts)
         if not rows or n < 1:

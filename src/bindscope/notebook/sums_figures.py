@@ -8,14 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.assign_add.figures.neurons import draw_neuron
-from bindscope.studies.assign_add.figures.progress import draw_progress
-from bindscope.studies.assign_add.one_neuron import read_fit
-from bindscope.studies.assign_add.spike_table import read_spikes
-from bindscope.studies.panels import draw_grid
-from bindscope.studies.share_map import add_share_bar, draw_share_map
-from bindscope.studies.style import BLUE, GREY, INK, MUTED, figure_style, set_share_axis, title_figure
-from bindscope.studies.trajectory import phases_of
+from bindscope.studies.assign_add.learning.spike_table import read_spikes
+from bindscope.studies.assign_add.neurons.draw import draw_neuron
+from bindscope.studies.assign_add.neurons.one_neuron import read_fit
+from bindscope.studies.assign_add.progress.draw import draw_progress
+from bindscope.studies.framework.trajectory import phases_of
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.panels import draw_grid
+from bindscope.studies.plots.style import BLUE, GREY, INK, MUTED, figure_style, set_share_axis, title_figure
 
 POOL_PANELS = ("accuracy", "swap", "variables-1", "variables-2")
 MOST_BESIDE = 3  # spikes in a row
@@ -83,7 +83,7 @@ def figure_transplant(dataset: xr.Dataset) -> Figure:
         mesh = draw_share_map(axes, cells, labels, [str(pool) for pool in dataset.pool.values])
         for edge in (0.5, len(cells) - 1.5):
             axes.axhline(edge, color=MUTED, linewidth=1)
-        add_share_bar(axes, mesh)
+        add_colour_bar(axes, mesh, percent=True)
         words = f"{dataset.attrs.get('run', '')} · accuracy in per cent, {int(dataset.n.values[0])} sums a pool"
         later = int(dataset.attrs["donor"]) >= int(dataset.attrs["receiver"])
         given, taking = ("a later", "an earlier") if later else ("an earlier", "a later")

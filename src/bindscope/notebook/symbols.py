@@ -18,8 +18,8 @@ from bindscope.runs.locate import RUNS_DIRECTORY
 
 if TYPE_CHECKING:
     from bindscope.notebook.verdicts import Verdicts
-    from bindscope.studies.experiments import Experiment
-    from bindscope.studies.results import Library
+    from bindscope.studies.framework.experiments import Experiment
+    from bindscope.studies.framework.results import Library
 
 RIDGE_SIZES = (16, 32, 64, 128, 256)
 
@@ -29,7 +29,7 @@ def open_study(name: str, runs: str | Path = RUNS_DIRECTORY) -> SymbolsView:
 
     >>> open_study("symbols").curves("same-different").plot()
     """
-    from bindscope.studies.verify import WITHOUT_RUNS
+    from bindscope.studies.framework.verify import WITHOUT_RUNS
 
     if name not in WITHOUT_RUNS:
         known = " or ".join(f"'{study}'" for study in WITHOUT_RUNS)
@@ -57,7 +57,7 @@ class SymbolsView:
 
         >>> study.curves("same-different", models=["plain", "both"]).plot()
         """
-        from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
+        from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
         if name not in self._experiments:
             raise BindscopeError(f"the study has no experiment '{name}'.{suggest_nearest(name, self._experiments)}")
@@ -136,7 +136,7 @@ class SymbolsView:
     def verify(self, claims: Sequence[str] = ()) -> Verdicts:
         """The paper's claims, all or those named, against the experiments; missing results are measured and kept."""
         from bindscope.notebook.verdicts import Verdicts
-        from bindscope.studies.verify import WITHOUT_RUNS, find_study, verify
+        from bindscope.studies.framework.verify import WITHOUT_RUNS, find_study, verify
 
         study = find_study(WITHOUT_RUNS[self.name])
         return Verdicts(verify(self.library, [study.find_claim(name) for name in claims] or list(study.claims)))
@@ -151,7 +151,7 @@ class SymbolsView:
     @cached_property
     def library(self) -> Library:
         """Where results are read and kept; those that are shipped need no measuring."""
-        from bindscope.studies.verify import open_study as open_results
+        from bindscope.studies.framework.verify import open_study as open_results
 
         folder = self.runs_directory / f"verify-{self.name}" / "results"
         library, _ = open_results(self.name, folder, self.runs_directory)
@@ -159,7 +159,10 @@ class SymbolsView:
 
     @cached_property
     def _experiments(self) -> dict[str, Experiment]:
-        from bindscope.studies.symbols import experiments, experiments_gpt2, experiments_learnability, language
+        from bindscope.studies.symbols.experiments import define as experiments
+        from bindscope.studies.symbols.kernel import define as experiments_learnability
+        from bindscope.studies.symbols.language import define as language
+        from bindscope.studies.symbols.pretrained import define as experiments_gpt2
 
         parts = (experiments, experiments_learnability, experiments_gpt2, language)
         return {experiment.name: experiment for part in parts for experiment in part.EXPERIMENTS}
@@ -169,7 +172,7 @@ class SymbolsView:
 
     def _repr_html_(self) -> str:
         """The questions of its experiments, and which of them were trained."""
-        from bindscope.studies.experiments import find_experiment_dataset
+        from bindscope.studies.framework.experiments import find_experiment_dataset
 
         rows = []
         for name, experiment in self._experiments.items():

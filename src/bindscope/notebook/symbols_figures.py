@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.experiments import find_experiment
-from bindscope.studies.style import CATEGORIES, INK, MUTED, figure_style
+from bindscope.studies.framework.experiments import find_experiment
+from bindscope.studies.plots.style import CATEGORIES, INK, MUTED, figure_style
 
 MOST_ROWS = 24  # strings in a figure; the dataset has all
 

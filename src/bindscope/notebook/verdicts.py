@@ -13,7 +13,7 @@ from bindscope.errors import BindscopeError, suggest_nearest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from bindscope.studies.verify import Verification
+    from bindscope.studies.framework.verify import Verification
 
 COLUMNS = ("title", "paper", "measured", "verdict", "reason")
 

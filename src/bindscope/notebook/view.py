@@ -21,7 +21,7 @@ from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
     from bindscope.notebook.verdicts import Verdicts
-    from bindscope.studies.results import Library
+    from bindscope.studies.framework.results import Library
 
 Step = int | str  # a kept step, 'first' or 'last'
 Steps = Step | Sequence[int]  # also 'all', or several
@@ -54,13 +54,13 @@ class RunView:
 
     def trajectory(self) -> Drawn:
         """Everything its evaluations recorded, over ``step``."""
-        from bindscope.studies.trajectory import trajectory_dataset
+        from bindscope.studies.framework.trajectory import trajectory_dataset
 
         return Drawn.of(trajectory_dataset(self.run.metrics, self.run.manifest.config), "trajectory")
 
     def phases(self) -> Drawn:
         """Its phases: ``first_step``, ``last_step``, ``accuracy``, ``n_evaluations`` over (phase)."""
-        from bindscope.studies.trajectory import phases_of
+        from bindscope.studies.framework.trajectory import phases_of
 
         phases = phases_of(self.trajectory())
         fields = ("first_step", "last_step", "accuracy", "n_evaluations")
@@ -70,7 +70,7 @@ class RunView:
     def verify(self, claims: Sequence[str] = ()) -> Verdicts:
         """The paper's claims against this run, all or those named; missing results are measured and kept."""
         from bindscope.notebook.verdicts import Verdicts
-        from bindscope.studies.verify import find_study, verify
+        from bindscope.studies.framework.verify import find_study, verify
 
         study = find_study(self.run.config.task.family)
         return Verdicts(verify(self.library, [study.find_claim(name) for name in claims] or list(study.claims)))
@@ -85,8 +85,8 @@ class RunView:
     @cached_property
     def library(self) -> Library:
         """Where results are read and kept; those of a shipped run under ./runs."""
-        from bindscope.studies.results import Library
-        from bindscope.studies.verify import find_study
+        from bindscope.studies.framework.results import Library
+        from bindscope.studies.framework.verify import find_study
 
         inside = self.run.path / "results"
         study = find_study(self.run.config.task.family)

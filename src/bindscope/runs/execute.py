@@ -45,7 +45,7 @@ def train_run(
 
     ``evaluate`` replaces the task's own evaluation.
 
-    >>> train_run(preset("binding-tiny"), "runs/tiny", observer=print)
+    >>> train_run(bindscope.preset("binding-tiny").config, "runs/tiny", observer=print)
     """
     path, processes = Path(path), detect_processes()
     chosen = select_device(device, processes.local_rank)

@@ -14,9 +14,9 @@ from bindscope.web.lab import LabRun, Missing
 from bindscope.web.page import Parameters
 
 if TYPE_CHECKING:
-    from bindscope.studies.claims import Claim, Quantity, Study
-    from bindscope.studies.results import Library
-    from bindscope.studies.verify import Judged
+    from bindscope.studies.framework.claims import Claim, Quantity, Study
+    from bindscope.studies.framework.results import Library
+    from bindscope.studies.framework.verify import Judged
 
 NOT_MEASURED = "not measured yet"
 INTERVAL = "95 % intervals"
@@ -46,7 +46,7 @@ def claims_body(subject: Subject) -> dict[str, Any]:
     """All claims about a subject as a body."""
     import xarray as xr
 
-    from bindscope.studies.verify import judge_kept
+    from bindscope.studies.framework.verify import judge_kept
 
     study = subject.study
     judged = [judge_kept(subject.library, claim) for claim in study.claims]
@@ -66,8 +66,8 @@ def claims_body(subject: Subject) -> dict[str, Any]:
 
 def claim_figure(subject: Subject, claim: str) -> str:
     """The figure behind one claim as a whole SVG file."""
-    from bindscope.studies.style import figure_to_svg_file
-    from bindscope.studies.verify import judge_kept
+    from bindscope.studies.framework.verify import judge_kept
+    from bindscope.studies.plots.style import figure_to_svg_file
 
     try:
         found = subject.study.find_claim(claim)
@@ -84,7 +84,7 @@ def claim_figure(subject: Subject, claim: str) -> str:
 
 def drawable_claims(subject: Subject) -> Iterator[Parameters]:
     """The claims that have a figure, for the export."""
-    from bindscope.studies.verify import judge_kept
+    from bindscope.studies.framework.verify import judge_kept
 
     for claim in subject.study.claims:
         judged = judge_kept(subject.library, claim)
@@ -137,6 +137,6 @@ def _say_missing(subject: Subject, claim: Claim, names: tuple[str, ...]) -> str:
 
 
 def _study(run: LabRun) -> Study:
-    from bindscope.studies.verify import find_study
+    from bindscope.studies.framework.verify import find_study
 
     return find_study(run.family)

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 if TYPE_CHECKING:
-    from bindscope.studies.experiments import Experiment
-    from bindscope.studies.symbols.curves import Curve, Point
+    from bindscope.studies.framework.experiments import Experiment
+    from bindscope.studies.symbols.efficiency.curves import Curve, Point
 
 FURTHER = ("width", "layers", "setting", "value", "task")  # labels besides model, n and heads that tell curves apart
 PublishedPoint = tuple[str, float, float, float]  # model, n, width, value
@@ -22,7 +22,7 @@ def summarise_variants(experiment: Experiment, dataset: xr.Dataset) -> xr.Datase
     Coordinates say each variant's model, n, heads and what else its curve is told apart by. Over (point) the paper's own;
     over (solved), where widths are compared, the first n of each model and width whose error is below a tenth.
     """
-    from bindscope.studies.symbols.curves import measure_of
+    from bindscope.studies.symbols.efficiency.curves import measure_of
 
     labels = {name: dataset[name] for name in ("model", "n", "heads", *FURTHER) if name in dataset.coords}
     points, measure = _points_of(dataset), measure_of(dataset)
@@ -56,7 +56,7 @@ def add_first_solved(summary: xr.Dataset, dataset: xr.Dataset) -> xr.Dataset:
     Errors are then those of the evaluation that is best on validation symbols, as the claim about width reads them.
     """
     from bindscope.intervals import student_interval
-    from bindscope.studies.symbols.widths import find_first_n, pool_error
+    from bindscope.studies.symbols.width.widths import find_first_n, pool_error
 
     seeds = [row[np.isfinite(row)] for row in pool_error(dataset)]
     ends = [student_interval(row) if len(row) > 1 else (NOWHERE, NOWHERE) for row in seeds]
@@ -75,9 +75,9 @@ def add_first_solved(summary: xr.Dataset, dataset: xr.Dataset) -> xr.Dataset:
 
 def published_points(experiment: Experiment) -> list[PublishedPoint]:
     """The paper's points for an experiment; NaN where they do not say a width."""
-    from bindscope.studies.presets import find_preset
+    from bindscope.studies.framework.presets import find_preset
     from bindscope.studies.symbols import published
-    from bindscope.studies.symbols.widths import SOLVED
+    from bindscope.studies.symbols.width.widths import SOLVED
 
     if experiment.name == "copy":
         plain = [("plain", float(n), float(width), SOLVED) for width, n in published.COPY_FIRST_N.items()]
@@ -97,7 +97,7 @@ def published_points(experiment: Experiment) -> list[PublishedPoint]:
 
 def _points_of(dataset: xr.Dataset) -> list[Point | None]:
     """Each variant's point on its curve; None where no seed has ended."""
-    from bindscope.studies.symbols.curves import curve_of
+    from bindscope.studies.symbols.efficiency.curves import curve_of
 
     further = [name for name in FURTHER if name in dataset.coords]
     curves: dict[tuple[Any, ...], Curve] = {}

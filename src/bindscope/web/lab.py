@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.runs.directory import MANIFEST, Run
 from bindscope.runs.lock import is_locked
-from bindscope.studies.command import describe_origin, find_command
-from bindscope.studies.results import Library
-from bindscope.studies.verify import find_study
+from bindscope.studies.framework.command import describe_origin, find_command
+from bindscope.studies.framework.results import Library
+from bindscope.studies.framework.verify import find_study
 from bindscope.web.cancel import check_cancelled
 from bindscope.web.models import Models
 

@@ -15,7 +15,7 @@ from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bindscope.studies.experiments import Experiment
+    from bindscope.studies.framework.experiments import Experiment
 
 STUDY = "symbols"  # as ``bindscope verify`` takes it
 
@@ -23,8 +23,8 @@ STUDY = "symbols"  # as ``bindscope verify`` takes it
 @cache
 def curve_experiments() -> dict[str, Experiment]:
     """The experiments on templates that compare models over n, over widths, or over another setting, by name."""
-    from bindscope.studies.experiments import all_experiments
-    from bindscope.studies.presets import find_preset
+    from bindscope.studies.framework.experiments import all_experiments
+    from bindscope.studies.framework.presets import find_preset
 
     return {
         name: experiment
@@ -44,7 +44,7 @@ def find_curves(name: str) -> Experiment:
 
 def read_dataset(lab: Lab, name: str) -> xr.Dataset:
     """An experiment's dataset, made here or shipped; where there is none, the command that makes it."""
-    from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset
+    from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
     place = find_experiment_dataset(name, lab.kept_in)
     if place is None:
@@ -54,7 +54,7 @@ def read_dataset(lab: Lab, name: str) -> xr.Dataset:
 
 def dataset_files(lab: Lab, names: Iterable[str]) -> list[Path]:
     """Where these experiments' datasets are looked for."""
-    from bindscope.studies.experiments import SHIPPED_DATASETS
+    from bindscope.studies.framework.experiments import SHIPPED_DATASETS
 
     return [
         place
@@ -65,14 +65,14 @@ def dataset_files(lab: Lab, names: Iterable[str]) -> list[Path]:
 
 def study_files(lab: Lab) -> list[Path]:
     """Everything that the study's verdicts are made of."""
-    from bindscope.studies.experiments import all_experiments
+    from bindscope.studies.framework.experiments import all_experiments
 
     return [*dataset_files(lab, all_experiments()), _results(lab)]
 
 
 def study_subject(lab: Lab) -> Subject:
     """The study's claims and what is known here about them, read again whenever a dataset has changed."""
-    from bindscope.studies.verify import WITHOUT_RUNS, find_study, open_study
+    from bindscope.studies.framework.verify import WITHOUT_RUNS, find_study, open_study
 
     study, version = find_study(WITHOUT_RUNS[STUDY]), stamp_files(study_files(lab))
     known = lab.libraries.get(STUDY)

@@ -156,7 +156,7 @@ function pythonFor(a: Side, b: Side): string {
   const at = (side: Side): string => `predictions_at(bindscope.open_run("${side.run}").result("predictions"), ${side.step})`;
   return [
     'import bindscope',
-    'from bindscope.studies.binding.results.behaviour import predictions_at',
+    'from bindscope.studies.binding.behaviour.measure import predictions_at',
     '',
     `before = ${at(a)}`,
     `after = ${at(b)}`,

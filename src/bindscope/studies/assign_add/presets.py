@@ -10,7 +10,7 @@ from typing import Any
 
 from bindscope.model.config import InitConfig
 from bindscope.runs.config import RunConfig
-from bindscope.studies.preset import Preset, model_for
+from bindscope.studies.framework.preset import Preset, model_for
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.training.config import CheckpointPlan, OptimizerConfig, TrainingConfig
 

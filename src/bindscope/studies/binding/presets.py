@@ -25,7 +25,7 @@ from typing import Any
 
 from bindscope.model.config import InitConfig
 from bindscope.runs.config import DatasetConfig, RunConfig
-from bindscope.studies.preset import Preset, model_for
+from bindscope.studies.framework.preset import Preset, model_for
 from bindscope.tasks.binding import BindingTask, Curriculum
 from bindscope.training.config import CheckpointPlan, OptimizerConfig, ScheduleConfig, TrainingConfig
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from bindscope.model.config import InitConfig
 from bindscope.runs.config import RunConfig
-from bindscope.studies.preset import Preset, model_for
+from bindscope.studies.framework.preset import Preset, model_for
 from bindscope.tasks.templates import TemplateTask
 from bindscope.tasks.templates.task import Name
 from bindscope.training.config import CheckpointPlan, OptimizerConfig, TrainingConfig

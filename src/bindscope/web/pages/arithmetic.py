@@ -48,8 +48,8 @@ class TransplantQuestion(Question):
 def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Accuracy of the nine pools over (step), the halves of those with held-out pairs, and over (spike) where it jumps."""
     from bindscope.measures.arithmetic.spikes import SpikeCriterion
-    from bindscope.studies.assign_add.learning import published_spikes, spikes_of
-    from bindscope.studies.trajectory import trajectory_dataset
+    from bindscope.studies.assign_add.learning.phases import published_spikes, spikes_of
+    from bindscope.studies.framework.trajectory import trajectory_dataset
 
     try:
         whole = trajectory_dataset(run.run.metrics)
@@ -72,13 +72,15 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
         Provenance(run=run.name, n=int(whole.pool_n.values[0]), seed=run.run.config.seed, interval=WILSON),
         title="Nine pools over training",
         command=f"bindscope trajectory {run.name}",
-        python=in_python(run, "phases_and_spikes(run.trajectory())", f"from {STUDY}.learning import phases_and_spikes"),
+        python=in_python(
+            run, "phases_and_spikes(run.trajectory())", f"from {STUDY}.learning.phases import phases_and_spikes"
+        ),
     )
 
 
 def read_progress(lab: Lab, run: LabRun) -> dict[str, Any]:
     """The seven progress measures over (step)."""
-    from bindscope.studies.results import CHECKPOINT
+    from bindscope.studies.framework.results import CHECKPOINT
 
     command = f"bindscope progress {run.name}"
     found = kept_result(run, "progress", command)
@@ -221,7 +223,7 @@ def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 def ask_sum(lab: Lab, run: LabRun, question: SumQuestion) -> dict[str, Any]:
     """Attention over (step, layer, query, key), four decimals, and probabilities over (step, output)."""
-    from bindscope.studies.assign_add.one_sum import attention_over_steps
+    from bindscope.studies.assign_add.attention.one_sum import attention_over_steps
 
     task, tokens, steps = sum_task(run), read_sum(run, question.sequence), question.steps
     dataset = attention_over_steps(((step, run.model(step)) for step in steps), task, tokens)
@@ -238,7 +240,7 @@ def ask_sum(lab: Lab, run: LabRun, question: SumQuestion) -> dict[str, Any]:
         Provenance(run=run.name, step=only, n=1),
         title="Where the model looks, and what it answers",
         command=f"bindscope attention {run.name} '{text}' --step {'all' if only is None else only}",
-        python=in_python(run, call, f"from {STUDY}.one_sum import attention_over_steps"),
+        python=in_python(run, call, f"from {STUDY}.attention.one_sum import attention_over_steps"),
     )
 
 
@@ -247,7 +249,7 @@ def transplant_parts(lab: Lab, run: LabRun, question: TransplantQuestion) -> dic
     import numpy as np
     import xarray as xr
 
-    from bindscope.studies.assign_add.transplanting import TOGETHER, ask_pools, measure_transplants
+    from bindscope.measures.arithmetic.transplanting import TOGETHER, ask_pools, measure_transplants
 
     task, row = sum_task(run), TOGETHER.join(question.parts)
     receiver, donor = run.model(question.receiver), run.model(question.donor)
@@ -275,7 +277,7 @@ def transplant_parts(lab: Lab, run: LabRun, question: TransplantQuestion) -> dic
         "asked = ask_pools(run.run.config.task, np.random.default_rng({seed}), {n})\n"
         'measure_transplants(run.model({receiver}), run.model({donor}), ["{row}"], asked)'
     ).format(**question.model_dump(), row=row)
-    importing = f"from {STUDY}.transplanting import ask_pools, measure_transplants"
+    importing = f"from {ARITHMETIC}.transplanting import ask_pools, measure_transplants"
     return to_body(
         dataset,
         Provenance(run=run.name, n=question.n, seed=question.seed, interval=WILSON, note="n sums of each pool"),

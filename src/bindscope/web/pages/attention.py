@@ -21,7 +21,7 @@ from bindscope.web.programs import (
 
 if TYPE_CHECKING:
     from bindscope.interventions.ablation import Kind
-    from bindscope.studies.one_program import Ablated
+    from bindscope.studies.binding.behaviour.one_program import Ablated
     from bindscope.tasks.binding.program import Program
 
 DECIMALS = 4  # of a weight: enough to draw, and a body that is small
@@ -47,7 +47,7 @@ def attention(lab: Lab, run: LabRun, question: AttentionQuestion) -> dict[str, A
     """Attention weights over (layer, head, query, key), four decimals; 0 where a query cannot look."""
     import numpy as np
 
-    from bindscope.studies.one_program import attention_dataset
+    from bindscope.studies.binding.behaviour.one_program import attention_dataset
 
     program = read_program(run, question.program)
     found = _ablate(run, question.step, program, question.ablate, question.kind)
@@ -81,13 +81,13 @@ def ablate(lab: Lab, run: LabRun, question: AblateQuestion) -> dict[str, Any]:
         Provenance(run=run.name, step=question.step, n=1, note=_note(question.sites, question.kind)),
         title="The answer before and after",
         command=_command(run, question.step, question.sites, question.kind)
-        or f"bindscope run {run.name} '{program.one_line}' --step {question.step}",
+        or f"bindscope predict {run.name} '{program.one_line}' --step {question.step}",
         python=_python(run, question.step, program, question.sites, question.kind, "ablated.before, ablated.after"),
     )
 
 
 def _ablate(run: LabRun, step: int, program: Program, sites: list[str], kind: Kind) -> Ablated:
-    from bindscope.studies.one_program import ablate_program
+    from bindscope.studies.binding.behaviour.one_program import ablate_program
 
     return ablate_program(run.model(run.find_step(step)), binding_task(run), program, sites, kind)
 
@@ -95,11 +95,11 @@ def _ablate(run: LabRun, step: int, program: Program, sites: list[str], kind: Ki
 def _command(run: LabRun, step: int, sites: list[str], kind: str) -> str:
     """The same parts taken away on many programs; nothing where none is."""
     given = " ".join(f"--of '{site}'" for site in sites)
-    return f"bindscope lesion {run.name} {given} --kind {kind} --step {step}" if sites else ""
+    return f"bindscope ablate {run.name} {given} --kind {kind} --step {step}" if sites else ""
 
 
 def _note(sites: list[str], kind: str) -> str:
-    from bindscope.studies.one_program import N_REFERENCE
+    from bindscope.studies.binding.behaviour.one_program import N_REFERENCE
 
     if not sites:
         return ""
@@ -111,7 +111,7 @@ def _python(run: LabRun, step: int, program: Program, sites: list[str], kind: st
     if not sites and wanted == "ablated.patterns":
         return in_python(run, f'run.attention("{program.one_line}", step={step})')
     given = f'run.model({step}), run.run.config.task, run.parse("{program.one_line}"), {sites!r}, {kind!r}'
-    importing = "from bindscope.studies.one_program import ablate_program"
+    importing = "from bindscope.studies.binding.behaviour.one_program import ablate_program"
     return in_python(run, f"ablated = ablate_program({given})\n{wanted}", importing)
 
 

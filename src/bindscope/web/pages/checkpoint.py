@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 WILSON = "95 % Wilson interval over programs"
-BEHAVIOUR, CONFUSION = "bindscope.studies.binding.results.behaviour", "bindscope.measures.confusion"
+BEHAVIOUR, CONFUSION = "bindscope.studies.binding.behaviour.measure", "bindscope.measures.binding.confusion"
 
 
 def read_predictions(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Every prediction over (step, program), with the programs and all that describes them."""
-    from bindscope.studies.binding.results.behaviour import CHECKPOINT
+    from bindscope.studies.binding.behaviour.measure import CHECKPOINT
 
     dataset = predictions_of(run).drop_vars(CHECKPOINT)
     dataset = dataset.assign({name: dataset[name].round(3) for name in ("probability", "line_1_probability")})
@@ -51,13 +51,13 @@ def read_sources(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 
 def read_attributes(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     """Accuracy and agreement with line 1 at each value of each attribute."""
-    from bindscope.measures.attributes import ATTRIBUTES
-    from bindscope.measures.behaviour import behaviour_by_each
-    from bindscope.studies.binding.results.behaviour import predictions_at
+    from bindscope.measures.binding.attributes import ATTRIBUTES
+    from bindscope.measures.binding.behaviour import behaviour_by_each
+    from bindscope.studies.binding.behaviour.measure import predictions_at
 
     table = behaviour_by_each(predictions_at(predictions_of(run), step))
     table.attrs |= {f"meaning_{name}": ATTRIBUTES[name] for name in dict.fromkeys(table.attribute.values.tolist())}
-    python = _in_python(run, step, "from bindscope.measures.behaviour import behaviour_by_each")
+    python = _in_python(run, step, "from bindscope.measures.binding.behaviour import behaviour_by_each")
     return _body(run, table, step, "Accuracy by attribute", "--by depth --step {step}", python)
 
 
@@ -66,8 +66,8 @@ def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 
     That takes a second a step: of runs without a kept one a static copy has the last step alone.
     """
-    from bindscope.measures.attributes import ATTRIBUTES
-    from bindscope.studies.binding.results.behaviour import CHECKPOINT, at_step, explain_step
+    from bindscope.measures.binding.attributes import ATTRIBUTES
+    from bindscope.studies.binding.behaviour.measure import CHECKPOINT, at_step, explain_step
 
     kept = run.library.find("importance")
     if kept is not None and kept.dataset is not None:
@@ -96,8 +96,8 @@ def _in_python(run: LabRun, step: int, importing: str) -> str:
 
 
 def _confusion(run: LabRun, step: int) -> xr.Dataset:
-    from bindscope.measures.confusion import confusion
-    from bindscope.studies.binding.results.behaviour import predictions_at
+    from bindscope.measures.binding.confusion import confusion
+    from bindscope.studies.binding.behaviour.measure import predictions_at
 
     return confusion(predictions_at(predictions_of(run), step))
 

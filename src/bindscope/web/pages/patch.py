@@ -49,7 +49,7 @@ class PatchQuestion(PairQuestion):
 
 def stream_grid(lab: Lab, run: LabRun, question: GridQuestion) -> Iterator[dict[str, Any]]:
     """First a body whose values are all missing, then its parts; see ``studies.one_pair``."""
-    from bindscope.studies import one_pair
+    from bindscope.studies.binding.mechanism import one_pair
 
     programs, pairs = read_pair(run, question)
     contrast = _contrast(pairs, question)
@@ -75,7 +75,7 @@ def stream_grid(lab: Lab, run: LabRun, question: GridQuestion) -> Iterator[dict[
 
 def patch(lab: Lab, run: LabRun, question: PatchQuestion) -> dict[str, Any]:
     """Distributions of the base, the source and the patched run over (step, condition, output), and every metric (step)."""
-    from bindscope.studies.one_pair import patch_distributions
+    from bindscope.studies.binding.mechanism.one_pair import patch_distributions
     from bindscope.tasks.binding.program import VOCABULARY
     from bindscope.tasks.binding.structure import structural_places
 

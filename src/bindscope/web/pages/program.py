@@ -61,7 +61,7 @@ def sample(lab: Lab, run: LabRun, question: SampleQuestion) -> dict[str, Any]:
 
 def predict(lab: Lab, run: LabRun, question: PredictQuestion) -> dict[str, Any]:
     """Probabilities of every output over (step, output), and the true answer."""
-    from bindscope.studies.one_program import predict_program
+    from bindscope.studies.binding.behaviour.one_program import predict_program
 
     program, steps = read_program(run, question.program), question.steps
     dataset = predict_program(((step, run.model(step)) for step in steps), program)
@@ -70,7 +70,7 @@ def predict(lab: Lab, run: LabRun, question: PredictQuestion) -> dict[str, Any]:
         dataset,
         Provenance(run=run.name, step=only, n=1),
         title="What the model answers",
-        command=f"bindscope run {run.name} '{program.one_line}' --step {'all' if only is None else only}",
+        command=f"bindscope predict {run.name} '{program.one_line}' --step {'all' if only is None else only}",
         python=in_python(run, f'run.predict("{program.one_line}", steps={steps_in_python(run, steps)})'),
     )
 

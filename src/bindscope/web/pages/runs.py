@@ -10,7 +10,7 @@ import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.runs.directory import Run
 from bindscope.schema import to_mapping
-from bindscope.studies.trajectory import phases_of, trajectory_dataset
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 from bindscope.web.body import Strict, encode
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Page, Resource

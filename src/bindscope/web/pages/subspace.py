@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bindscope.model.transformer import Transformer
-    from bindscope.studies.binding.subspace_pair import Kept
+    from bindscope.studies.binding.representation.one_pair import Kept
     from bindscope.tasks.binding import Program
 
 N_KEPT = 256  # subspaces remembered over all runs: a few kilobytes each
@@ -93,7 +93,7 @@ def read_subspaces(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
     """Coordinates of the program's own places over (point, axis)."""
-    from bindscope.studies.binding.subspace_pair import kept_axes, project_program
+    from bindscope.studies.binding.representation.one_pair import kept_axes, project_program
     from bindscope.subspaces import default_search
 
     program, step = read_program(run, question.program), run.find_step(question.step)
@@ -113,8 +113,8 @@ def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
 
 def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
     """Distributions of base, counterfactual and swapped run over (condition, output), and every metric."""
-    from bindscope.studies.binding.results.representation import N_PAIRS
-    from bindscope.studies.binding.subspace_pair import swap_pair
+    from bindscope.studies.binding.representation.measure import N_PAIRS
+    from bindscope.studies.binding.representation.one_pair import swap_pair
 
     (program, counterfactual), pairs = read_pair(run, question)
     _refuse_long(run, program)
@@ -150,7 +150,7 @@ class Subspaces:
 
     def find(self, run: LabRun, step: int, model: Transformer, quality: QualityName) -> Kept:
         """The subspace of a checkpoint, found once."""
-        from bindscope.studies.binding.subspace_pair import find_kept_subspace
+        from bindscope.studies.binding.representation.one_pair import find_kept_subspace
 
         key = run.checkpoint_hash(step), repr(run.run.config.task), quality
         with self._lock:

@@ -27,7 +27,7 @@ from bindscope.web.symbols import (
 )
 
 if TYPE_CHECKING:
-    from bindscope.studies.experiments import Experiment
+    from bindscope.studies.framework.experiments import Experiment
 
 MOST_TEMPLATES, MOST_TOKENS, MOST_TEXT = 8, 10, 120
 MOST_GELU = 4  # templates whose kernel with gelu, which is integrated number by number, is ready within a second
@@ -66,7 +66,7 @@ def list_experiments(lab: Lab) -> dict[str, Any]:
     """Over (experiment): its question, what differs between its runs, and the command that trains them."""
     import xarray as xr
 
-    from bindscope.studies.experiments import find_experiment_dataset
+    from bindscope.studies.framework.experiments import find_experiment_dataset
 
     known = curve_experiments()
     kinds = {name: _kind(experiment) for name, experiment in known.items()}
@@ -106,7 +106,7 @@ def read_curves(lab: Lab, experiment: str) -> dict[str, Any]:
     found = find_curves(experiment)
     dataset = read_dataset(lab, experiment)
     python = (
-        "from bindscope.studies.experiments import find_experiment_dataset, load_experiment_dataset\n\n"
+        "from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset\n\n"
         f'load_experiment_dataset(find_experiment_dataset("{experiment}"))'
     )
     return to_body(

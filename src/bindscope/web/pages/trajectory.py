@@ -19,7 +19,7 @@ WILSON = "95 % Wilson interval over {}"
 def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Every evaluation so far, with intervals; in the attributes what makes a phase."""
     from bindscope.measures.arithmetic.spikes import SumPhaseCriterion
-    from bindscope.measures.phases import PhaseCriterion
+    from bindscope.measures.binding.phases import PhaseCriterion
 
     opened, dataset = run.run, _dataset_of(run)
     dataset.attrs |= {"status": opened.status, "total_steps": opened.manifest.total_steps}
@@ -36,7 +36,7 @@ def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
         python=in_python(
             run,
             "with_intervals(trajectory_dataset(run.run.metrics))",
-            "from bindscope.studies.trajectory import trajectory_dataset, with_intervals",
+            "from bindscope.studies.framework.trajectory import trajectory_dataset, with_intervals",
         ),
     )
 
@@ -45,7 +45,7 @@ def read_seeds(lab: Lab, run: LabRun) -> dict[str, Any]:
     """The same settings trained with other seeds: each curve, and the least and most of any seed. None is no error."""
     import xarray as xr
 
-    from bindscope.studies.seeds import find_seed_curves
+    from bindscope.studies.framework.seeds import find_seed_curves
 
     try:
         dataset = find_seed_curves(run.run.config, lab.kept_in)
@@ -62,13 +62,13 @@ def read_seeds(lab: Lab, run: LabRun) -> dict[str, Any]:
         title="The same settings with other seeds",
         command=command,
         python=in_python(
-            run, "find_seed_curves(run.run.config)", "from bindscope.studies.seeds import find_seed_curves"
+            run, "find_seed_curves(run.run.config)", "from bindscope.studies.framework.seeds import find_seed_curves"
         ),
     )
 
 
 def _dataset_of(run: LabRun) -> xr.Dataset:
-    from bindscope.studies.trajectory import trajectory_dataset, with_intervals
+    from bindscope.studies.framework.trajectory import trajectory_dataset, with_intervals
 
     try:
         return with_intervals(trajectory_dataset(run.run.metrics))

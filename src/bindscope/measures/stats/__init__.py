@@ -1,0 +1,1 @@
+"""Statistics: shares, thresholds, waiting times, boosted trees."""

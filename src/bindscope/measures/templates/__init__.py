@@ -1,0 +1,1 @@
+"""Measures that only make sense for templates of symbols."""

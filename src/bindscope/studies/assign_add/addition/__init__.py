@@ -1,0 +1,1 @@
+"""How two values are added."""

@@ -1,0 +1,98 @@
+"""AA4: where the two layers look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bindscope.studies.assign_add.attention.draw import draw_looks
+from bindscope.studies.assign_add.published import REPORTED
+from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.quantities import cell_of, share_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+TRAINED_POOLS = ["0tr", "1tr", "2tr"]
+KNOWN = 0.9  # accuracy as in training, below which a circuit is not yet to be looked for
+THERE = 0.9  # of sequences in which the largest weights stand where the claim says
+MOST_OTHERWISE = 0.5  # what a control may reach, as a share of what was found
+SAID = {
+    "operands": "layer 1, = looks at both operands",
+    "numbers": "layer 1, numbers look at their variable",
+    "values": "layer 2, = looks at both values",
+}
+
+
+def judge_attention(results: Mapping[str, xr.Dataset]) -> Finding:
+    """AA4: the three looks of the circuit are there at the end, and in neither control."""
+    dataset = results["attention"]
+    last = dataset.isel(step=-1)
+    accuracy = float(last.accuracy.sel(pool=TRAINED_POOLS).min())
+    if accuracy < KNOWN:
+        return not_testable(f"sums as in training are answered rightly in {accuracy:.0%} of cases, below {KNOWN:.0%}")
+    n = int(dataset.attrs["n"]) * dataset.sizes["pool"]
+    found, masses, control, conditions, controls = [], [], [], [], []
+    for look, words in SAID.items():
+        share = cell_of(words, last, "overall_share", n, look=look)
+        fresh = cell_of(f"untrained: {words}", dataset, "untrained_overall_share", n, look=look)
+        said = f"{words} in {share.value:.0%} of sequences"
+        conditions.append(Condition(share.value >= THERE, said, said))
+        bound = MOST_OTHERWISE * share.value
+        said = f"untrained, {words} in {fresh.value:.0%}"
+        controls.append(Condition(fresh.value <= bound, said, f"{said}, too many"))
+        found.append(share)
+        masses.append(cell_of(f"weight there: {words}", last, "overall_mass", n, look=look))
+        control.append(fresh)
+    shuffled = shuffled_look(dataset)
+    said = f"the values' columns of another sequence get the largest weights in {shuffled.value:.0%}"
+    controls.append(Condition(shuffled.value <= MOST_OTHERWISE * found[-1].value, said, f"{said}, too many"))
+    quantities = (*found, *look_by_position(last, int(dataset.attrs["n"])), *masses)
+    return conclude(tuple(conditions), tuple(controls), quantities, (*control, shuffled))
+
+
+def look_by_position(last: xr.Dataset, n: int) -> tuple[Quantity, Quantity]:
+    """Layer 2's look where every variable stands as in training, and where at least one stands where it never did."""
+    restricted = [str(pool) for pool in last.pool.values if "var" in str(pool)]
+    usual = [str(pool) for pool in last.pool.values if "var" not in str(pool)]
+    shares = last["share"].sel(look="values")
+    return (
+        share_of(f"{SAID['values']}, positions as in training", float(shares.sel(pool=usual).mean()), n * len(usual)),
+        share_of(f"{SAID['values']}, others", float(shares.sel(pool=restricted).mean()), n * len(restricted)),
+    )
+
+
+def shuffled_look(dataset: xr.Dataset) -> Quantity:
+    """How often layer 2's largest weights stand where another sequence has its values, among sums with variables.
+
+    Without variables the values stand in columns 13 and 14 of every sequence, so nothing could be shuffled.
+    """
+    pools = [str(pool) for pool in dataset.pool.values if not str(pool).startswith("0")]
+    share = float(dataset.shuffled_share.isel(step=-1).sel(pool=pools).mean())
+    return share_of("layer 2, = looks at another sequence's values", share, int(dataset.attrs["n"]) * len(pools))
+
+
+CLAIMS = (
+    Claim(
+        id="AA4",
+        title="Where the layers look",
+        statement=(
+            "In layer 1 the equals sign attends to the two operands and each assigned number to the variable before it; "
+            "in layer 2 the equals sign attends to the numbers that the operands stand for."
+        ),
+        paper=REPORTED["AA4"],
+        measure=(
+            "Sequences of all nine pools, last checkpoint: in how many the two largest weights of = in layer 1 are at "
+            "columns 13 and 14, the largest weight of an assigned number is at the token before it, and the two largest "
+            "weights of = in layer 2 are at the operands' numbers; and how much weight is there."
+        ),
+        criterion=f"Each of the three holds in at least {THERE:.0%} of sequences.",
+        control_description=(
+            "A fresh model of the same shape, and for layer 2 the columns of another sequence with as many variables, "
+            f"reach at most {MOST_OTHERWISE:.0%} of that."
+        ),
+        results=("attention",),
+        judge=judge_attention,
+        draw=draw_looks,
+    ),
+)

@@ -1,1 +1,0 @@
-"""The figure behind each claim about sums."""

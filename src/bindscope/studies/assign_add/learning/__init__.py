@@ -1,0 +1,1 @@
+"""Phases and spikes of training."""

@@ -1,0 +1,152 @@
+"""AA1: nine curves, three phases, two spikes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bindscope.measures.arithmetic.spikes import SUM_PHASES, Spike, SpikeCriterion
+from bindscope.measures.stats.shuffles import fraction_of_shuffles
+from bindscope.studies.assign_add.learning.draw import draw_learning
+from bindscope.studies.assign_add.learning.phases import phases_and_spikes, phases_of_sums, published_spikes, spikes_of
+from bindscope.studies.assign_add.published import REPORTED
+from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.quantities import share_of
+from bindscope.tasks.assign_add import POOL_NAMES
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.measures.binding.phases import Phase
+
+LEAST_EVALUATIONS = 8
+END = 0.95
+N_SHUFFLES = 100
+MOST_BY_CHANCE = 0.05  # share of shuffled runs in which phases and spikes may appear
+UNFINISHED = ("training", "interrupted")
+
+
+def judge_learning(results: Mapping[str, xr.Dataset]) -> Finding:
+    """AA1: addition, assignment, refinement, with a spike into each of the latter two."""
+    dataset = results["trajectory"]
+    phases, spikes = phases_and_spikes(dataset)
+    quantities = _quantities(dataset, phases, spikes)
+    problem = _what_hinders(dataset, phases)
+    if problem:
+        return not_testable(problem, quantities)
+    missing = [name for name in SUM_PHASES if name not in {phase.name for phase in phases}]
+    first, second = published_spikes(spikes)
+    end = dataset.pool_accuracy.isel(step=-1)
+    lowest = str(end.pool.values[int(end.values.argmin())])
+    by_chance = share_of_shuffles(dataset)
+    criterion = (
+        Condition(not missing, "the three phases follow each other", f"no {' and no '.join(missing)} phase was found"),
+        Condition(
+            first is not None,
+            f"a spike {_when(first)} lifts every pool with variables in trained places",
+            "no spike lifts all pools with variables in trained places",
+        ),
+        Condition(
+            second is not None,
+            f"a later one {_when(second)} lifts those in restricted places and no other",
+            "no later spike lifts the pools in restricted places alone",
+        ),
+        Condition(
+            float(end.min()) >= END,
+            f"every pool ends above {END:.0%}",
+            f"pool {lowest} ends at {float(end.min()):.1%}, below {END:.0%}",
+        ),
+    )
+    words = "with its evaluations in shuffled order the same detectors find all of this in"
+    held = by_chance <= MOST_BY_CHANCE
+    control = (Condition(held, f"{words} {by_chance:.0%} of cases", f"{words} {by_chance:.0%} of cases, too many"),)
+    shuffled = share_of("three phases and two spikes, evaluations shuffled", by_chance, N_SHUFFLES)
+    return conclude(criterion, control, quantities, (shuffled,))
+
+
+def share_of_shuffles(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
+    """In how many random orders of the same evaluations all three phases and two or more spikes would be found."""
+
+    def has_phases_and_spikes(order: np.ndarray) -> bool:
+        shuffled = dataset.isel(step=order).assign_coords(step=dataset.step.values)
+        in_order = [phase.name for phase in phases_of_sums(shuffled)] == list(SUM_PHASES)
+        return in_order and len(spikes_of(shuffled)) >= 2
+
+    return fraction_of_shuffles(has_phases_and_spikes, dataset.sizes["step"], n_shuffles, np.random.default_rng(seed))
+
+
+def _quantities(dataset: xr.Dataset, phases: Sequence[Phase], spikes: Sequence[Spike]) -> tuple[Quantity, ...]:
+    last = dataset.isel(step=-1)
+    return (
+        *(
+            Quantity(f"{phase.name}, steps {phase.first_step:,}–{phase.last_step:,}, mean of pools", phase.accuracy)
+            for phase in phases
+        ),
+        *(
+            Quantity(
+                f"spike {spike.number}, steps {spike.before_step:,}–{spike.after_step:,}, largest rise", spike.size
+            )
+            for spike in spikes
+        ),
+        *(
+            share_of(f"{pool} at the end", float(last.pool_accuracy.sel(pool=pool)), int(last.pool_n.sel(pool=pool)))
+            for pool in dataset.pool.values
+        ),
+        *(
+            Quantity(f"{pool} at the end, {_HALVES[str(half)]}", float(last.half_accuracy.sel(pool=pool, half=half)))
+            for pool in dataset.pool.values
+            for half in dataset.half.values
+            if np.isfinite(last.half_accuracy.sel(pool=pool, half=half))
+        ),
+    )
+
+
+def _what_hinders(dataset: xr.Dataset, phases: Sequence[Phase]) -> str | None:
+    missing = [pool for pool in POOL_NAMES if pool not in dataset.pool.values]
+    if missing:
+        return f"the run was not evaluated on the pool {missing[0]}"
+    n_evaluations = dataset.sizes["step"]
+    if n_evaluations < LEAST_EVALUATIONS:
+        return f"the run has {n_evaluations} evaluations; phases and spikes need {LEAST_EVALUATIONS} or more"
+    names = [phase.name for phase in phases]
+    if dataset.attrs.get("status") in UNFINISHED and set(SUM_PHASES) - set(names):
+        last, total = int(dataset.step[-1]), int(dataset.attrs["total_steps"])
+        seen = ", ".join(names) or "no phase"
+        return f"training has not ended (step {last:,} of {total:,}), and so far only {seen} is seen"
+    return None
+
+
+def _when(spike: Spike | None) -> str:
+    return "" if spike is None else f"at steps {spike.before_step:,}–{spike.after_step:,}"
+
+
+_HALVES = {"swap_seen": "other order trained on", "both_held": "held out in both orders"}
+
+AA1 = Claim(
+    id="AA1",
+    title="Three phases, two spikes",
+    statement=(
+        "Sums of two numbers are learned first, then variables are looked up, then also where training never shows "
+        "them; two sudden rises mark the way, one of all sums with variables, one of those in restricted places alone."
+    ),
+    paper=REPORTED["AA1"],
+    measure=(
+        "Every recorded evaluation of the nine pools, read with fixed criteria. Spikes: "
+        f"{SpikeCriterion().describe()} Held-out pairs are also shown by whether their swap was trained."
+    ),
+    criterion=(
+        "The three phases are found in order; a spike lifts all pools with variables in trained places, a later one "
+        f"lifts the three with restricted places and no other, and every pool ends at {END:.0%} or more."
+    ),
+    control_description=(
+        f"The same evaluations in {N_SHUFFLES} random orders: three phases and two spikes may be found in at most "
+        f"{MOST_BY_CHANCE:.0%} of them."
+    ),
+    results=("trajectory",),
+    judge=judge_learning,
+    draw=draw_learning,
+)
+
+CLAIMS = (AA1,)

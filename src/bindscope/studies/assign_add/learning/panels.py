@@ -1,0 +1,73 @@
+"""The panels of a trajectory of sums: nine pools together and by kind, held-out sums by their swap, and the loss."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from bindscope.studies.plots.curves import Panel, draw_pools, loss_panel, plot_values
+from bindscope.studies.plots.style import BLUE, CATEGORIES, DASHES, GREY, ORANGE, place_legend_above, set_share_axis
+
+COUNT_COLOURS = {"0": GREY, "1": ORANGE, "2": BLUE}
+COUNT_NAMES = {"0": "Two numbers", "1": "One variable", "2": "Two variables"}
+
+
+def sums_panels(dataset: xr.Dataset) -> list[Panel]:
+    """What is worth seeing of a run on sums."""
+    counts = sorted({str(pool)[0] for pool in dataset.pool.values})
+    together = Panel(
+        "accuracy",
+        "All pools",
+        "right answers; first digit: how many operands are variables; bands: spikes",
+        lambda axes: _draw_together(axes, dataset),
+    )
+    by_count = [
+        Panel(
+            f"variables-{count}",
+            COUNT_NAMES.get(count, f"{count} variables"),
+            "right answers by what is new about the sums, 95 % interval",
+            partial(draw_pools, dataset=dataset, pools=[pool for pool in dataset.pool.values if pool[0] == count]),
+        )
+        for count in counts
+    ]
+    halves = Panel(
+        "swap",
+        "Held-out sums, apart",
+        "solid: other order trained on · dashed: held out in both orders",
+        lambda axes: _draw_halves(axes, dataset),
+    )
+    known = bool(np.isfinite(dataset.half_accuracy).any())  # not where operands cannot change places
+    return [together, *([halves] if known else []), *by_count, loss_panel(dataset)]
+
+
+def _draw_together(axes: Axes, dataset: xr.Dataset) -> None:
+    """Every pool: its colour says how many variables, its dashes what is new."""
+    drawn: dict[str, int] = {}
+    for pool in map(str, dataset.pool.values):
+        place = drawn[pool[0]] = drawn.get(pool[0], -1) + 1
+        plot_values(
+            axes,
+            dataset,
+            dataset.pool_accuracy.sel(pool=pool).values,
+            color=COUNT_COLOURS.get(pool[0], CATEGORIES[2]),
+            linestyle=DASHES[place % len(DASHES)],
+            linewidth=1.4,
+            label=pool,
+        )
+    set_share_axis(axes)
+    axes.legend(loc="lower right", ncols=3, handlelength=2.4, columnspacing=1.2, bbox_to_anchor=(1, 0.06))
+
+
+def _draw_halves(axes: Axes, dataset: xr.Dataset) -> None:
+    pools = [pool for pool in dataset.pool.values if np.isfinite(dataset.half_accuracy.sel(pool=pool)).any()]
+    for pool, colour in zip(pools, CATEGORIES):
+        for half, dash in zip(dataset.half.values, DASHES):
+            values = dataset.half_accuracy.sel(pool=pool, half=half).values
+            name = COUNT_NAMES.get(str(pool)[0], str(pool)).lower()
+            label = name if half == dataset.half.values[0] else None
+            plot_values(axes, dataset, values, color=colour, linestyle=dash, label=label)
+    set_share_axis(axes)
+    place_legend_above(axes)

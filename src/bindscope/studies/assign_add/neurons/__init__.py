@@ -1,0 +1,1 @@
+"""Neurons of the last MLP as Fourier components."""

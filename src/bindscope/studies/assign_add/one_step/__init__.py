@@ -1,0 +1,1 @@
+"""The theorem about one gradient step."""

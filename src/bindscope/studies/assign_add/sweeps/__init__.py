@@ -1,0 +1,1 @@
+"""How many pairs and two-variable sequences training must show."""

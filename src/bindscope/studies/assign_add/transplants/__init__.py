@@ -1,0 +1,1 @@
+"""Component patching between checkpoints (transplants)."""

@@ -1,0 +1,1 @@
+"""The circuit as it stands in the weights."""

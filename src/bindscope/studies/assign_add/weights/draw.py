@@ -1,0 +1,223 @@
+"""Figures of AA8 and AA9: matrices of weights at the last checkpoint, and how they came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+
+from bindscope.studies.assign_add.learning.marks import mark_spikes
+from bindscope.studies.assign_add.learning.phases import spikes_of
+from bindscope.studies.plots.heat_map import BOTH_WAYS, add_colour_bar, draw_cells
+from bindscope.studies.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    MUTED,
+    ORANGE,
+    figure_style,
+    ordered_colours,
+    place_legend_above,
+    set_step_axis,
+    title_figure,
+)
+from bindscope.tasks.assign_add.sequence import N_PREFIX, OPERAND_POSITIONS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+KIND_MARKS = {
+    "number": "numbers",
+    "variable": "variables",
+    "position": "positions",
+}  # the others are too narrow for one
+N_NAMED = 2  # variables drawn in colour: those that were worst off
+
+
+def draw_first_layer(results: Mapping[str, xr.Dataset]) -> Figure:
+    """QK1 over all embeddings, its position block, the margins over training, and what ``=`` prefers."""
+    dataset, spikes = results["weights"], spikes_of(results["trajectory"])
+    with figure_style():
+        figure = Figure(figsize=(10.4, 8.6), layout="constrained")
+        axes = [figure.add_subplot(2, 2, place) for place in range(1, 5)]
+        _draw_all_pairs(axes[0], dataset)
+        _draw_positions(axes[1], dataset)
+        margins = dataset.position_margin.dropna("position", how="all")
+        _draw_curves(axes[2], margins, [f"{int(place)}" for place in margins.position.values], "position")
+        _title(axes[2], "Margin of the position before, over training", "above 0: preferred to every other allowed one")
+        _draw_equals_positions(axes[3], dataset)
+        for curves in axes[2:]:
+            mark_spikes(curves, spikes)
+        title_figure(figure, "AA8 · Layer 1 looks one back, and = at the operands\n", _subtitle(dataset))
+    return figure
+
+
+def draw_identity(results: Mapping[str, xr.Dataset]) -> Figure:
+    """The matrix over variables at the last checkpoint, its margins over training, and what ``=`` gives each variable."""
+    dataset, spikes = results["weights"], spikes_of(results["trajectory"])
+    with figure_style():
+        figure = Figure(figsize=(10.4, 8.2), layout="constrained")
+        axes = [figure.add_subplot(2, 2, place) for place in range(1, 5)]
+        variables = list(dataset.variable.values)
+        first, last = dataset.variable_identity.values[0], dataset.variable_identity.values[-1]
+        _draw_variables(axes[0], last, variables)
+        _title(
+            axes[0],
+            f"Last checkpoint, step {int(dataset.step[-1]):,}",
+            "row: copy held by =; column: copy held by a number",
+        )
+        _draw_variables(axes[1], first, variables)
+        _title(axes[1], f"First checkpoint, step {int(dataset.step[0]):,}", "the same, on a scale of its own")
+        _draw_named(axes[2], dataset.identity_margin)
+        _title(axes[2], "Margin of the diagonal, over training", "above 0: the variable matches itself best")
+        _draw_named(axes[3], dataset.equals_to_variable)
+        _title(axes[3], "Score that = gives each variable in layer 1", "e_= QK1 vᵀ, by the token's embedding alone")
+        for curves in axes[2:]:
+            mark_spikes(curves, spikes)
+        title_figure(figure, "AA9 · Layer 2 matches a variable with itself\n", _subtitle(dataset))
+    return figure
+
+
+def draw_matrices(dataset: xr.Dataset) -> Figure:
+    """The matrices of one checkpoint, as ``circuit_matrices`` gives them.
+
+    >>> save_figure(draw_matrices(circuit_matrices(forms, task)), Path("circuit.svg"))
+    """
+    with figure_style():
+        figure = Figure(figsize=(13.2, 5.1), layout="constrained")
+        axes = [figure.add_subplot(1, 3, place) for place in range(1, 4)]
+        _draw_all_pairs(axes[0], dataset, "row: who looks; column: at whom")
+        _draw_positions(axes[1], dataset.assign(positions=dataset.positions.expand_dims("step")))
+        _draw_variables(
+            axes[2], dataset.variable_identity.values, [str(name) for name in dataset.query_variable.values]
+        )
+        _title(axes[2], "Variable to variable, layer 2", "row: copy held by =; column: copy held by a number")
+        where = f" at step {int(dataset.attrs['step']):,}" if "step" in dataset.attrs else ""
+        title_figure(
+            figure, "The routing circuit", f"{dataset.attrs.get('run', '')}{where} · scores before the softmax"
+        )
+    return figure
+
+
+def _draw_all_pairs(
+    axes: Axes, dataset: xr.Dataset, subtitle: str = "row: who looks; column: at whom; last checkpoint"
+) -> None:
+    kinds = dataset.query_kind.values
+    _draw_matrix(axes, dataset.qk1.values)
+    edges = np.flatnonzero(kinds[1:] != kinds[:-1]) + 0.5
+    for edge in edges:
+        axes.axhline(edge, color=MUTED, linewidth=0.4)
+        axes.axvline(edge, color=MUTED, linewidth=0.4)
+    middles = {word: np.flatnonzero(kinds == kind).mean() for kind, word in KIND_MARKS.items()}
+    middles["+ = PAD"] = np.flatnonzero(np.isin(kinds, ("operator", "equals", "pad"))).mean()
+    axes.set_xticks(list(middles.values()), list(middles), rotation=35, ha="right", rotation_mode="anchor")
+    axes.set_yticks(list(middles.values()), list(middles))
+    _title(axes, "QK1 over all pairs of embeddings", subtitle)
+
+
+def _draw_positions(axes: Axes, dataset: xr.Dataset) -> None:
+    scores = np.where(dataset.allowed.values, dataset.positions.values[-1], np.nan)[1:N_PREFIX, : N_PREFIX - 1]
+    mesh = draw_cells(axes, scores, row_edges=np.arange(1, N_PREFIX + 1) - 0.5)
+    best = np.nanargmax(scores, axis=1)
+    axes.plot(best, np.arange(1, N_PREFIX), "o", color="white", markeredgecolor=INK, markersize=5)
+    _frame(axes, mesh)
+    axes.set_xticks(range(N_PREFIX - 1))
+    axes.set_yticks(range(1, N_PREFIX))
+    axes.set_xlabel("position looked at")
+    axes.set_ylabel("position that looks")
+    axes.invert_yaxis()
+    _title(
+        axes,
+        "Position to position, where a variable can stand",
+        "dot: highest of its row; empty: later, itself, or two before",
+    )
+
+
+def _draw_equals_positions(axes: Axes, dataset: xr.Dataset) -> None:
+    set_step_axis(axes, dataset.step.values, "linear")
+    colours = {OPERAND_POSITIONS[0]: BLUE, OPERAND_POSITIONS[1]: ORANGE}
+    for place in dataset.position.values:
+        named = int(place) in colours
+        axes.plot(
+            dataset.step.values,
+            dataset.equals_to_position.sel(position=place).values,
+            color=colours.get(int(place), GREY),
+            linewidth=1.8 if named else 0.7,
+            alpha=1 if named else 0.6,
+            label=f"position {int(place)}" if named else ("the others" if place == 0 else None),
+            zorder=3 if named else 2,
+        )
+    place_legend_above(axes)
+    _title(axes, "Score that = gives each position in layer 1", "e_= QK1 p_jᵀ, by the token's embedding alone")
+
+
+def _draw_named(axes: Axes, curves: xr.DataArray) -> None:
+    """Every variable in grey, and in colour those that were lowest for longest."""
+    set_step_axis(axes, curves.step.values, "linear")
+    lowest = curves["variable"].values[np.argsort(_times_lowest(curves), kind="stable")[::-1][:N_NAMED]]
+    colours = dict(zip(lowest.tolist(), (ORANGE, BLUE)))
+    for name in curves["variable"].values:
+        named = name in colours
+        axes.plot(
+            curves.step.values,
+            curves.sel(variable=name).values,
+            color=colours.get(name, GREY),
+            linewidth=1.8 if named else 0.8,
+            alpha=1 if named else 0.7,
+            label=str(name) if named else ("the others" if name == _first_other(curves, colours) else None),
+            zorder=3 if named else 2,
+        )
+    axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+    place_legend_above(axes)
+
+
+def _times_lowest(curves: xr.DataArray) -> np.ndarray:
+    """How often each variable is the lowest in the second half of the checkpoints."""
+    later = curves.transpose("step", "variable").values[curves.sizes["step"] // 2 :]
+    return np.bincount(later.argmin(1), minlength=curves.sizes["variable"])
+
+
+def _first_other(curves: xr.DataArray, named: Mapping[str, str]) -> str:
+    return next(str(name) for name in curves["variable"].values if name not in named)
+
+
+def _draw_curves(axes: Axes, curves: xr.DataArray, labels: list[str], what: str) -> None:
+    set_step_axis(axes, curves.step.values, "linear")
+    dimension = next(str(dim) for dim in curves.dims if dim != "step")
+    for place, (label, colour) in enumerate(zip(labels, ordered_colours(len(labels)))):
+        axes.plot(curves.step.values, curves.isel({dimension: place}).values, color=colour, linewidth=1.2, label=label)
+    axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+    place_legend_above(axes, title=what)
+
+
+def _draw_variables(axes: Axes, matrix: np.ndarray, variables: list[str]) -> None:
+    _draw_matrix(axes, matrix)
+    axes.set_xticks(range(len(variables)), variables)
+    axes.set_yticks(range(len(variables)), variables)
+
+
+def _draw_matrix(axes: Axes, matrix: np.ndarray) -> None:
+    """A square matrix in blue–white–orange around 0, the first row at the top."""
+    largest = max(float(np.abs(matrix).max()), 1e-9)
+    mesh = draw_cells(axes, matrix, colours=BOTH_WAYS, limits=(-largest, largest), top_down=True)
+    _frame(axes, mesh)
+
+
+def _frame(axes: Axes, mesh: QuadMesh) -> None:
+    axes.set_aspect("equal")
+    add_colour_bar(axes, mesh, "score", fraction=0.046)
+
+
+def _title(axes: Axes, title: str, subtitle: str) -> None:
+    axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK, pad=31)
+    axes.annotate(
+        subtitle, (0, 1), xytext=(0, 20), xycoords="axes fraction", textcoords="offset points", fontsize=8, color=MUTED
+    )
+
+
+def _subtitle(dataset: xr.Dataset) -> str:
+    return f"{dataset.attrs.get('run', '')} · {dataset.sizes['step']} checkpoints; scores before the softmax; bands: spikes"

@@ -1,0 +1,1 @@
+"""What a model answers, told apart by attributes of the program."""

@@ -1,0 +1,1 @@
+"""Under which conditions binding is learned: seeds, weighting, regularities."""

@@ -1,0 +1,80 @@
+"""Figures of VB8 and VB12: runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bindscope.studies.plots.style import (
+    BLUE,
+    DASHES,
+    MUTED,
+    ORANGE,
+    figure_style,
+    ordered_colours,
+    place_legend_above,
+    set_share_axis,
+    set_step_axis,
+    title_figure,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def draw_seeds(results: Mapping[str, xr.Dataset]) -> Figure:
+    """Accuracy and strategy of every seed over training."""
+    dataset = results["seeds"].isel(variant=0)
+    with figure_style():
+        figure = Figure(figsize=(9.6, 3.3), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        for index, (seed, colour) in enumerate(zip(dataset.seed.values, ordered_colours(dataset.sizes["seed"]))):
+            cell, dash = dataset.sel(seed=seed), DASHES[index % len(DASHES)]
+            _draw_curve(left, cell, "accuracy", colour, dash, str(seed))
+            _draw_curve(right, cell, "follows_chain", colour, dash, str(seed))
+        _finish(left, dataset, "right answers")
+        _finish(right, dataset, "misleading programs answered by the chain")
+        place_legend_above(left, title="seed")
+        n = dataset.sizes["seed"]
+        title_figure(figure, "VB8 · The same phases in every seed", f"{n} seeds of {dataset.attrs['preset']}")
+    return figure
+
+
+def draw_weighting(results: Mapping[str, xr.Dataset]) -> Figure:
+    """Strategy of runs with cubic and with uniform weights over training."""
+    dataset = results["weighting"]
+    with figure_style():
+        figure = Figure(figsize=(9.6, 3.3), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        for variant, colour, dash in (("cubic", BLUE, "-"), ("uniform", ORANGE, DASHES[1])):
+            if variant not in dataset.variant.values:
+                continue
+            cells = dataset.sel(variant=variant)
+            for place, seed in enumerate(cells.seed.values):
+                label = variant if place == 0 else None
+                _draw_curve(left, cells.sel(seed=seed), "accuracy", colour, dash, label)
+                _draw_curve(right, cells.sel(seed=seed), "follows_chain", colour, dash, label)
+        _finish(left, dataset, "right answers")
+        _finish(right, dataset, "misleading programs answered by the chain")
+        place_legend_above(left)
+        n = dataset.sizes["seed"]
+        subtitle = f"{n} {'seed' if n == 1 else 'seeds'} of {dataset.attrs['preset']} with each weighting"
+        title_figure(figure, "VB12 · Chains extended uniformly instead of cubically", subtitle)
+    return figure
+
+
+def _draw_curve(axes: Axes, cell: xr.Dataset, name: str, colour: str, dash: object, label: str | None) -> None:
+    known = np.isfinite(cell[name].values)
+    if known.any():
+        steps = cell.step.values[known]
+        axes.plot(steps, cell[name].values[known], color=colour, linestyle=dash, label=label)  # type: ignore[arg-type]
+
+
+def _finish(axes: Axes, dataset: xr.Dataset, title: str) -> None:
+    set_step_axis(axes, dataset.step.values)
+    set_share_axis(axes)
+    axes.text(1, 1.03, title, transform=axes.transAxes, fontsize=9, ha="right", color=MUTED)

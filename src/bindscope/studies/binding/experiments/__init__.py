@@ -1,0 +1,1 @@
+"""Questions that are answered by training several runs."""

@@ -1,0 +1,225 @@
+"""The experiments of study 1, as data: what claims need beyond one run, and questions beyond the paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bindscope.studies.framework.experiments import Experiment, Variant, defer
+
+TINY: dict[str, Any] = {"training.evaluate_every": 50, "training.evaluation_size": 1_000}
+IDENTITY: dict[str, Any] = {"model.identity_qk": True, "model.identity_vo": True, "model.identity_gain": 20.0}
+NO_IDENTITY: dict[str, Any] = {"model.identity_qk": False, "model.identity_vo": False}
+NO_RELAY: dict[str, Any] = {"model.init.relay_offset": None}
+NO_OFFSETS: dict[str, Any] = {**NO_RELAY, "model.init.offset_bias": 0.0}
+NO_MIMETIC: dict[str, Any] = {"model.init.mimetic_qk": 0.0, "model.init.mimetic_vo": 0.0}
+NEUTRAL: dict[str, Any] = {
+    **NO_OFFSETS, **NO_MIMETIC, "model.init.tied_start": 0.0, "model.rope_fraction": 1.0, "model.rope_base": 1e4,
+}  # fmt: skip
+LONG: dict[str, Any] = {
+    "task.queries": 10, "task.max_depth": 6, "training.steps": 1_200, "training.stop_at": 0.99,
+    "training.evaluation_size": 1_500,
+}  # fmt: skip
+_CONCLUSIONS, _FIGURES, _MEASURES = (
+    f"bindscope.studies.binding.experiments.{module}" for module in ("conclude", "draw", "measure")
+)
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name="seeds",
+        question="Do seeds agree on the three phases, and on when each begins?",
+        preset="binding-laptop",
+        variants=(Variant("preset", "the preset as it is; seed 0 is the shipped run", shipped="binding-laptop"),),
+        seeds=6,
+        changes={"training.stop_at": 0.99},
+        minutes=7,
+        limits="One preset, one task; runs stop once every depth is at 99 %.",
+        conclude=defer(_CONCLUSIONS, "conclude_seeds"),
+        draw=defer(_FIGURES, "draw_seeds_figure"),
+        measure=defer(_MEASURES, "measure_seed_paths"),
+    ),
+    Experiment(
+        name="seeds-plain",
+        question="Do seeds agree when the model has no identity paths but the relay's start?",
+        preset="binding-plain",
+        variants=(Variant("preset", "the preset as it is; seed 0 is the shipped run", shipped="binding-plain"),),
+        seeds=6,
+        changes={"training.stop_at": 0.99},
+        minutes=4,
+        limits="One preset, one task; runs stop once every depth is at 99 %.",
+        conclude=defer(_CONCLUSIONS, "conclude_seeds"),
+        draw=defer(_FIGURES, "draw_seeds_figure"),
+    ),
+    Experiment(
+        name="held-out",
+        question="Does the model bind variables to constants that it never met together?",
+        preset="binding-laptop",
+        variants=(Variant("held-out", "a tenth of the combinations never shown", {"task.held_out": 0.1}),),
+        seeds=1,
+        changes={"training.stop_at": 0.99},
+        minutes=7,
+        limits="One seed and one choice of held-out combinations; the variable and the constant are each met in many others.",
+        conclude=defer(_CONCLUSIONS, "conclude_held_out"),
+        draw=defer(_FIGURES, "draw_held_out"),
+        measure=defer(_MEASURES, "measure_avoidance"),
+    ),
+    Experiment(
+        name="weighting",
+        question="Is the habit of answering from the first lines owed to the weight on deep chains?",
+        preset="binding-laptop",
+        variants=(
+            Variant(
+                "cubic",
+                "a line extends a chain with weight depth³: the shipped run, stopped later",
+                borrowed=("seeds", "preset"),
+                shipped="binding-laptop",
+            ),
+            Variant("uniform", "every chain is as likely to be extended", {"task.exponent": 0.0}),
+        ),
+        seeds=1,
+        changes={"training.stop_at": 0.99},
+        minutes=7,
+        limits="One seed of each; queries are balanced over depths in both, so the depths asked about stay the same.",
+        conclude=defer(_CONCLUSIONS, "conclude_weighting"),
+        draw=defer(_FIGURES, "draw_weighting"),
+        measure=defer(_MEASURES, "measure_longest_chain"),
+    ),
+    Experiment(
+        name="identity",
+        question="Is identity-scaled attention what lets a small model learn binding in minutes?",
+        preset="binding-tiny",
+        variants=(
+            Variant("recipe", "the preset, which has no identity paths"),
+            Variant("recipe+identity", "the preset with identity paths in scores and outputs", IDENTITY),
+            Variant("no-mimetic", "W_Q, W_K, W_V and W_O drawn apart", NO_MIMETIC),
+            Variant("no-mimetic+identity", "the same with identity paths", {**NO_MIMETIC, **IDENTITY}),
+            Variant("no-relay", "keys look for names where they stand", NO_RELAY),
+            Variant("no-relay+identity", "the same with identity paths", {**NO_RELAY, **IDENTITY}),
+            Variant("no-offsets", "no heads that start looking back, and so no relay", NO_OFFSETS),
+            Variant("no-offsets+identity", "the same with identity paths", {**NO_OFFSETS, **IDENTITY}),
+            Variant("neutral", "an ordinary start: none of the recipe's parts in the weights", NEUTRAL),
+            Variant("neutral+identity", "the same with identity paths", {**NEUTRAL, **IDENTITY}),
+            Variant(
+                "no-mimetic+scores",
+                "without mimetic weights, the identity path in the scores alone",
+                {**NO_MIMETIC, **IDENTITY, "model.identity_vo": False},
+            ),
+            Variant(
+                "no-mimetic+outputs",
+                "without mimetic weights, the identity path in the outputs alone",
+                {**NO_MIMETIC, **IDENTITY, "model.identity_qk": False},
+            ),
+        ),
+        seeds=2,
+        changes={**TINY, "training.steps": 800},
+        minutes=1,
+        limits='Six lines, chains of up to three, 800 steps at one learning rate; few seeds. "Never" means not within them. The parts are removed from one trained model, where other heads can stand in for one that is cut.',
+        conclude=defer(_CONCLUSIONS, "conclude_identity"),
+        draw=defer(_FIGURES, "draw_identity"),
+        measure=defer(_MEASURES, "measure_identity"),
+    ),
+    Experiment(
+        name="identity-programs",
+        question="From how many examples is binding learned with identity scaling, and without?",
+        preset="binding-tiny",
+        variants=(
+            Variant("off", "the preset, which has no identity paths", borrowed=("identity", "recipe")),
+            Variant("both", "identity paths in scores and outputs", IDENTITY, borrowed=("identity", "recipe+identity")),
+        ),
+        seeds=6,
+        changes={**TINY, "training.steps": 800},
+        minutes=1,
+        limits="Six lines, chains of up to three, 800 steps at one learning rate, from a start that looks back, matches and copies by itself.",
+        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
+        draw=defer(_FIGURES, "draw_comparison"),
+    ),
+    Experiment(
+        name="identity-16",
+        question="Is identity-scaled attention needed at the paper's 16 lines?",
+        preset="binding-laptop",
+        variants=(
+            Variant(
+                "both",
+                "identity paths in scores and outputs: the shipped run, stopped later",
+                borrowed=("seeds", "preset"),
+                shipped="binding-laptop",
+            ),
+            Variant("none", "no identity path", NO_IDENTITY),
+            Variant("scores", "the identity path in the scores alone", {"model.identity_vo": False}),
+            Variant("outputs", "the identity path in the outputs alone", {"model.identity_qk": False}),
+        ),
+        seeds=1,
+        changes={"training.stop_at": 0.99},
+        minutes=13,
+        limits="Few seeds; learning rates were chosen for the preset with both paths.",
+        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
+        draw=defer(_FIGURES, "draw_comparison"),
+    ),
+    Experiment(
+        name="loss",
+        question="Does it matter whether the loss is on the answer alone or on every token?",
+        preset="binding-tiny",
+        variants=(
+            Variant("answer", "the loss is on the answers alone"),
+            Variant("all", "the loss is on every next token", {"training.loss": "all"}),
+        ),
+        seeds=3,
+        changes={**TINY, "training.steps": 2_000},
+        minutes=2,
+        limits="Six lines, at most 2,000 steps, the learning rate chosen for the answer loss; an all-token loss gives the answer a small share of the gradient, which Adam's scaling only partly undoes.",
+        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
+        draw=defer(_FIGURES, "draw_comparison"),
+    ),
+    Experiment(
+        name="reassignment",
+        question="When a variable is assigned again, which write wins, and where does the mechanism break?",
+        preset="binding-tiny",
+        variants=(
+            Variant("once", "trained on programs that assign each variable once", borrowed=("loss", "answer")),
+            Variant("again", "three lines in ten assign a variable again", {"task.reassign": 0.3}),
+        ),
+        seeds=2,
+        changes={**TINY, "training.steps": 2_000},
+        minutes=2,
+        limits="Six lines; 300 questions of each situation, in which exactly one thing is unusual and the rival's digit differs.",
+        conclude=defer(_CONCLUSIONS, "conclude_reassignment"),
+        draw=defer(_FIGURES, "draw_reassignment"),
+        measure=defer(_MEASURES, "measure_writes"),
+    ),
+    Experiment(
+        name="encoder",
+        question="Does a bidirectional encoder learn the same task, through the same phases?",
+        preset="binding-tiny",
+        variants=(
+            Variant("causal", "every position sees what stands before it"),
+            Variant("bidirectional", "every position sees all", {"model.causal": False}),
+        ),
+        seeds=2,
+        changes={**TINY, "training.steps": 800, "task.queries": 1, "training.batch_size": 100},
+        minutes=2,
+        limits="Six lines, one query a program: with several, the program would not see the query in training but would in evaluation. The start was made for causal attention.",
+        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
+        draw=defer(_FIGURES, "draw_comparison"),
+    ),
+    Experiment(
+        name="long",
+        question="How do learning time and accuracy change with 10 to 30 lines and chains of up to six links?",
+        preset="binding-plain",
+        variants=(
+            Variant("10-lines", "10 lines", {"task.lines": 10}),
+            Variant("18-lines", "18 lines", {"task.lines": 18}),
+            Variant("26-lines", "26 lines, as many as there are letters", {"task.lines": 26}),
+            Variant(
+                "30-lines",
+                "30 lines, a fifth of which assign a variable again",
+                {"task.lines": 30, "task.reassign": 0.2},
+            ),
+        ),
+        seeds=1,
+        changes=LONG,
+        minutes=5,
+        limits="One seed a length, 1,200 steps; a 30-line program needs variables that are assigned again, so that variant differs in more than its length.",
+        conclude=defer(_CONCLUSIONS, "conclude_long"),
+        draw=defer(_FIGURES, "draw_long"),
+        measure=defer(_MEASURES, "measure_lengths"),
+    ),
+)

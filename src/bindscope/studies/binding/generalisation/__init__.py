@@ -1,0 +1,1 @@
+"""Programs unlike those of training."""

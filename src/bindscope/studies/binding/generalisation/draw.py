@@ -1,0 +1,79 @@
+"""Figures of VB9 and VB10: what lies beyond training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.style import BLUE, INK, MUTED, ORANGE, figure_style, title_figure
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def draw_lengths(results: Mapping[str, xr.Dataset]) -> Figure:
+    """Accuracy, and answers equal to line 1's constant where it is wrong, over length and depth."""
+    dataset = results["lengths"]
+    n = int(dataset.n.max())
+    with figure_style():
+        figure = Figure(figsize=(9.6, 3.9), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        mesh = _draw_cells(left, dataset, dataset.accuracy, "right answers")
+        _draw_cells(right, dataset, dataset.line_1_where_wrong, "line 1's constant, where it is wrong")
+        left.set_ylabel("lines")
+        add_colour_bar(right, mesh, percent=True)
+        where = f"{dataset.attrs.get('run', '')} at its last checkpoint · up to {n:,} programs a cell, in per cent"
+        title_figure(figure, "VB10 · Other lengths and depths", f"{where} · framed: trained lengths and depths")
+    return figure
+
+
+def draw_held_out(results: Mapping[str, xr.Dataset]) -> Figure:
+    """Accuracy on combinations that training showed and never did."""
+    dataset = results["held-out"]
+    names = {"test": "shown in training", "held_out": "never shown"}
+    with figure_style():
+        figure = Figure(figsize=(5.6, 2.3), layout="constrained")
+        axes = figure.add_subplot()
+        for place, (pool, colour) in enumerate((("test", BLUE), ("held_out", ORANGE))):
+            cell = dataset.sel(pool=pool)
+            value, low, high = (float(cell[name]) for name in ("accuracy", "accuracy_low", "accuracy_high"))
+            axes.barh(place, value, color=colour, height=0.6)
+            axes.plot([low, high], [place, place], color=INK, linewidth=1.2)
+            words = f"{names[pool]}, n = {int(cell.n):,}"
+            axes.text(0.015, place, words, va="center", fontsize=8, color="#ffffff")
+            axes.text(value + 0.012, place, f"{100 * value:.1f} %", va="center", fontsize=8, color=INK)
+        axes.set(xlim=(0, 1.12), yticks=[], ylim=(1.5, -0.5))
+        axes.set_xticks(np.linspace(0, 1, 6))
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.set_xlabel("right answers, with 95 % Wilson intervals")
+        axes.spines["left"].set_visible(False)
+        share = float(dataset.attrs.get("held_out", np.nan))
+        title_figure(
+            figure, "VB9 · Combinations never shown", f"{share:.0%} of (variable, constant) held out of training"
+        )
+    return figure
+
+
+def _draw_cells(axes: Axes, dataset: xr.Dataset, values: xr.DataArray, title: str):  # type: ignore[no-untyped-def]
+    cells = values.transpose("lines", "depth").values
+    mesh = draw_share_map(axes, cells, dataset.lines.values, dataset.depth.values)
+    axes.set_xlabel("depth of the queried chain")
+    axes.set_title(title, fontsize=9, loc="left", color=MUTED)
+    _frame_trained(axes, dataset)
+    return mesh
+
+
+def _frame_trained(axes: Axes, dataset: xr.Dataset) -> None:
+    """A frame around the lengths and depths that training showed."""
+    shortest, longest = int(dataset.attrs["trained_min_lines"]), int(dataset.attrs["trained_lines"])
+    rows = np.flatnonzero((dataset.lines.values >= shortest) & (dataset.lines.values <= longest))
+    columns = np.flatnonzero(dataset.depth.values <= int(dataset.attrs["trained_max_depth"]))
+    left, right, top, bottom = columns[0] - 0.5, columns[-1] + 0.5, rows[0] - 0.5, rows[-1] + 0.5
+    outline = ([left, right, right, left, left], [top, top, bottom, bottom, top])
+    axes.plot(*outline, color=ORANGE, linewidth=1.6, clip_on=False)

@@ -1,0 +1,1 @@
+"""The phases of learning, and what is learned first."""

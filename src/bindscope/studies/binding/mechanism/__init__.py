@@ -1,0 +1,1 @@
+"""How a value travels from its root to the answer."""

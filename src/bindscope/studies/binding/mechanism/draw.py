@@ -1,0 +1,156 @@
+"""Figures of VB3, VB4 and VB5: the mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from bindscope.studies.binding.mechanism.measure import chain_places
+from bindscope.studies.framework.trajectory import phases_of
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.style import (
+    BLUE,
+    GREY,
+    MUTED,
+    ORANGE,
+    PHASE_COLOURS,
+    figure_style,
+    format_step,
+    place_legend_above,
+    set_share_axis,
+    set_step_axis,
+    title_figure,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST_TICKS = 13
+HIGHEST_EFFECT = 0.4  # of one head: above this the colour no longer changes
+
+
+def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
+    """Interchange success over layer and place, a panel for each depth."""
+    dataset = results["chain"]
+    depths = [int(depth) for depth in dataset.depth.values]
+    n_columns = min(2, len(depths))
+    n_rows = -(-len(depths) // n_columns)
+    with figure_style():
+        height = 0.9 + n_rows * (0.9 + 0.27 * dataset.sizes["layer"])
+        figure = Figure(figsize=(4.6 * n_columns, height), layout="constrained")
+        panels = figure.subplots(n_rows, n_columns, squeeze=False)
+        for axes, depth in zip(panels.flat, depths):
+            places = [*chain_places(depth), "distractor"]
+            cells = dataset.success.sel(depth=depth, place=places).transpose("layer", "place").values
+            mesh = draw_share_map(axes, cells, [f"L{layer}" for layer in dataset["layer"].values], places)
+            n = int(dataset.n.sel(depth=depth, place="colon").max())
+            axes.set_title(f"depth {depth}, n = {n}", fontsize=9, loc="left", color=MUTED)
+            axes.tick_params(axis="x", labelsize=7)
+            axes.axvline(len(places) - 1.5, color=ORANGE, linewidth=1.2)
+        for axes in panels.flat[len(depths) :]:
+            axes.set_visible(False)
+        for axes in panels[:, 0]:
+            axes.set_ylabel("stream entering")
+        add_colour_bar(list(panels.flat), mesh, percent=True)
+        where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
+        subtitle = f"{where} · interchange success in per cent · without {dataset.attrs['excluded']}"
+        title_figure(figure, "VB3 · Where the value can be changed", subtitle)
+    return figure
+
+
+def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
+    """What each head moves by itself, place by place, and what the strongest heads move together."""
+    dataset = results["heads"]
+    names = [str(place) for place in dataset.place.values if place != "anywhere"]
+    places = sorted(names, key=lambda place: place == "distractor")  # the control comes last
+    with figure_style():
+        figure = Figure(figsize=(max(8.4, 1.45 * (len(places) + 2)), 3.5), layout="constrained")
+        widths = [*[1.0] * len(places), 2.0]
+        panels = figure.subplots(1, len(places) + 1, width_ratios=widths)
+        for index, (axes, place) in enumerate(zip(panels, places)):
+            cells = dataset.logit_difference.sel(place=place).transpose("layer", "head").values
+            mesh = draw_share_map(
+                axes,
+                cells,
+                dataset["layer"].values,
+                dataset["head"].values,
+                high=HIGHEST_EFFECT,
+                written=cells.size <= 40,
+                font_size=6,
+            )
+            axes.set_title(place, fontsize=9, color=MUTED)
+            axes.set_xlabel("head")
+            axes.set_ylabel("layer" if index == 0 else "")
+        bar = figure.colorbar(mesh, ax=list(panels[:-1]), location="bottom", fraction=0.05, aspect=50, pad=0.04)
+        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.set_label("logit difference moved by one head, of 100 % from base to counterfactual", fontsize=8)
+        bar.set_ticks([0, 0.2, HIGHEST_EFFECT], labels=["0 %", "20 %", f"{100 * HIGHEST_EFFECT:.0f} % +"])
+        _draw_joint(panels[-1], dataset)
+        n_fit, n_test = int(dataset.attrs["n_fit"]), int(dataset.attrs["n_test"])
+        where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
+        subtitle = f"{where} · ranked on {n_fit}, together on {n_test} pairs · without {dataset.attrs['excluded']}"
+        title_figure(figure, "VB4 · Heads that carry the value", subtitle)
+    return figure
+
+
+def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
+    """The frozen circuit's success over training beside the phases, and cell by cell."""
+    dataset, phases = results["emergence"], phases_of(results["trajectory"])
+    steps = dataset.step.values
+    with figure_style():
+        height = 2.4 + 0.17 * dataset.sizes["cell"]
+        figure = Figure(figsize=(10.4, max(3.4, height)), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
+        set_step_axis(left, steps, "linear")
+        for phase in phases:
+            left.axvspan(phase.first_step, phase.last_step, color=PHASE_COLOURS[phase.name], alpha=0.13, linewidth=0)
+        for name, colour, dash, label in (
+            ("circuit", BLUE, "-", "frozen circuit"),
+            ("accuracy", ORANGE, (0, (5, 1.5)), "both programs right"),
+            ("distractor", GREY, (0, (1.5, 1.2)), "distractor"),
+        ):
+            left.fill_between(
+                steps, dataset[f"{name}_low"], dataset[f"{name}_high"], color=colour, alpha=0.2, linewidth=0
+            )
+            left.plot(steps, dataset[name], color=colour, linestyle=dash, label=label)  # type: ignore[arg-type]
+        set_share_axis(left)
+        place_legend_above(left)
+        cells = dataset.cell_success.transpose("cell", "step").values
+        mesh = draw_share_map(right, cells, dataset.cell.values, [format_step(step) for step in steps], written=False)
+        ticks = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), MOST_TICKS)).round().astype(int))
+        right.set_xticks(ticks, [format_step(steps[tick]) for tick in ticks], rotation=50)
+        right.set_xlabel("checkpoint, training step")
+        add_colour_bar(right, mesh, percent=True)
+        n = int(dataset.attrs["n"])
+        subtitle = f"{dataset.attrs.get('run', '')} · n = {n} pairs, circuit frozen at step {int(dataset.attrs['frozen_at']):,}"
+        title_figure(
+            figure, "VB5 · The mechanism through training", f"{subtitle} · without {dataset.attrs['excluded']}"
+        )
+    return figure
+
+
+def _draw_joint(axes: Axes, dataset: xr.Dataset) -> None:
+    rank, share = dataset["rank"].values, dataset.joint_success.values
+    axes.fill_between(rank, dataset.joint_success_low, dataset.joint_success_high, color=BLUE, alpha=0.2, linewidth=0)
+    axes.plot(rank, share, color=BLUE, marker="o", markersize=4, label="strongest", clip_on=False)
+    random = dataset.random_success.values
+    axes.plot(np.full(len(random), rank[-1]), random, "x", color=GREY, markersize=5, label="random", clip_on=False)
+    axes.plot(
+        rank[-1], float(dataset.distractor_success), "s", color=ORANGE, markersize=4, label="distractor", clip_on=False
+    )
+    names = [f"+L{layer}.H{head}" for layer, head in zip(dataset.ranked_layer.values, dataset.ranked_head.values)]
+    if len(rank) <= 8:
+        axes.set_xticks(rank, names, rotation=50, ha="right", rotation_mode="anchor", fontsize=7)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlim(0.6, rank[-1] + 0.4)
+    axes.set_xlabel("heads patched together")
+    set_share_axis(axes)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(-0.03, 1.0), ncols=3, handletextpad=0.3, columnspacing=0.8, fontsize=7.5
+    )

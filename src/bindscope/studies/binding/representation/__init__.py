@@ -1,0 +1,1 @@
+"""Where names and values live in the residual stream, and whether the heuristic stays."""

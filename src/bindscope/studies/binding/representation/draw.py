@@ -1,0 +1,177 @@
+"""Figures of VB6, VB7 and VB11: what the stream holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from bindscope.studies.binding.published import PROBED_VALUES, SWAP_SUCCESS
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.style import (
+    BLUE,
+    DASHES,
+    GREY,
+    INK,
+    MUTED,
+    ORANGE,
+    figure_style,
+    place_legend_above,
+    set_share_axis,
+    title_figure,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FOUND = ("found", "whole stream")  # drawn in blue; all others are controls
+CANDIDATE_STYLES = {"answer": (BLUE, DASHES[0]), "line 1": (ORANGE, DASHES[1]), "others": (GREY, DASHES[2])}
+
+
+def draw_subspaces(results: Mapping[str, xr.Dataset]) -> Figure:
+    """Interchange success inside each subspace beside its controls."""
+    dataset = results["subspaces"]
+    conditions = [str(name) for name in dataset.condition.values]
+    with figure_style():
+        figure = Figure(figsize=(9.2, 3.3), layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, quality in zip(panels, ("values", "names")):
+            cell = dataset.sel(quality=quality)
+            share, low, high = (cell[name].values for name in ("success_share", "success_low", "success_high"))
+            colours = [BLUE if name in FOUND else GREY for name in conditions]
+            _draw_bars(axes, conditions, share, low, high, colours)
+            axes.axvline(SWAP_SUCCESS[quality], color=ORANGE, linewidth=1.4, linestyle=(0, (4, 2)))
+            where = f"{int(cell.search_rank)} dimensions at {cell.search_place.values}, layer {int(cell.search_layer)}"
+            axes.set_title(f"{quality}: {where}", fontsize=9, loc="left", color=MUTED)
+            axes.set_xlabel("interchange success")
+        n = int(dataset.attrs["n_test"])
+        subtitle = f"{dataset.attrs.get('run', '')} · n = {n} test pairs, 95 % intervals · dashed: the paper"
+        title_figure(
+            figure, "VB6 · Subspaces of values and of names", f"{subtitle} · without {dataset.attrs['excluded']}"
+        )
+    return figure
+
+
+def draw_retention(results: Mapping[str, xr.Dataset]) -> Figure:
+    """What is answered without circuit and without heuristic, and the logit lens of the last checkpoint."""
+    dataset, lens = results["retention"], results["lens"]
+    after = dataset.sel(step=int(dataset.attrs["after"]))
+    with figure_style():
+        figure = Figure(figsize=(11, 3.4), layout="constrained")
+        panels = figure.subplots(1, 3, width_ratios=[1, 1, 0.9])
+        for axes, group in zip(panels, after.group.values):
+            _draw_conditions(axes, after.sel(group=group))
+            n = int(after.n.sel(group=group))
+            axes.set_title(f"{group}, n = {n}", fontsize=9, loc="right", color=MUTED, pad=20)
+        panels[1].set_yticklabels([])
+        panels[0].legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.0, handletextpad=0.4)
+        _draw_lens(panels[2], lens.isel(step=-1))
+        title = "VB7 · The heuristic under the circuit"
+        run, step = dataset.attrs.get("run", ""), int(dataset.attrs["after"])
+        heads = f"circuit {dataset.attrs['circuit']} · heuristic {dataset.attrs['heuristic']}"
+        title_figure(figure, title, f"{run} at step {step:,} · {heads} · 95 % intervals, random: range of sets")
+    return figure
+
+
+def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
+    """Share of the variables' values that a linear probe reads, over layer and position, and the best of each layer."""
+    dataset = results["probes"]
+    with figure_style():
+        figure = Figure(figsize=(10.6, 3.3), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[2.2, 1])
+        cells = dataset.late_accuracy.sel(condition="trained").transpose("layer", "position").values
+        mesh = draw_share_map(left, cells, dataset.layer.values, dataset.position.values, written=False)
+        _label_positions(left, [str(place) for place in dataset.place.values])
+        left.set_ylabel("stream entering layer")
+        left.set_title("values with roots from line 3 on", fontsize=9, loc="left", color=MUTED)
+        add_colour_bar(left, mesh, percent=True)
+        for index, (name, condition, colour, label) in enumerate(
+            (
+                ("accuracy", "trained", BLUE, "all values"),
+                ("late_accuracy", "trained", ORANGE, "later roots"),
+                ("state", "trained", INK, "whole state"),
+                ("accuracy", "shuffled labels", GREY, "shuffled"),
+            )
+        ):
+            best = dataset[name].sel(condition=condition).max("position").values  # [layer]
+            right.plot(
+                dataset.layer.values, best, color=colour, linestyle=DASHES[index], marker="o", markersize=3, label=label
+            )
+        right.axhline(PROBED_VALUES, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+        right.text(
+            1,
+            PROBED_VALUES,
+            "paper, values",
+            transform=right.get_yaxis_transform(),
+            fontsize=7,
+            ha="right",
+            va="bottom",
+        )
+        right.set_xticks(dataset.layer.values)
+        right.set_xlabel("layer, best position")
+        set_share_axis(right)
+        right.legend(loc="lower left", bbox_to_anchor=(-0.04, 0.99), ncols=2, columnspacing=1.0, fontsize=7.5)
+        n = int(dataset.attrs["n_test"])
+        subtitle = (
+            f"{dataset.attrs.get('run', '')} · linear probes fitted on {int(dataset.attrs['n_fit']):,}, tested on {n:,}"
+        )
+        title_figure(figure, "VB11 · What a single position tells", f"{subtitle} programs")
+    return figure
+
+
+def _draw_bars(
+    axes: Axes, names: Sequence[str], share: np.ndarray, low: np.ndarray, high: np.ndarray, colours: Sequence[str]
+) -> None:
+    places = range(len(names))
+    axes.barh(places, share, color=list(colours), height=0.62)
+    axes.hlines(places, low, high, color=INK, linewidth=1.2)
+    for place, value, end in zip(places, share, high):
+        axes.text(max(value, end) + 0.02, place, f"{100 * value:.0f} %", va="center", fontsize=8)
+    axes.set_yticks(places, names)
+    axes.set(xlim=(0, 1.16), ylim=(len(names) - 0.5, -0.5))
+    axes.set_xticks(np.linspace(0, 1, 6))
+    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.grid(axis="y", visible=False)
+
+
+def _draw_conditions(axes: Axes, cells: xr.Dataset) -> None:
+    """Three shares for each set of heads that was taken away."""
+    names = [str(name) for name in cells.condition.values]
+    places = np.arange(len(names))
+    series = (("accuracy", BLUE, "right"), ("line_1", ORANGE, "line 1's"), ("most_recent", GREY, "last constant"))
+    for index, (name, colour, label) in enumerate(series):
+        at = places + 0.26 * (index - 1)
+        axes.barh(at, cells[name].values, color=colour, height=0.24, label=label)
+        axes.hlines(at, cells[f"{name}_low"].values, cells[f"{name}_high"].values, color=INK, linewidth=1)
+    axes.set_yticks(places, names)
+    axes.set(xlim=(0, 1.02), ylim=(len(names) - 0.5, -0.5))
+    axes.set_xticks(np.linspace(0, 1, 6))
+    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.set_xlabel("answers")
+    axes.grid(axis="y", visible=False)
+
+
+def _draw_lens(axes: Axes, lens: xr.Dataset) -> None:
+    layers = lens["layer"].values
+    for candidate, (colour, dash) in CANDIDATE_STYLES.items():
+        cell = lens.sel(candidate=candidate)
+        axes.fill_between(layers, cell.logit_low, cell.logit_high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(layers, cell.logit, color=colour, linestyle=dash, label=candidate)  # type: ignore[arg-type]
+    axes.set_xticks(layers)
+    axes.set_xlabel("after layers")
+    axes.set_ylabel("logit")
+    place_legend_above(axes)
+    axes.set_title(f"logit lens, n = {int(lens.attrs['n'])}", fontsize=9, loc="right", color=MUTED, pad=20)
+
+
+def _label_positions(axes: Axes, places: Sequence[str]) -> None:
+    """Ticks at the right-hand side of some lines, and at the query's parts."""
+    rows = [index for index, place in enumerate(places) if place.startswith("rhs")]
+    shown = rows[:: max(1, len(rows) // 8)]
+    names = {index: places[index].removeprefix("rhs of ") for index in shown}
+    names |= {index: place for index, place in enumerate(places) if place == "colon"}
+    axes.set_xticks(list(names), list(names.values()), rotation=50, ha="right", rotation_mode="anchor")

@@ -1,0 +1,148 @@
+"""Results about what the stream holds: subspaces of names and values, probes, and what is left of the heuristic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from bindscope.studies.binding.learning.measure import phase_checkpoints, phases_of_run
+from bindscope.studies.binding.mechanism.measure import (
+    EXCLUDED,
+    FIRST_ROOT_LINE,
+    LEAST_LINES,
+    accuracy_on,
+    sample_pairs,
+    track_steps,
+)
+from bindscope.studies.framework.results import Context, NotTestable, OnProgress, Result, last_step
+
+if TYPE_CHECKING:
+    import torch
+
+    from bindscope.runs.directory import Run
+    from bindscope.tasks.binding import CounterfactualPairs
+
+N_PAIRS = 400  # half of them are fitted on, half tested
+KEPT_OF_SUBSPACES = ("success_share", "success_low", "success_high", "kept_share", "score")
+
+
+def compute_subspaces(context: Context) -> xr.Dataset:
+    """Interchange inside the subspaces of values and of names, fitted on one half of the pairs, tested on the other."""
+    from bindscope.subspaces import default_search, measure_subspace
+
+    model, generator = context.run.checkpoint("last"), _generator(context.seed)
+    half = max(1, context.n // 2)
+    parts, accuracy = [], []
+    for place, (quality, (fit, test)) in enumerate(sample_halves(context.run, context.rng, half).items()):
+        search = default_search(model, quality)  # type: ignore[arg-type]
+        found = measure_subspace(model, fit, test, search, generator, on_progress=_part(context.on_progress, place, 2))
+        part = found[list(KEPT_OF_SUBSPACES)]
+        for name in ("rank", "layer"):
+            part[f"search_{name}"] = int(found.attrs[name])
+        part["search_place"] = str(found.attrs["place"])
+        parts.append(part)
+        accuracy.append(accuracy_on(model, test))
+    dataset = xr.concat(parts, xr.IndexVariable("quality", ["values", "names"]), combine_attrs="drop")
+    dataset["accuracy"] = ("quality", np.array(accuracy))
+    dataset.attrs = {"step": context.run.steps[-1], "n_fit": half, "n_test": half, "excluded": EXCLUDED}
+    return dataset
+
+
+def compute_probes(context: Context) -> xr.Dataset:
+    """Linear probes for the value of every variable at every layer and position, last checkpoint."""
+    from bindscope.measures.binding.probes import probe_positions
+
+    task: Any = context.run.config.task
+    rng = context.rng
+    fit, test = (task.sample_evaluation(rng, context.n)["test"] for _ in range(2))
+    model, generator = context.run.checkpoint("last"), _generator(context.seed)
+    dataset = probe_positions(model, fit, test, generator, on_progress=context.on_progress)
+    dataset = dataset.drop_vars(["accuracy_by_variable", "variable"]).isel(probe=0)
+    dataset.attrs["step"] = context.run.steps[-1]
+    return dataset
+
+
+def compute_retention(context: Context) -> xr.Dataset:
+    """What a heuristic and the last checkpoint answer without the circuit's and without the heuristic's heads."""
+    from bindscope.measures.binding.retention import measure_retention
+
+    run = context.run
+    missing = {"heuristic", "systematic"} - {phase.name for phase in phases_of_run(run)}
+    if missing:
+        raise NotTestable(f"this run has no {min(missing)} phase, so there is nothing to be kept or built on top of it")
+    steps = retention_steps(run)
+    if len(steps) < 2:
+        raise NotTestable("no checkpoint of this run's heuristic phase was kept, so there is nothing to compare")
+    before, after = steps
+    task: Any = run.config.task
+    batch = task.sample_evaluation(context.rng, context.n)["test"]
+    first, last = ((step, run.checkpoint(step)) for step in (before, after))
+    return measure_retention(first, last, batch, context.rng, on_progress=context.on_progress)
+
+
+def compute_lens(context: Context) -> xr.Dataset:
+    """The logit lens at the colon over checkpoints: answer, line 1's constant and the other constants."""
+    from bindscope.measures.lens import logit_lens
+
+    run = context.run
+    task: Any = run.config.task
+    batch = task.sample_evaluation(context.rng, context.n)["test"]
+    steps = track_steps(run)
+    models = ((step, run.checkpoint(step)) for step in steps)
+    told = context.on_progress
+    on_progress = None if told is None else lambda done, total: told(done, len(steps))
+    return logit_lens(models, batch, rng=context.rng, on_progress=on_progress)
+
+
+def retention_steps(run: Run) -> Sequence[int]:
+    """The two checkpoints that are compared."""
+    chosen = phase_checkpoints(run, phases_of_run(run))
+    return tuple(sorted({chosen[name] for name in ("heuristic", "systematic") if name in chosen}))
+
+
+def sample_halves(run: Run, rng: np.random.Generator, half: int) -> dict[str, tuple[CounterfactualPairs, ...]]:
+    """For values and for names, pairs to fit on and as many others to test on."""
+    from bindscope.subspaces import QUALITIES, RANKS
+
+    if run.config.model.d_model < max(RANKS.values()):
+        raise NotTestable(
+            f"a stream {run.config.model.d_model} wide cannot hold {max(RANKS.values())} dimensions for names"
+        )
+    return {quality: tuple(sample_quality(run, rng, half, quality) for _ in range(2)) for quality in QUALITIES}
+
+
+def sample_quality(run: Run, rng: np.random.Generator, n: int, quality: str) -> CounterfactualPairs:
+    """Pairs that differ in what is looked for: the root's constant, or the variable that is asked."""
+    from bindscope.tasks.binding import sample_name_pairs
+
+    if quality == "values":
+        return sample_pairs(run, rng, n)
+    task: Any = run.config.task
+    if task.lines < LEAST_LINES:
+        raise NotTestable(f"programs of {task.lines} lines are too short for two chains from line {FIRST_ROOT_LINE} on")
+    return sample_name_pairs(task, rng, n, "query", first_root_line=FIRST_ROOT_LINE)
+
+
+def _generator(seed: int) -> torch.Generator:
+    import torch
+
+    return torch.Generator().manual_seed(seed)
+
+
+def _part(on_progress: OnProgress | None, place: int, of: int) -> OnProgress | None:
+    """Progress of one of several equal parts."""
+    if on_progress is None:
+        return None
+    return lambda done, total: on_progress(place * total + done, of * total)
+
+
+RESULTS = (
+    Result("subspaces", "subspaces of values and names", compute_subspaces, n=N_PAIRS, steps=last_step),
+    Result("probes", "probes for every variable", compute_probes, n=1000, steps=last_step),
+    Result("retention", "without circuit, without heuristic", compute_retention, n=400, steps=retention_steps,
+           metrics=True),
+    Result("lens", "logit lens", compute_lens, n=400, steps=track_steps),
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""The twelve claims of "How do transformers learn variable binding in symbolic programs?" (arXiv 2505.20896) as data."""
+
+from bindscope.studies.binding.behaviour import measure as measure_behaviour
+from bindscope.studies.binding.conditions import judge as judge_conditions
+from bindscope.studies.binding.generalisation import judge as judge_generalisation
+from bindscope.studies.binding.generalisation import measure as measure_generalisation
+from bindscope.studies.binding.learning import judge as judge_learning
+from bindscope.studies.binding.learning import measure as measure_learning
+from bindscope.studies.binding.mechanism import grids as measure_grids
+from bindscope.studies.binding.mechanism import judge as judge_mechanism
+from bindscope.studies.binding.mechanism import measure as measure_mechanism
+from bindscope.studies.binding.representation import judge as judge_representation
+from bindscope.studies.binding.representation import measure as measure_representation
+from bindscope.studies.binding.representation import projections as measure_projections
+from bindscope.studies.framework.claims import Study
+
+_MEASURED = (
+    measure_learning,
+    measure_generalisation,
+    measure_mechanism,
+    measure_grids,
+    measure_representation,
+    measure_behaviour,
+    measure_projections,
+)
+_JUDGED = (judge_learning, judge_conditions, judge_generalisation, judge_mechanism, judge_representation)
+
+RESULTS = tuple(result for part in _MEASURED for result in part.RESULTS)
+_CLAIMS = [claim for part in _JUDGED for claim in part.CLAIMS]
+STUDY = Study(
+    family="binding",
+    title="Variable binding in symbolic programs",
+    claims=tuple(sorted(_CLAIMS, key=lambda claim: int(claim.id.removeprefix("VB")))),
+    results=RESULTS,
+)

@@ -1,0 +1,1 @@
+"""Claims, results, verdicts, experiments: what every study is made of. Knows no study."""

@@ -1,0 +1,141 @@
+"""A claim is data: what a paper says, how it is measured here, and when the measurement agrees with it.
+
+A claim names the *results* it reads (labelled datasets that ``studies/framework/results.py`` makes and keeps), and a *judge*: a
+plain function from those datasets to a ``Finding``. No finding without a control: where the control does not hold, a
+claim cannot replicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bindscope.errors import BindscopeError, suggest_nearest
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from bindscope.studies.framework.results import Result
+
+Verdict = Literal["replicates", "differs", "not testable"]
+VERDICTS: tuple[Verdict, ...] = ("replicates", "differs", "not testable")
+Unit = Literal["share", "step", "1"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A measured number with its interval and what it was taken over.
+
+    >>> str(Quantity("end", 0.9912, 0.987, 0.994, n=4000))
+    'end 99.1 % [98.7–99.4]'
+    """
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    unit: Unit = "share"
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.number}"
+
+    @property
+    def number(self) -> str:
+        """The value with its interval, without the label."""
+        if self.value != self.value:
+            return "–"
+        show = {"share": _show_share, "step": lambda step: f"{step:,.0f}", "1": lambda number: f"{number:.3g}"}[
+            self.unit
+        ]
+        percent = " %" if self.unit == "share" else ""
+        interval = "" if self.low is None or self.high is None else f" [{show(self.low)}–{show(self.high)}]"
+        return f"{show(self.value)}{percent}{interval}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a run says about a claim: a verdict, the numbers behind it, the control beside it, and why."""
+
+    verdict: Verdict
+    reason: str
+    quantities: tuple[Quantity, ...] = ()
+    control: tuple[Quantity, ...] = ()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published claim."""
+
+    id: str  # VB3
+    title: str
+    statement: str  # what the paper says, in our words
+    paper: str  # its figure or number
+    measure: str  # how we measure it
+    criterion: str  # when a run replicates it, in one sentence
+    control_description: str
+    results: tuple[str, ...]  # names of the results it reads
+    judge: Callable[[Mapping[str, xr.Dataset]], Finding]
+    draw: Callable[[Mapping[str, xr.Dataset]], Figure]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A paper's claims and the results they read, for runs of one family of tasks."""
+
+    family: str
+    title: str
+    claims: tuple[Claim, ...]
+    results: tuple[Result, ...]
+
+    def find_claim(self, name: str) -> Claim:
+        """A claim by its id, in any case."""
+        known = {claim.id: claim for claim in self.claims}
+        if name.upper() not in known:
+            raise BindscopeError(f"there is no claim '{name}'.{suggest_nearest(name.upper(), known)}")
+        return known[name.upper()]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing that a criterion or a control asks for: whether it holds, and words for either case."""
+
+    holds: bool
+    yes: str
+    no: str
+
+    def __str__(self) -> str:
+        return self.yes if self.holds else self.no
+
+
+def conclude(
+    criterion: tuple[Condition, ...],
+    control: tuple[Condition, ...],
+    quantities: tuple[Quantity, ...],
+    control_quantities: tuple[Quantity, ...],
+) -> Finding:
+    """Replicates when every condition of the criterion and of the control holds, differs otherwise; says which."""
+    conditions = sorted((*criterion, *control), key=lambda condition: condition.holds)  # what fails is said first
+    words = [str(condition) for condition in conditions]
+    if all(condition.holds for condition in criterion) and not all(condition.holds for condition in control):
+        words.insert(0, "The criterion is met, but its control is not:")
+    verdict: Verdict = "replicates" if conditions[0].holds else "differs"
+    return Finding(verdict, _sentences(words), quantities, control_quantities)
+
+
+def not_testable(reason: str, quantities: tuple[Quantity, ...] = ()) -> Finding:
+    """A finding that says why nothing can be found here."""
+    return Finding("not testable", _sentences([reason]), quantities)
+
+
+def _show_share(share: float) -> str:
+    """In per cent with one decimal, never rounded up to a perfection that is not there."""
+    percent = round(share * 100, 1)
+    return "99.9" if percent == 100 and share < 1 else f"{percent:g}"
+
+
+def _sentences(parts: list[str]) -> str:
+    ended = [part if part.endswith((".", ":", "?")) else f"{part}." for part in parts if part]
+    return " ".join(f"{part[:1].upper()}{part[1:]}" for part in ended)

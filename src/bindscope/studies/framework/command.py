@@ -1,0 +1,100 @@
+"""Where a run comes from: the preset nearest to it, and the command that makes it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bindscope.runs.directory import Run
+    from bindscope.runs.manifest import Manifest
+    from bindscope.studies.framework.preset import Preset
+
+OPTIONS = {"name": "--name", "seed": "--seed", "training.steps": "--steps"}  # settings with an option of their own
+N_CHANGES = 6  # how many are named in a description
+
+
+def find_command(run: Run) -> str:
+    """The command that reproduces a run, from the preset that is nearest to it; empty where no command can.
+
+    >>> find_command(Run.open("runs/fast"))
+    'bindscope train binding-tiny --name fast --set training.optimizer.lr=0.001 --threads 2'
+    """
+    if run.manifest.data.get("kind") == "imported":
+        return _import_command(run)
+    return _train_command(run)
+
+
+def describe_origin(run: Run) -> str:
+    """What a run is, in the words of the preset nearest to it, and what was changed; empty where none is near.
+
+    >>> describe_origin(Run.open("runs/fast"))
+    'The smallest task: … Changed: training.optimizer.lr=0.001.'
+    """
+    if run.manifest.data.get("kind") == "imported":
+        return "Made of checkpoint files from elsewhere."
+    nearest = find_nearest_preset(run)
+    if nearest is None:
+        return ""
+    preset, changes = nearest
+    changed = [f"{key}={text}" for key, text in changes.items() if key != "name"]
+    if len(changed) > N_CHANGES:
+        changed = [*changed[: N_CHANGES - 1], f"and {len(changed) - N_CHANGES + 1} more"]
+    return preset.summary + (f" Changed: {', '.join(changed)}." if changed else "")
+
+
+def find_nearest_preset(run: Run) -> tuple[Preset, dict[str, str]] | None:
+    """The preset from which a run differs in the fewest settings, and these; None where no settings lead to it."""
+    from bindscope.runs.changes import find_changes
+    from bindscope.studies.framework.presets import PRESETS
+
+    found = {name: find_changes(preset.config, run.config) for name, preset in PRESETS.items()}
+    possible = {name: changes for name, changes in found.items() if changes is not None}
+    if not possible:
+        return None
+    nearest = min(possible, key=lambda name: (len(possible[name].keys() - {"name"}), name != run.name))
+    return PRESETS[nearest], possible[nearest]
+
+
+def _train_command(run: Run) -> str:
+    nearest = find_nearest_preset(run)
+    if nearest is None:
+        return ""
+    preset, changes = nearest
+    words = ["train", preset.name, *_options(changes), *_machine_options(run.manifest)]
+    return shlex.join([*_launcher(run.manifest), *words])
+
+
+def _import_command(run: Run) -> str:
+    from bindscope.runs.changes import list_differences
+    from bindscope.schema import to_mapping
+    from bindscope.studies.framework.presets import find_family_preset
+
+    task = run.config.task
+    family = task.family.replace("_", "-")
+    changes = dict(list_differences(to_mapping(find_family_preset(family).config.task), to_mapping(task), "task."))
+    activation = run.config.model.activation
+    if activation != find_family_preset(family).config.model.activation:
+        changes["model.activation"] = activation
+    files = run.manifest.data["files"].values()
+    return shlex.join(["bindscope", "import", *files, "--family", family, "--as", run.name, *_options(changes)])
+
+
+def _options(changes: Mapping[str, str]) -> list[str]:
+    words: list[str] = []
+    for key, text in changes.items():
+        words += [OPTIONS[key], text] if key in OPTIONS else ["--set", f"{key}={text}"]
+    return words
+
+
+def _machine_options(manifest: Manifest) -> list[str]:
+    """What the numbers depend on beyond the settings: the kind of device and how many CPU threads."""
+    machine = manifest.machine
+    device = ["--device", str(machine["device"])] if machine.get("device", "cpu") != "cpu" else []
+    return [*device, "--threads", str(machine["threads"])] if machine.get("threads") else device
+
+
+def _launcher(manifest: Manifest) -> list[str]:
+    n_processes = manifest.machine.get("processes", 1)
+    return ["torchrun", f"--nproc-per-node={n_processes}", "-m", "bindscope"] if n_processes > 1 else ["bindscope"]

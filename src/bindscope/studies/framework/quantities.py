@@ -1,0 +1,31 @@
+"""Numbers for findings: shares with Wilson intervals, and cells of datasets with the intervals they carry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bindscope.intervals import wilson_interval
+from bindscope.studies.framework.claims import Quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def share_of(label: str, share: float, n: int) -> Quantity:
+    """A share of ``n`` with its Wilson interval.
+
+    >>> str(share_of("heads", 0.5, 10))
+    'heads 50 % [23.7–76.3]'
+    """
+    low, high = wilson_interval(np.clip(np.nan_to_num(share) * n, 0, n), n)
+    return Quantity(label, float(share), float(low), float(high), int(n))
+
+
+def cell_of(label: str, dataset: xr.Dataset, name: str, n: int | None = None, **where: Any) -> Quantity:
+    """One cell of ``dataset[name]`` with its ``_low`` and ``_high``, and the count in ``n`` where it has one."""
+    cell = dataset.sel(where)
+    if n is None and "n" in cell and cell["n"].ndim == 0:
+        n = int(cell["n"])
+    return Quantity(label, float(cell[name]), float(cell[f"{name}_low"]), float(cell[f"{name}_high"]), n)

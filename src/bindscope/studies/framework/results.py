@@ -1,0 +1,313 @@
+"""Named results: labelled datasets that a study makes of a run, computed once and kept.
+
+A result says what it reads (metrics, checkpoints, other results) and how it is made. What was kept is used again only
+while its *key* matches: a hash of the result's name and revision, the settings, the run's configuration and whatever it
+read. A longer run, another n, another seed or a changed meaning gives another key, and the result is made anew.
+
+>>> library = Library(run, BINDING_RESULTS, folder=run.path / "results")
+>>> library.fill("chain").dataset
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.runs.results import read_result, write_result
+from bindscope.schema import to_mapping
+
+if TYPE_CHECKING:
+    import numpy as np
+    import xarray as xr
+
+    from bindscope.runs.directory import Run
+
+OnProgress = Callable[[int, int], None]
+Origin = Literal["computed", "kept", "read"]
+KEY = "result_key"  # the attribute of a kept dataset that says what it was made from
+CHECKPOINT = "checkpoint"  # the coordinate of a growing result that holds the hash of each step's weights
+STEM = "result_stem"  # … and of one that grows with its run, what does not change while it does
+
+
+class NotTestable(BindscopeError):
+    """A run cannot give a result; the sentence says why. It is a finding, not a failure."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a result is made from. In a study whose claims are about experiments alone there is no run."""
+
+    opened: Run | None
+    n: int = 0
+    seed: int = 0
+    found: Mapping[str, xr.Dataset] = field(default_factory=dict)  # the results it needs
+    runs_directory: Path = Path("runs")  # where datasets of experiments are looked for, before the shipped ones
+    on_progress: OnProgress | None = None
+    before: xr.Dataset | None = None  # of a result that grows: what was kept when the run had other checkpoints
+
+    @property
+    def run(self) -> Run:
+        return _required(self.opened)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A fresh generator of this context's seed."""
+        import numpy as np
+
+        return np.random.default_rng(self.seed)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One named dataset of a run. Raise ``revision`` whenever its meaning changes: kept ones are then made anew."""
+
+    name: str
+    title: str  # what is being made, in a few words, for a progress bar
+    compute: Callable[[Context], xr.Dataset]
+    revision: int = 1
+    n: int = 0  # how many examples are drawn unless a person says otherwise; 0 where none are
+    metrics: bool = False  # whether it reads the run's evaluations
+    steps: Callable[[Run], Sequence[int]] = lambda run: ()  # the checkpoints it reads
+    needs: tuple[str, ...] = ()  # other results
+    kept: bool = True  # False: found elsewhere each time, nothing of it is stored
+    passes: int = 1  # through the model for each example and checkpoint, roughly: how long it takes
+    grows: bool = False  # what was measured of a checkpoint stays true when the run gets more of them
+    slow: bool = False  # takes long though it reads no checkpoint
+
+
+def every_step(run: Run) -> Sequence[int]:
+    """All kept checkpoints, for ``Result.steps``."""
+    return run.steps
+
+
+def last_step(run: Run) -> Sequence[int]:
+    """The last kept checkpoint, if there is one."""
+    return run.steps[-1:]
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """A result that was asked for: its dataset, or why there is none."""
+
+    name: str
+    dataset: xr.Dataset | None
+    origin: Origin
+    reason: str = ""  # why there is no dataset
+    path: Path | None = None
+    seconds: float = 0.0
+    note: str = ""  # something a person should know: a damaged file that was made anew
+    key: str = ""
+
+
+class Library:
+    """The results of one run, under one choice of n and seed; or, without a run, those of a study's experiments.
+
+    ``folder`` is where new ones are kept; ``also_in`` are further folders to look in and never to write to.
+    """
+
+    def __init__(
+        self,
+        run: Run | None,
+        results: Iterable[Result],
+        folder: Path,
+        also_in: Sequence[Path] = (),
+        n: int | None = None,
+        seed: int = 0,
+        fresh: bool = False,
+        runs_directory: Path = Path("runs"),
+        name: str = "",
+    ) -> None:
+        self.opened = run
+        self.name = name or (run.name if run is not None else "")
+        self.results = {result.name: result for result in results}
+        self.folder, self.also_in = folder, tuple(also_in)
+        self.n, self.seed, self.fresh = n, seed, fresh
+        self.runs_directory = runs_directory
+        self.filled: dict[str, Filled] = {}
+        self._lock = threading.RLock()  # a server asks from several threads; nothing is made twice
+
+    @property
+    def run(self) -> Run:
+        return _required(self.opened)
+
+    def order(self, names: Iterable[str]) -> list[str]:
+        """These results and all they need, each after what it needs."""
+        ordered: list[str] = []
+
+        def visit(name: str) -> None:
+            if name in ordered:
+                return
+            for need in self._find(name).needs:
+                visit(need)
+            ordered.append(name)
+
+        for name in names:
+            visit(name)
+        return ordered
+
+    def fill(self, name: str, on_progress: OnProgress | None = None) -> Filled:
+        """A result: kept if its key matches, made and kept otherwise; with a reason where the run cannot give it."""
+        with self._lock:
+            if name not in self.filled:
+                for need in self._find(name).needs:
+                    self.fill(need)
+                self.filled[name] = self._fill(self._find(name), on_progress)
+            return self.filled[name]
+
+    def find(self, name: str) -> Filled | None:
+        """A result without running a model: one that is kept, or that takes no time. None: it must be measured.
+
+        >>> library.find("chain") or print("measure it first: bindscope verify RUN")
+        """
+        with self._lock:
+            result = self._find(name)
+            needed = [self.find(need) for need in result.needs]
+            if name in self.filled:
+                return self.filled[name]
+            if None in needed:
+                return None
+            at_once = not result.slow and not self._steps(result)
+            if at_once or any(need.dataset is None for need in needed if need):
+                return self.fill(name)
+            found, _ = self._look_up(result, self.key(result))
+            if found is not None:
+                self.filled[name] = found
+            return found
+
+    def find_before(self, name: str) -> xr.Dataset | None:
+        """What was kept of a growing result under another key, if only the checkpoints differ."""
+        result = self._find(name)
+        if not result.grows or self.fresh:
+            return None
+        stem = _hash(self._stem(result))
+        for folder in (self.folder, *self.also_in):
+            path = folder / f"{result.name}.nc"
+            with suppress(BindscopeError):  # a damaged one is of no use
+                if path.is_file() and (dataset := read_result(path)).attrs.get(STEM) == stem:
+                    return dataset
+        return None
+
+    def estimate_work(self, name: str) -> float:
+        """Multiplications that measuring a result takes, roughly; of a growing one only at the new checkpoints."""
+        result, before = self._find(name), self.find_before(name)
+        known = set() if before is None else {str(sha256) for sha256 in before[CHECKPOINT].values}
+        checkpoints = [self.run.manifest.checkpoints[step].sha256 for step in result.steps(self.run)]
+        n_passes = result.passes * (self.n or result.n) * sum(sha256 not in known for sha256 in checkpoints)
+        model = self.run.config.model
+        return float(n_passes) * model.n_positions * model.n_parameters
+
+    def settings(self, result: Result) -> dict[str, int]:
+        """What a person can choose for this result."""
+        return {"n": self.n or result.n, "seed": self.seed} if result.n else {}
+
+    def key(self, result: Result) -> str:
+        """The hash of everything that the dataset depends on."""
+        read = {str(step): self.run.manifest.checkpoints[step].sha256 for step in self._steps(result)}
+        needs = {need: self.fill(need).key for need in result.needs}
+        evaluations = [self.run.status, self.run.metrics] if result.metrics else None
+        return _hash([*self._stem(result), read, evaluations, needs])
+
+    def _stem(self, result: Result) -> list[Any]:
+        """What a dataset depends on besides what it read."""
+        config = None if self.opened is None else to_mapping(self.opened.manifest.config)
+        return [result.name, result.revision, self.settings(result), config]
+
+    def _steps(self, result: Result) -> Sequence[int]:
+        return () if self.opened is None else result.steps(self.opened)
+
+    def _find(self, name: str) -> Result:
+        if name not in self.results:
+            raise BindscopeError(f"there is no result '{name}'.{suggest_nearest(name, self.results)}")
+        return self.results[name]
+
+    def _fill(self, result: Result, on_progress: OnProgress | None) -> Filled:
+        missing = [self.filled[need].reason for need in result.needs if self.filled[need].dataset is None]
+        if missing:
+            return Filled(result.name, None, "read", reason=missing[0])
+        try:
+            key = self.key(result)
+            found, note = self._look_up(result, key)
+            return found or self._make(result, key, note, on_progress)
+        except _Unavailable as problem:
+            return Filled(result.name, None, "computed", reason=str(problem))
+
+    def _look_up(self, result: Result, key: str) -> tuple[Filled | None, str]:
+        """A kept dataset whose key matches, and a note about files that could not be read."""
+        notes = []
+        for folder in () if self.fresh or not result.kept else (self.folder, *self.also_in):
+            path = folder / f"{result.name}.nc"
+            if not path.is_file():
+                continue
+            try:
+                dataset = read_result(path)
+            except BindscopeError:
+                notes.append(f"{path} is damaged and was not used.")
+                continue
+            if dataset.attrs.get(KEY) == key:
+                return Filled(result.name, dataset, "kept", path=path, note=" ".join(notes), key=key), ""
+        return None, " ".join(notes)
+
+    def _make(self, result: Result, key: str, note: str, on_progress: OnProgress | None) -> Filled:
+        settings = self.settings(result)
+        found = {need: self.filled[need].dataset for need in result.needs}
+        context = Context(
+            self.opened,
+            settings.get("n", 0),
+            settings.get("seed", 0),
+            {need: dataset for need, dataset in found.items() if dataset is not None},
+            self.runs_directory,
+            on_progress,
+            self.find_before(result.name),
+        )
+        start = time.perf_counter()
+        try:
+            dataset = result.compute(context)
+        except BindscopeError as problem:
+            raise _Unavailable(str(problem)) from None
+        seconds = time.perf_counter() - start
+        if not result.kept:
+            return Filled(result.name, dataset, "read", seconds=seconds, note=note, key=key)
+        dataset.attrs |= {KEY: key, "result": result.name, "revision": result.revision, "run": self.name}
+        dataset.attrs |= {f"asked_{name}": value for name, value in settings.items()}
+        if result.grows:
+            dataset.attrs[STEM] = _hash(self._stem(result))
+        path = write_result(self.folder, result.name, _storable(dataset))
+        dataset = read_result(path)  # as whoever asks next will find it
+        return Filled(result.name, dataset, "computed", path=path, seconds=seconds, note=note, key=key)
+
+
+def _required(run: Run | None) -> Run:
+    if run is None:
+        raise NotTestable("this is measured on a run, and none was named")
+    return run
+
+
+class _Unavailable(Exception):
+    """Inside this file only: a result that cannot be made."""
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _storable(dataset: xr.Dataset) -> xr.Dataset:
+    """The same dataset with attributes that netCDF knows: no None, no truth values, no nested lists."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, bool):
+            return int(value)
+        if value is None:
+            return "none"
+        return value if isinstance(value, (str, int, float)) or hasattr(value, "dtype") else json.dumps(value)
+
+    stored = dataset.copy()
+    stored.attrs = {name: plain(value) for name, value in dataset.attrs.items()}
+    return stored

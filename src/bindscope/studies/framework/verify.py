@@ -1,0 +1,160 @@
+"""Check a paper's claims against a run: make the missing results, let each claim's judge speak.
+
+>>> study = find_study(run.config.task.family)
+>>> library = Library(run, study.results, folder=run.path / "results")
+>>> [(judged.claim.id, judged.finding.verdict) for judged in verify(library, study.claims).judged]
+[('VB1', 'replicates'), ('VB2', 'differs'), …]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bindscope.errors import BindscopeError
+from bindscope.studies.framework.claims import VERDICTS, Claim, Finding, Quantity, Study, not_testable
+from bindscope.studies.framework.experiments import SHIPPED_RUNS
+from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+STUDIES: Mapping[str, str] = {  # family → module that holds its STUDY
+    "binding": "bindscope.studies.binding.study",
+    "assign_add": "bindscope.studies.assign_add.study",
+    "templates": "bindscope.studies.symbols.study",
+}
+SHIPPED_RESULTS = SHIPPED_RUNS / "studies"  # results of studies without runs, a folder for each
+WITHOUT_RUNS: Mapping[str, str] = {"symbols": "templates"}  # a study that is verified by its own name → family
+OnResult = Callable[
+    [Result, int, int], OnProgress | None
+]  # told which result is next, its place and how many there are
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A claim, what the run says about it, and the datasets that said it."""
+
+    claim: Claim
+    finding: Finding
+    datasets: Mapping[str, xr.Dataset]
+
+    @property
+    def has_figure(self) -> bool:
+        return len(self.datasets) == len(self.claim.results)
+
+    def draw(self) -> Figure:
+        """The claim's figure on this run."""
+        if not self.has_figure:
+            raise BindscopeError(f"{self.claim.id}: no figure, for nothing could be measured: {self.finding.reason}")
+        return self.claim.draw(self.datasets)
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """All claims that were asked for, and how each result came about."""
+
+    run: str
+    judged: tuple[Judged, ...]
+    filled: Mapping[str, Filled]
+    settings: Mapping[str, Mapping[str, int]]  # result → its n and seed
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many claims got each verdict."""
+        found = [judged.finding.verdict for judged in self.judged]
+        return {verdict: found.count(verdict) for verdict in VERDICTS}
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain dicts and lists, ready for JSON."""
+        return {
+            "run": self.run,
+            "claims": [_claim_mapping(judged) for judged in self.judged],
+            "results": [
+                {
+                    "name": filled.name,
+                    "origin": filled.origin,
+                    "file": None if filled.path is None else str(filled.path),
+                    "seconds": round(filled.seconds, 2),
+                    "reason": filled.reason,
+                    "note": filled.note,
+                    **self.settings[filled.name],
+                }
+                for filled in self.filled.values()
+            ],
+        }
+
+
+def find_study(family: str) -> Study:
+    """The study whose claims are about runs of this family."""
+    if family not in STUDIES:
+        known = ", ".join(STUDIES)
+        raise BindscopeError(f"there are no claims about runs of the family '{family}' yet; there are for: {known}.")
+    study: Study = import_module(STUDIES[family]).STUDY
+    return study
+
+
+def open_study(
+    name: str, folder: Path, runs_directory: Path, n: int | None = None, seed: int = 0, fresh: bool = False
+) -> tuple[Library, Study]:
+    """The results and claims of a study that is verified by its own name; what was measured for it is shipped.
+
+    >>> library, study = open_study("symbols", Path("runs/verify-symbols/results"), Path("runs"))
+    """
+    study = find_study(WITHOUT_RUNS[name])
+    shipped = (SHIPPED_RESULTS / name,)
+    return Library(None, study.results, folder, shipped, n, seed, fresh, runs_directory, name), study
+
+
+def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None = None) -> Verification:
+    """Fill every result that ``claims`` read, one after the other, and judge them.
+
+    Each result is kept as soon as it is made, so what was finished survives an interruption.
+    """
+    names = library.order(name for claim in claims for name in claim.results)
+    for place, name in enumerate(names):
+        result = library.results[name]
+        library.fill(name, on_result(result, place, len(names)) if on_result else None)
+    filled = {name: library.filled[name] for name in names}
+    settings = {name: library.settings(library.results[name]) for name in names}
+    return Verification(library.name, tuple(judge(claim, filled) for claim in claims), filled, settings)
+
+
+def judge_kept(library: Library, claim: Claim) -> Judged | tuple[str, ...]:
+    """A claim judged without running a model; where that cannot be, the names of the results to measure first."""
+    found = {name: library.find(name) for name in claim.results}
+    missing = tuple(name for name, filled in found.items() if filled is None)
+    return missing or judge(claim, {name: filled for name, filled in found.items() if filled is not None})
+
+
+def judge(claim: Claim, filled: Mapping[str, Filled]) -> Judged:
+    """What the filled results say about a claim; without all of them nothing can be said, and the reason is given."""
+    missing = [filled[name].reason for name in claim.results if filled[name].dataset is None]
+    found = ((name, filled[name].dataset) for name in claim.results)
+    datasets = {name: dataset for name, dataset in found if dataset is not None}
+    finding = not_testable(missing[0]) if missing else claim.judge(datasets)
+    return Judged(claim, finding, datasets)
+
+
+def _claim_mapping(judged: Judged) -> dict[str, Any]:
+    claim, finding = judged.claim, judged.finding
+    return {
+        "id": claim.id,
+        "title": claim.title,
+        "paper": claim.paper,
+        "criterion": claim.criterion,
+        "verdict": finding.verdict,
+        "reason": finding.reason,
+        "quantities": [_quantity_mapping(quantity) for quantity in finding.quantities],
+        "control": [_quantity_mapping(quantity) for quantity in finding.control],
+        "results": list(claim.results),
+    }
+
+
+def _quantity_mapping(quantity: Quantity) -> dict[str, Any]:
+    """JSON has no NaN: a number that is none becomes null."""
+    return {name: None if value != value else value for name, value in asdict(quantity).items()}

@@ -1,0 +1,1 @@
+"""Identity scaling on the tasks of the other studies."""

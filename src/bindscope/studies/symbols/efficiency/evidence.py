@@ -1,0 +1,87 @@
+"""What claims about curves have in common: which runs they need, quantities, and the control on training strings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bindscope.studies.framework.claims import Condition, Finding, Quantity, Unit
+from bindscope.studies.symbols.efficiency.curves import (
+    FEWER,
+    MODEL_NAMES,
+    Crossing,
+    Curve,
+    Point,
+    curve_of,
+    is_baseline,
+    models_of,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FITTED = 0.1  # loss, or error, on the training strings of a model that has learned them
+
+
+def train_more(dataset: xr.Dataset, full: bool = False) -> str:
+    """The command that trains what a dataset lacks."""
+    name = str(dataset.attrs.get("title", "")).removeprefix("experiment ")
+    return f"'bindscope experiment {name}{' --full' if full else ''}'"
+
+
+def missing_models(dataset: xr.Dataset, models: Sequence[str], heads: int = FEWER) -> str:
+    """Why a claim about these models cannot be judged; empty where all have runs."""
+    known = models_of(dataset, heads)
+    missing = [MODEL_NAMES[model] for model in models if model not in known]
+    if not missing:
+        return ""
+    return f"there is no run of {', '.join(missing)}, which {train_more(dataset)} trains"
+
+
+def show_number(value: float) -> str:
+    """A loss or an error in a sentence."""
+    return f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+def point_quantity(curve: Curve, point: Point) -> Quantity:
+    """A point of a curve with its interval and the number of its seeds."""
+    label = f"{MODEL_NAMES[curve.model]}, n = {point.n:,}"
+    words = label if curve.pool == "test" else f"{label}, training strings"
+    unit: Unit = "1" if curve.measure == "loss" else "share"
+    return Quantity(words, point.value, point.low, point.high, len(point.seeds), unit)
+
+
+def crossing_quantity(model: str, crossing: Crossing) -> Quantity:
+    """The n of half loss; where only a bound is known, the label says which."""
+    label = f"n of half loss, {MODEL_NAMES[model]}"
+    if crossing.censored == "above":
+        return Quantity(f"{label}, more than", crossing.largest, unit="step")
+    if crossing.censored == "below":
+        return Quantity(f"{label}, at most", crossing.smallest, unit="step")
+    if crossing.low is None or crossing.high is None:
+        return Quantity(label, crossing.n, unit="step")
+    low, high = max(crossing.low, crossing.smallest), min(crossing.high, crossing.largest)
+    return Quantity(label, crossing.n, low, high, unit="step")
+
+
+def fitted_control(
+    dataset: xr.Dataset, models: Sequence[str], heads: int = FEWER
+) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
+    """Every model has learned its training strings at every n: where it fails on new symbols, training did not fail."""
+    curves = [curve_of(dataset, model, heads, pool="train") for model in models]
+    points = [(curve, point) for curve in curves for point in curve.points]
+    curve, worst = max(points, key=lambda each: each[1].value)
+    where = f"{MODEL_NAMES[curve.model]}, n = {worst.n:,}"
+    words = f"the {curve.measure} on training strings is {show_number(worst.value)} at worst ({where})"
+    condition = Condition(worst.value <= FITTED, words, f"{words}: training itself fails")
+    return (condition,), (point_quantity(curve, worst),)
+
+
+def tell_runs(finding: Finding, dataset: xr.Dataset, models: Sequence[str], heads: int = FEWER) -> Finding:
+    """The finding with a last sentence: how many runs of how many heads, and what they lack of the paper's."""
+    curves = [curve_of(dataset, model, heads) for model in models]
+    n_runs = sum(len(point.seeds) for curve in curves for point in curve.points)
+    largest = max(int(curve.n.max()) for curve in curves)
+    with_heads = "" if all(map(is_baseline, models)) else f" with {heads} heads"
+    where = f"{n_runs} runs{with_heads}, n up to {largest:,}."
+    return Finding(finding.verdict, f"{finding.reason} {where}", finding.quantities, finding.control)

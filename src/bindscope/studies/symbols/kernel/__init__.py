@@ -1,0 +1,1 @@
+"""The transformer kernel, and what it foretells."""

@@ -1,0 +1,1 @@
+"""Identity scaling on a language-modelling task."""

@@ -1,0 +1,31 @@
+"""Result: the language experiment's dataset, of the reader's text if there is one, else the shipped one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bindscope.studies.framework.results import Context, NotTestable, Result
+from bindscope.studies.symbols.language.define import NAME
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def compute_language(context: Context) -> xr.Dataset:
+    """The dataset of 'bindscope language', made here or shipped."""
+    from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
+
+    path = find_experiment_dataset(NAME, context.runs_directory)
+    if path is None:
+        raise NotTestable(
+            f"one run cannot show this; train several with 'bindscope experiment {NAME}' and verify again"
+        )
+    dataset = load_experiment_dataset(path)
+    if "test_perplexity" not in dataset:
+        raise NotTestable(f"{path}: the dataset holds no perplexities; train again with 'bindscope experiment {NAME}'")
+    return dataset
+
+
+RESULTS: tuple[Result, ...] = (
+    Result(NAME, "perplexity with and without identity scaling", compute_language, kept=False),
+)

@@ -1,0 +1,1 @@
+"""A pretrained GPT-2 beside one from scratch."""

@@ -1,0 +1,1 @@
+"""Inverse scaling with width, and why."""
