@@ -77,6 +77,17 @@ def test_bootstrap_takes_any_statistic_and_repeats_with_the_same_generator():
     assert first[1] - first[0] > bootstrap_interval(sample, np.random.default_rng(5), confidence=0.5)[1] - 50
 
 
+def test_bootstrap_draws_as_written_out_and_leaves_the_generator_there():
+    """Whole items, with replacement, one row of indices a resample: what shipped intervals were drawn with."""
+    sample, ours, plain = np.random.default_rng(2).normal(size=30), np.random.default_rng(7), np.random.default_rng(7)
+    for statistic in (np.mean, np.median):
+        found = bootstrap_interval(sample, ours, lambda x, of=statistic: of(x, axis=1), 0.9, n_resamples=500)
+        resampled = statistic(sample[plain.integers(0, 30, (500, 30))], axis=1)
+        assert found == pytest.approx(tuple(np.quantile(resampled, [0.05, 0.95])), rel=1e-13)
+    assert ours.random() == plain.random()
+    assert bootstrap_interval([3.0], ours) == (3.0, 3.0)
+
+
 def test_a_constant_sample_has_no_spread():
     assert bootstrap_interval([2.0] * 7, np.random.default_rng(0)) == (2.0, 2.0)
 
@@ -98,6 +109,13 @@ def test_confidence_outside_the_open_unit_interval_is_refused():
 )
 def test_students_quantiles_agree_with_the_printed_table(freedom, confidence, quantile):
     assert student_quantile(freedom, confidence) == pytest.approx(quantile, rel=1e-5)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
+def test_students_quantile_with_one_and_two_degrees_of_freedom_is_the_closed_form(confidence):
+    """ν = 1: tan(πc/2), Cauchy's; ν = 2: c√(2/(1 − c²))."""
+    assert student_quantile(1, confidence) == pytest.approx(np.tan(np.pi * confidence / 2), rel=1e-12)
+    assert student_quantile(2, confidence) == pytest.approx(confidence * np.sqrt(2 / (1 - confidence**2)), rel=1e-12)
 
 
 def test_students_interval_covers_the_mean_as_often_as_it_says():

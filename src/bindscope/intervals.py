@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -52,11 +51,16 @@ def bootstrap_interval(
         raise BindscopeError(f"bootstrap_interval: need a flat sample of at least one value, got shape {values.shape}.")
     if n_resamples < 1:
         raise BindscopeError(f"bootstrap_interval: n_resamples must be at least 1, got {n_resamples}.")
-    tail = (1 - _checked_confidence(confidence)) / 2
-    chosen = rng.integers(0, len(values), (n_resamples, len(values)))  # [resample, item]
-    compute = statistic if statistic is not None else (lambda resamples: resamples.mean(axis=1))
-    low, high = np.quantile(compute(values[chosen]), [tail, 1 - tail])
-    return float(low), float(high)
+    level, compute = _checked_confidence(confidence), statistic if statistic is not None else _mean
+    if len(values) == 1:  # every resample is the sample
+        return (only := float(compute(values[None])[0])), only
+    from scipy import stats  # not at the top: it takes a second, and most commands ask for nothing of it
+
+    found = stats.bootstrap(
+        (values,), lambda resamples, axis: compute(resamples), confidence_level=level, n_resamples=n_resamples,
+        method="percentile", vectorized=True, rng=rng,
+    ).confidence_interval  # fmt: skip
+    return float(found.low), float(found.high)
 
 
 def student_interval(sample: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
@@ -72,14 +76,15 @@ def student_interval(sample: ArrayLike, confidence: float = 0.95) -> tuple[float
     return float(values.mean() - half), float(values.mean() + half)
 
 
-@lru_cache(maxsize=32)
 def student_quantile(freedom: int, confidence: float = 0.95) -> float:
-    """How far from 0 Student's t lies with this probability at most. With t = √ν tan θ its density is ∝ cos(θ)^(ν−1)."""
-    angles = np.linspace(0, np.pi / 2, 200_001)
-    density = np.cos(angles) ** (freedom - 1)
-    below = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
-    angle = np.interp(_checked_confidence(confidence), below / below[-1], angles)
-    return float(np.sqrt(freedom) * np.tan(angle))
+    """How far from 0 Student's t lies with this probability at most."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + _checked_confidence(confidence) / 2))
+
+
+def _mean(resamples: np.ndarray) -> np.ndarray:
+    return resamples.mean(axis=1)
 
 
 def _normal_quantile(confidence: float) -> float:

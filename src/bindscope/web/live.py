@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+
+from cachetools import LRUCache
 
 from bindscope.errors import BindscopeError
 from bindscope.web.background import Background
@@ -149,22 +150,24 @@ class Worker:
 
 
 class Answers:
-    """Answers by key, the oldest forgotten first once they take more than ``limit`` bytes. Threads may share it."""
+    """Answers by key, the one longest unasked forgotten first once they take more than ``limit`` bytes.
+
+    Threads may share it. An answer that alone takes more is not kept.
+    """
 
     def __init__(self, limit: int) -> None:
-        self.limit, self.size = limit, 0
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._kept: LRUCache[str, bytes] = LRUCache(limit, getsizeof=len)
         self._lock = threading.Lock()
+
+    @property
+    def size(self) -> float:
+        """How many bytes are kept."""
+        return self._kept.currsize
 
     def find(self, key: str) -> bytes | None:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def keep(self, key: str, content: bytes) -> None:
-        with self._lock:
-            self.size += len(content) - len(self._kept.pop(key, b""))
+        with self._lock, suppress(ValueError):  # too large
             self._kept[key] = content
-            while self.size > self.limit:
-                self.size -= len(self._kept.popitem(last=False)[1])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -21,8 +23,8 @@ class Models:
     """
 
     def __init__(self, limit: int = MEMORY) -> None:
-        self.limit, self.size = limit, 0
-        self._kept: OrderedDict[str, Transformer] = OrderedDict()
+        self.limit = limit
+        self._kept: LRUCache[str, Transformer] = LRUCache(math.inf, getsizeof=_bytes_of)  # bounded in ``find``
         self._lock = threading.Lock()  # its own: reading weights, and torch at first, keeps nobody from reading a run
 
     def find(self, key: str, load: Callable[[], Transformer]) -> Transformer:
@@ -30,10 +32,8 @@ class Models:
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = load()
-                self.size += _bytes_of(self._kept[key])
-                while self.size > self.limit and len(self._kept) > FEWEST:
-                    self.size -= _bytes_of(self._kept.popitem(last=False)[1])
-            self._kept.move_to_end(key)
+                while self._kept.currsize > self.limit and len(self._kept) > FEWEST:
+                    self._kept.popitem()
             return self._kept[key]
 
     def __len__(self) -> int:

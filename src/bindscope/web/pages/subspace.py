@@ -7,9 +7,9 @@ is first asked for, which takes a second or so, and then remembered.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+from cachetools import LRUCache
 from pydantic import Field
 
 from bindscope.errors import BindscopeError
@@ -142,11 +142,10 @@ def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
 
 
 class Subspaces:
-    """Subspaces that were found, by the checkpoint's hash; the oldest are forgotten first."""
+    """Subspaces that were found, by the checkpoint's hash; those longest unasked are forgotten first."""
 
     def __init__(self, most: int = N_KEPT) -> None:
-        self.most = most
-        self._kept: OrderedDict[tuple[str, str, str], Kept] = OrderedDict()
+        self._kept: LRUCache[tuple[str, str, str], Kept] = LRUCache(most)
         self._lock = threading.Lock()
 
     def find(self, run: LabRun, step: int, model: Transformer, quality: QualityName) -> Kept:
@@ -157,9 +156,6 @@ class Subspaces:
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = find_kept_subspace(run.run, model, quality)
-                while len(self._kept) > self.most:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
             return self._kept[key]
 
 
