@@ -44,6 +44,11 @@ def named_family() -> Family | None:
     return _named[0] if len(_named) == 1 else None
 
 
+def option_of(family: Family) -> list[str]:
+    """What a command needs to find a family again; nothing where it is found by itself."""
+    return [OPTION, family.place] if family.place else []
+
+
 def _load(place: str) -> Family:
     from bindscope.families import VARIABLE, load_family
 

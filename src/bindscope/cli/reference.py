@@ -94,7 +94,8 @@ def describe_commands() -> str:
 _LEAD = """\
 Every command answers `--help`. RUN is the path of a run directory, a name under `./runs`, or the name of a run that
 ships with Bindscope (`bindscope runs` lists them). Whatever cannot be used is refused in one sentence on standard error
-with exit code 2; an interrupted command ends with 130.
+with exit code 2; an interrupted command ends with 130. Every command also takes `--family PATH.py:NAME`, a
+[family of tasks of your own](families.md).
 """
 
 

@@ -29,7 +29,8 @@ def _describe(run: Run) -> ReportedRun:
     from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
     from bindscope.studies.plots.report import ReportedRun
 
-    dataset = trajectory_dataset(run.metrics, run.manifest.config)
+    family = family_of(run.config.task)
+    dataset = trajectory_dataset(run.metrics, run.manifest.config, family)
     phases = phases_of(dataset)
-    examples = family_of(run.config.task).show_examples(run, phases) if run.steps else ()
+    examples = family.show_examples(run, phases) if run.steps else ()
     return ReportedRun(run.name, dataset, run.manifest.config, phases, find_command(run), examples=examples)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bindscope.cli.display import accuracy_of, watch_training
 from bindscope.cli.failure import Interrupted
 from bindscope.cli.options import Device, Setting
-from bindscope.cli.own_families import named_family
+from bindscope.cli.own_families import named_family, option_of
 from bindscope.cli.settings import parse_settings
 from bindscope.cli.table import format_count
 from bindscope.errors import BindscopeError
@@ -143,6 +143,8 @@ def report_end(run: Run) -> None:
     """Say how training ended and what can be done with the run now; of several processes the first one speaks."""
     if os.environ.get("RANK", "0") != "0":
         return
+    from bindscope.families import family_of
+
     last = run.metrics[-1]
     print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.4f}, kept in {run.path}.")
-    print(f"Next: bindscope trajectory {shlex.quote(str(run.path))}")
+    print(f"Next: bindscope trajectory {shlex.join([str(run.path), *option_of(family_of(run.config.task))])}")

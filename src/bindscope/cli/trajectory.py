@@ -52,8 +52,9 @@ def trajectory(
 
     opened = Run.open(find_run(run))
     shipped = is_shipped(opened.path)
-    dataset = trajectory_dataset(opened.metrics, opened.manifest.config)
-    family, phases = family_of(opened.config.task), phases_of(dataset)
+    family = family_of(opened.config.task)
+    dataset = trajectory_dataset(opened.metrics, opened.manifest.config, family)
+    phases = phases_of(dataset)
     events, criterion = family.list_events(dataset), family.describe_phases()
     print(format_trajectory(opened.name, phases, transitions_of(dataset), criterion, events))
     figure = Path(f"{opened.name}-trajectory.svg") if shipped else opened.path / "results" / "trajectory.svg"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.families import families_with, find_family
+from bindscope.families import UnknownFamily, families_with, find_family
 from bindscope.runs.directory import MANIFEST, Run
 from bindscope.runs.lock import is_locked
 from bindscope.studies.framework.command import describe_origin, find_command
@@ -186,10 +186,18 @@ class LabRun:
     def family(self) -> str:
         return self.run.config.task.family
 
-    @cached_property
+    @property
     def kinds(self) -> frozenset[str]:
         """What can be asked of it: "programs", "sums", … and "claims" where a study has some about such runs."""
-        return frozenset(find_family(self.family).pages)
+        try:
+            return frozenset(find_family(self.family).pages)
+        except UnknownFamily:  # it is named among what cannot be shown
+            return frozenset()
+
+    @property
+    def family_place(self) -> str:
+        """Where its family is defined, as --family takes it; empty where that is found by itself."""
+        return find_family(self.family).place
 
     @cached_property
     def description(self) -> str:

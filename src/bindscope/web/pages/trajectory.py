@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.families import find_family
-from bindscope.web.again import in_python
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.page import Page, Resource
@@ -27,7 +27,7 @@ def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
         dataset,
         Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=interval),
         title="Training trajectory",
-        command=f"bindscope trajectory {run.name}",
+        command=in_shell(run, f"bindscope trajectory {run.name}"),
         python=in_python(
             run,
             f'with_intervals(trajectory_dataset(run.run.metrics, family="{run.family}"))',
