@@ -79,7 +79,7 @@ def test_a_run_of_it_is_listed_measured_drawn_and_asked(trained: Path, capsys: p
     told = printed(capsys, "trajectory", str(trained), "--html")
     assert "guessing: At most 20% of the answers are right" in told
     assert "<strong>Recall</strong>" in (trained / "results" / "trajectory.html").read_text()
-    assert "true answer: 7" in printed(capsys, "run", str(trained), "a3 c7 b1 d9 | c")
+    assert "true answer: 7" in printed(capsys, "predict", str(trained), "a3 c7 b1 d9 | c")
     assert "recall-small" in printed(capsys, "presets")
     (example,) = [json.loads(line) for line in printed(capsys, "sample", "recall", "--n", "1", "--json").splitlines()]
     assert example["answer"] in example["text"]
@@ -91,7 +91,7 @@ def test_what_it_does_not_have_is_refused_in_a_sentence(trained: Path, capsys: p
         capsys, "attention", str(trained), "c=1 | c+9", *NAMED
     )
     assert "only binding programs have a depth" in refusal(capsys, "sample", "recall", "--depth", "2", *NAMED)
-    assert "this task has 4 pairs" in refusal(capsys, "run", str(trained), "a3 c7 | c", *NAMED)
+    assert "this task has 4 pairs" in refusal(capsys, "predict", str(trained), "a3 c7 | c", *NAMED)
 
 
 def test_a_run_of_an_unknown_family_is_named_and_the_others_go_on(
