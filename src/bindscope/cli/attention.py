@@ -74,7 +74,7 @@ def read_sum(run: Run, text: str, step: str) -> xr.Dataset:
     task = run.config.task
     if not isinstance(task, AssignAddTask):
         raise BindscopeError(f"{run.name}: its task is {task.family}; this command needs a run on sums.")
-    tokens = task.parse(text.strip())
+    tokens = task.read(text)
     steps = run.steps if step == "all" else (run.find_step(step),)
     dataset = attention_over_steps(((kept, run.checkpoint(kept)) for kept in steps), task, tokens)
     return dataset.assign_attrs(run=run.name)

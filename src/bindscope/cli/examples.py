@@ -74,42 +74,6 @@ def format_answer(task: Task, target: Any) -> str:
     return f"{float(target):+.3f}" if task.target_kind == "real" else task.vocabulary.symbols[int(target)]
 
 
-def parse_example(task: Any, text: str) -> Batch:
-    """What a person typed as a batch of one, with its true answer.
-
-    Lines may be separated by line breaks, by the two characters ``\\n``, or by ``;``.
-    """
-    if task.family == "binding":
-        from bindscope.tasks.binding import ask_programs
-
-        lines = text.replace("\\n", "\n").replace(";", "\n")
-        program = task.parse(lines)
-        if program.n_lines > task.lines:
-            raise BindscopeError(
-                f"the program has {program.n_lines} lines and this model knows positions for {task.lines} only."
-            )
-        return ask_programs([program])
-    if task.family == "text":
-        raise BindscopeError("a text run has no answers to typed examples; 'bindscope evaluate' gives its perplexity.")
-    tokens = task.parse(text.strip())
-    return task.to_batch(tokens) if hasattr(task, "to_batch") else _ask_row(task, tokens)
-
-
-def _ask_row(task: Any, tokens: np.ndarray) -> Batch:
-    """A batch of one row whose answer is read at its last position."""
-    import numpy as np
-
-    from bindscope.tasks.task import Batch, Layout
-
-    answer_type = np.float32 if task.target_kind == "real" else np.int64
-    return Batch(
-        tokens=tokens[None],
-        layout=Layout(position_ids=np.arange(len(tokens))),
-        target_positions=np.array([len(tokens) - 1]),
-        targets=np.array([[task.solve(tokens)]], dtype=answer_type),
-    )
-
-
 def _draw(task: Any, rng: np.random.Generator, n: int, pool: str | None) -> Batch:
     if pool is not None:
         pools = task.sample_evaluation(rng, n)

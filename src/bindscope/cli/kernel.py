@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bindscope.cli.options import Flag, Labels, Seed
 from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.table import format_table
-from bindscope.cli.templates import parse_labels
-from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.errors import BindscopeError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -80,11 +79,12 @@ def kernel(
     json
         Print the numbers as JSON instead of tables.
     """
+    from bindscope.tasks.templates.reading import read_labels, read_templates
     from bindscope.theory.kernel import KernelSettings
     from bindscope.theory.kernel_learnable import learnable
 
     check_out(out)
-    texts, numbers = read_templates(templates, labels)
+    texts, numbers = read_templates(templates, None if labels is None else read_labels(labels))
     if ridge and numbers is None:
         raise BindscopeError("--ridge: regression needs labels; give --labels, one number for each template.")
     settings = KernelSettings(beta, gamma, activation, b1, b2, cls, points, seed=seed)
@@ -101,33 +101,12 @@ def kernel(
             print(f"\nwritten  {path}")
 
 
-def read_templates(templates: tuple[str, ...], labels: str | None) -> tuple[tuple[str, ...], list[Any] | None]:
-    """Templates and labels as typed, or those of a task by its name."""
-    from bindscope.tasks.templates import NAMED_TASKS, Template, TemplateTask
-
-    if not templates:
-        raise BindscopeError("Give templates, as in 'bindscope kernel AA AB', or the name of a task such as aba-abb.")
-    given = None if labels is None else parse_labels(labels)
-    if len(templates) > 1:
-        return templates, given
-    name = templates[0]
-    if name in NAMED_TASKS or name == "random":
-        found = TemplateTask(name=name).template_set  # type: ignore[arg-type]
-        return found.templates, given or list(found.labels)
-    if not Template.parse(name).wildcards:
-        raise BindscopeError(
-            f"'{name}' is neither a task nor a template with wildcards, which are capital letters."
-            f"{suggest_nearest(name, [*NAMED_TASKS, 'random'])}"
-        )
-    return templates, given
-
-
-def run_ridge(texts: tuple[str, ...], labels: list[Any], settings: Any) -> xr.Dataset:
+def run_ridge(texts: tuple[str, ...], labels: tuple[Any, ...], settings: Any) -> xr.Dataset:
     """Kernel ridge regression over n, three training sets each."""
     from bindscope.tasks.templates import TemplateTask
     from bindscope.theory.kernel_ridge import ridge_generalises
 
-    task = TemplateTask(name="custom", templates=texts, labels=tuple(labels))
+    task = TemplateTask(name="custom", templates=texts, labels=labels)
     sizes = [n for n in RIDGE_SIZES if n >= task.n_wildcards]
     with show_progress("ridge regression") as on_progress:
         return ridge_generalises(task, sizes, RIDGE_SEEDS, settings, on_progress=on_progress)

@@ -75,7 +75,7 @@ def lens(
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         models = ((step, opened.checkpoint(step)) for step in progress.track(chosen, description="checkpoints"))
         if program is not None:
-            dataset = read_program_lens(opened.config.task, models, program)
+            dataset = read_program_lens(opened, models, program)
         else:
             batch = opened.config.task.sample_evaluation(np.random.default_rng(seed), n)["test"]
             dataset = logit_lens(models, batch, rng=np.random.default_rng(seed))
@@ -91,15 +91,13 @@ def lens(
             print(f"\nnumbers  {out}")
 
 
-def read_program_lens(task: Any, models: Iterable[tuple[int, Any]], text: str) -> xr.Dataset:
+def read_program_lens(run: Any, models: Iterable[tuple[int, Any]], text: str) -> xr.Dataset:
     """Readings of one program over (step, layer, position)."""
     import xarray as xr
 
-    from bindscope.cli.examples import parse_example
     from bindscope.measures.lens_map import map_lens
-    from bindscope.tasks.binding import Program
 
-    program = Program.from_tokens(parse_example(task, text).tokens[0])
+    program = run.config.task.read(text, run.config.model.n_positions)
     return xr.concat([map_lens(model, program).assign_coords(step=step) for step, model in models], "step")
 
 

@@ -31,6 +31,8 @@ def find_pairs(
     opened: Any, base: str | None, counterfactual: str | None, n: int, depth: int | None, first: int, seed: int
 ) -> Drawn:
     """Two typed programs as a pair or, without them, pairs drawn at random."""
+    from bindscope.tasks.binding import read_pair
+
     task = binding_task(opened)
     if base is None:
         return draw_pairs(task, n, depth, first, seed)
@@ -38,20 +40,8 @@ def find_pairs(
         raise BindscopeError("one program was given; give a second one to take activations from.")
     if depth is not None:
         raise BindscopeError("--depth: chooses among drawn pairs; leave it out when you type two programs.")
-    return typed_pair(task, base, counterfactual)
-
-
-def typed_pair(task: BindingTask, base: str, counterfactual: str) -> Drawn:
-    """Two programs as one pair; their lines may be separated by ';'."""
-    from bindscope.tasks.binding import pair_programs
-
-    programs = [_parse(task, text) for text in (base, counterfactual)]
-    pairs = pair_programs(*programs)
-    if programs[0].answer == programs[1].answer:
-        raise BindscopeError(
-            f"both programs have the answer {programs[0].answer}; change the counterfactual so that its answer differs."
-        )
-    return Drawn(pairs, f"one typed pair, of depth {programs[0].depth}; {programs[0].answer} → {programs[1].answer}")
+    program, other, pairs = read_pair(task, base, counterfactual, opened.config.model.n_positions)
+    return Drawn(pairs, f"one typed pair, of depth {program.depth}; {program.answer} → {other.answer}")
 
 
 def draw_pairs(task: BindingTask, n: int, depth: int | None, first_root_line: int, seed: int) -> Drawn:
@@ -94,12 +84,3 @@ def find_steps(run: Run, step: str, steps: str | None) -> list[int]:
         run.find_step("last")
         return list(run.steps)
     return sorted({run.find_step(word.strip()) for word in steps.split(",")})
-
-
-def _parse(task: BindingTask, text: str) -> Any:
-    program = task.parse(text.replace("\\n", "\n").replace(";", "\n"))
-    if program.n_lines > task.lines:
-        raise BindscopeError(
-            f"the program has {program.n_lines} lines and this model knows positions for {task.lines} only."
-        )
-    return program

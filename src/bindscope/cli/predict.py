@@ -47,14 +47,14 @@ def predict_program(
     json
         One JSON object per checkpoint.
     """
-    from bindscope.cli.examples import describe_example, parse_example
+    from bindscope.cli.examples import describe_example
     from bindscope.runs.directory import Run
 
     if top < 1:
         raise BindscopeError(f"--top: must be at least 1, got {top}.")
     opened = Run.open(find_run(run))
-    task = opened.config.task
-    batch = parse_example(task, _read_program(program))
+    task: Any = opened.config.task
+    batch = task.to_batch(task.read(_read_program(program), opened.config.model.n_positions))
     steps = opened.steps if step == "all" else (opened.find_step(step),)
     predictions = [{"step": kept, **predict(task, opened.checkpoint(kept), batch, top)} for kept in steps]
     example = describe_example(task, batch, 0)

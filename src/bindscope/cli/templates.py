@@ -63,9 +63,10 @@ def templates(
 def check_templates(texts: tuple[str, ...], labels: str | None, json: bool) -> int:
     """Print what is wrong, or that nothing is."""
     from bindscope.tasks.templates.checks import find_problems, parse
+    from bindscope.tasks.templates.reading import read_labels
 
     parsed = [parse(text) for text in texts]
-    problems = find_problems(parsed, None if labels is None else parse_labels(labels))
+    problems = find_problems(parsed, None if labels is None else read_labels(labels))
     if json:
         print(json_format.dumps({"templates": list(map(str, parsed)), "fine": not problems, "problems": problems}))
     elif problems:
@@ -94,19 +95,6 @@ def print_samples(texts: tuple[str, ...], n: int, seed: int, json: bool) -> None
         return
     rows = [[str(template), " ".join(sample.string), _describe(sample)] for template, sample in samples]
     print(format_table(["template", "string", "substitution"], rows))
-
-
-def parse_labels(text: str) -> list[float | str]:
-    """``1,-1`` as numbers, ``C,D`` as tokens.
-
-    >>> parse_labels("1,-1")
-    [1.0, -1.0]
-    """
-    parts = [part.strip() for part in text.split(",")]
-    try:
-        return [float(part) for part in parts]
-    except ValueError:
-        return list(parts)
 
 
 def _describe(sample: TemplateSample) -> str:

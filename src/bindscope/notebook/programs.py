@@ -105,9 +105,10 @@ class ProgramsView(RunView):
     ) -> Drawn:
         """One pair with the part of its stream inside a subspace swapped: ``probability`` over (condition, output)."""
         from bindscope.studies.binding.representation.one_pair import find_kept_subspace, swap_pair
-        from bindscope.tasks.binding import pair_programs
+        from bindscope.tasks.binding import read_pair
 
-        model, pairs = self.model(step), pair_programs(self.parse(program), self.parse(counterfactual))
+        model = self.model(step)
+        *_, pairs = read_pair(self.task, program, counterfactual, model.config.n_positions)
         kept = find_kept_subspace(self.run, model, of)
         dataset = swap_pair(model, pairs, kept.search, kept.change(control, seed))
         return self._drawn(dataset, "swap", step=self.run.find_step(step), control=control)
@@ -123,19 +124,17 @@ class ProgramsView(RunView):
         return self._drawn(dataset, "points", step=found, axes=axes)
 
     def parse(self, program: str) -> Program:
-        """A program of this run's task, lines ended by line breaks or ';'."""
-        task: Any = self.task
-        program_of_task: Program = task.parse(program.replace(";", "\n"))
-        return program_of_task
+        """A program of this run's task that its model can read, lines ended by line breaks or ';'."""
+        return self.task.read(program, self.run.config.model.n_positions)
 
     def _pairs(self, program: str | None, counterfactual: str | None, n: int, seed: int) -> CounterfactualPairs:
-        from bindscope.tasks.binding import pair_programs, sample_root_pairs
+        from bindscope.tasks.binding import read_pair, sample_root_pairs
 
         task: Any = self.task
         if (program is None) != (counterfactual is None):
             raise BindscopeError("one program was given; give a second one to take activations from, or none.")
         if program is not None and counterfactual is not None:
-            return pair_programs(self.parse(program), self.parse(counterfactual))
+            return read_pair(task, program, counterfactual, self.run.config.model.n_positions)[2]
         return sample_root_pairs(task, np.random.default_rng(seed), n, first_root_line=first_root_line(task))
 
 

@@ -25,7 +25,7 @@ class SumsView(RunView):
 
     def parse(self, text: str) -> np.ndarray:
         """A sum of this run's task as its 16 tokens; ``_`` is a PAD, and missing ones go behind the assignments."""
-        return self.task.parse(text.strip())
+        return self.task.read(text)
 
     def predict(self, text: str, steps: Steps = "last") -> Drawn:
         """What it answers to a sum: ``probability`` over (step, output)."""

@@ -107,6 +107,7 @@ class SymbolsView:
 
         >>> study.kernel("AA", "AB", labels=(1, -1), beta=3).plot()
         """
+        from bindscope.tasks.templates.reading import read_templates
         from bindscope.theory.kernel_learnable import learnable
 
         texts, numbers = read_templates(templates, labels)
@@ -125,6 +126,7 @@ class SymbolsView:
         >>> study.ridge("aba-abb", n=[16, 64, 256]).plot()
         """
         from bindscope.tasks.templates import TemplateTask
+        from bindscope.tasks.templates.reading import read_templates
         from bindscope.theory.kernel_ridge import ridge_generalises
 
         texts, numbers = read_templates(templates, labels)
@@ -182,29 +184,6 @@ class SymbolsView:
             rows.append(f"<tr><th style='text-align:left'>{escape(name)}</th>{texts}</tr>")
         head = "<tr><th></th><th style='text-align:left'>question</th><th style='text-align:left'>trained</th></tr>"
         return f"<table><caption>{escape(self.name)}</caption>{head}{''.join(rows)}</table>"
-
-
-def read_templates(
-    templates: Sequence[str], labels: Sequence[float] | None
-) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
-    """Templates and labels as they were typed, or those of a task by its name.
-
-    >>> read_templates(["aba-abb"], None)
-    (('ABA', 'ABB'), (1.0, -1.0))
-    """
-    from bindscope.tasks.templates import NAMED_TASKS, Template
-
-    given = None if labels is None else tuple(labels)
-    if not templates:
-        raise BindscopeError('give templates, such as "AA" and "AB", or the name of a task such as "aba-abb".')
-    name = templates[0]
-    if len(templates) == 1 and name in NAMED_TASKS:
-        task = NAMED_TASKS[name]
-        return task.templates, given or task.labels  # type: ignore[return-value]
-    if len(templates) == 1 and not Template.parse(name).wildcards:
-        hint = suggest_nearest(name, NAMED_TASKS)
-        raise BindscopeError(f"'{name}' is neither a task nor a template with wildcards (capital letters).{hint}")
-    return tuple(templates), given
 
 
 def _kernel_settings(settings: dict[str, Any]) -> Any:

@@ -42,28 +42,17 @@ def asked_step(question: OneStepQuestion, run: LabRun) -> list[int]:
 
 
 def read_program(run: LabRun, text: str) -> Program:
-    """A program of a reader, lines ended by line breaks or ';', as the run's task reads it and its model can take it."""
-    task, model = binding_task(run), run.run.config.model
-    program = task.parse(text.replace(";", "\n"))
-    if len(program.tokens) > model.n_positions:
-        raise BindscopeError(
-            f"the program has {program.n_lines} lines and {len(program.tokens)} tokens; the model of {run.name} reads "
-            f"{model.n_positions}: leave out lines."
-        )
-    return program
+    """A program of a reader, as the run's task reads it and its model can take it."""
+    return binding_task(run).read(text, run.run.config.model.n_positions)
 
 
 def read_pair(run: LabRun, question: HasPair) -> tuple[tuple[Program, Program], CounterfactualPairs]:
     """The two programs of a question and the pair they make; one that cannot be patched is refused with a sentence."""
-    from bindscope.tasks.binding.pairs import pair_programs
+    from bindscope.tasks.binding import pairs
 
-    program, counterfactual = (read_program(run, text) for text in (question.program, question.counterfactual))
-    pairs = pair_programs(program, counterfactual)
-    if program.answer == counterfactual.answer:
-        raise BindscopeError(
-            f"both programs have the answer {program.answer}; change the counterfactual so that its answer differs."
-        )
-    return (program, counterfactual), pairs
+    most = run.run.config.model.n_positions
+    *programs, pair = pairs.read_pair(binding_task(run), question.program, question.counterfactual, most)
+    return (programs[0], programs[1]), pair
 
 
 def binding_task(run: LabRun) -> BindingTask:

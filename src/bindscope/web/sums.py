@@ -21,7 +21,7 @@ SumText = Annotated[str, Field(min_length=1, max_length=MAX_SUM)]
 
 def read_sum(run: LabRun, text: str) -> np.ndarray:
     """A sum of a reader, ``c=1 b=17 | b+19``, as tokens [16] of the run's task."""
-    return sum_task(run).parse(text)
+    return sum_task(run).read(text)
 
 
 def sum_task(run: LabRun) -> AssignAddTask:

@@ -165,6 +165,20 @@ class TemplateTask:
                 )
         return np.array(self.vocabulary.encode([*symbols, CLS]), dtype=np.int64)
 
+    def read(self, text: str, n_positions: int | None = None) -> np.ndarray:
+        """A string that a person typed, as tokens; all strings of a task are equally long, so every model reads them."""
+        return self.parse(text)
+
+    def to_batch(self, tokens: np.ndarray) -> Batch:
+        """One row of tokens as a batch, with its true answer at the CLS token."""
+        answer_type = np.float32 if self.target_kind == "real" else np.int64
+        return Batch(
+            tokens=tokens[None],
+            layout=Layout(position_ids=np.arange(len(tokens))),
+            target_positions=np.array([len(tokens) - 1]),
+            targets=np.array([[self.solve(tokens)]], dtype=answer_type),
+        )
+
     def render(self, tokens: Sequence[int] | np.ndarray) -> str:
         """Tokens to text; ``parse`` is its inverse."""
         return " ".join(self.vocabulary.decode(list(tokens)[:-1]))

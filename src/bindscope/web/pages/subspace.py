@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from bindscope.errors import BindscopeError
 from bindscope.web.again import in_python
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
@@ -23,7 +22,6 @@ from bindscope.web.programs import (
     OneStepQuestion,
     ProgramText,
     asked_step,
-    binding_task,
     read_pair,
     read_program,
 )
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
     from bindscope.model.transformer import Transformer
     from bindscope.studies.binding.representation.one_pair import Kept
-    from bindscope.tasks.binding import Program
 
 N_KEPT = 256  # subspaces remembered over all runs: a few kilobytes each
 HIDDEN = ("basis", "direction", "centre", "random_direction", "random_centre")
@@ -97,7 +94,6 @@ def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
     from bindscope.subspaces import default_search
 
     program, step = read_program(run, question.program), run.find_step(question.step)
-    _refuse_long(run, program)
     model = run.model(step)
     axes = kept_axes(_kept(run, "projections"), question.quality, question.axes, step)
     dataset = project_program(model, program, default_search(model, question.quality), axes)
@@ -117,7 +113,6 @@ def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
     from bindscope.studies.binding.representation.one_pair import swap_pair
 
     (program, counterfactual), pairs = read_pair(run, question)
-    _refuse_long(run, program)
     step = run.find_step(question.step)
     model = run.model(step)
     kept = FOUND.find(run, step, model, question.quality)
@@ -182,12 +177,6 @@ def _provenance(run: LabRun, dataset: xr.Dataset) -> Provenance:
         interval=str(attrs.get("interval", "95 %: Wilson over pairs; bootstrap where draws are averaged")),
         note=f"fitted on {attrs['n_fit']} other pairs; left out: {attrs['excluded']}",
     )
-
-
-def _refuse_long(run: LabRun, program: Program) -> None:
-    most = binding_task(run).lines
-    if program.n_lines > most:
-        raise BindscopeError(f"the program has {program.n_lines} lines and this model knows positions for {most} only.")
 
 
 def each_quality(lab: Lab, run: LabRun) -> tuple[Parameters, ...]:
