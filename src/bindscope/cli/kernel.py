@@ -6,10 +6,12 @@ import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.options import Flag, Labels, Seed
+from bindscope.cli.asking import asking
+from bindscope.cli.options import Flag
 from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
+from bindscope.questions.templates import Kernel
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,21 +24,8 @@ RIDGE_SIZES = (16, 32, 64, 128, 256, 512, 1024)
 RIDGE_SEEDS = (0, 1, 2)
 
 
-def kernel(
-    *templates: str,
-    labels: Labels = None,
-    beta: float = 3.0,
-    gamma: float = 1.0,
-    activation: str = "cos",
-    b1: float = 1.0,
-    b2: float = 0.5,
-    cls: bool = True,
-    points: int = 512,
-    seed: Seed = 0,
-    ridge: Flag = False,
-    out: Path | None = None,
-    json: Flag = False,
-) -> None:
+@asking(Kernel)
+def kernel(question: Kernel, /, *, ridge: Flag = False, out: Path | None = None, json: Flag = False) -> None:
     """Judge by its kernel whether a transformer can learn templates for unseen symbols.
 
     An infinitely wide random transformer sees strings through a kernel. N compares the templates
@@ -52,26 +41,6 @@ def kernel(
 
     Parameters
     ----------
-    templates
-        Templates (capital letters are wildcards), or the name of a task such as aba-abb.
-    labels
-        One number for each template, separated by commas.
-    beta
-        How sharply attention looks.
-    gamma
-        How large positions are beside symbols.
-    activation
-        What the MLP computes: cos, relu, gelu, tanh or identity.
-    b1
-        The factor in cos(b1·t + b2).
-    b2
-        The shift in cos(b1·t + b2).
-    cls
-        Whether strings end with a CLS token.
-    points
-        Points over what two strings share; more make the error smaller.
-    seed
-        The seed that moves the points.
     ridge
         Also train kernel ridge regression on 16 to 1,024 strings and test it on fresh symbols.
     out
@@ -79,17 +48,12 @@ def kernel(
     json
         Print the numbers as JSON instead of tables.
     """
-    from bindscope.tasks.templates.reading import read_labels, read_templates
-    from bindscope.theory.kernel import KernelSettings
-    from bindscope.theory.kernel_learnable import learnable
-
     check_out(out)
-    texts, numbers = read_templates(templates, None if labels is None else read_labels(labels))
+    texts, numbers = question.read()
     if ridge and numbers is None:
         raise BindscopeError("--ridge: regression needs labels; give --labels, one number for each template.")
-    settings = KernelSettings(beta, gamma, activation, b1, b2, cls, points, seed=seed)
-    report = learnable(texts, numbers, settings)
-    regression = None if not ridge or numbers is None else run_ridge(texts, numbers, settings)
+    report = question.report()
+    regression = None if not ridge or numbers is None else run_ridge(texts, numbers, question.settings)
     if json:
         print(json_format.dumps(_to_json(report, regression)))
     else:

@@ -40,18 +40,18 @@ def _describe(run: Run) -> ReportedRun:
 
 def show_examples(run: Run, phases: Sequence[Phase]) -> list[ExampleProgram]:
     """One program of each depth on which the first two lines mislead, with the answers of a few checkpoints."""
-    from bindscope.cli.predict import predict
+    from bindscope.studies.binding.behaviour.one_program import predict_program
     from bindscope.studies.plots.report import ExampleProgram, Prediction
-    from bindscope.tasks.binding import ask_programs
 
     task: Any = run.config.task
     models = {step: run.checkpoint(step) for step in choose_steps(run.steps, phases)}
     shown = []
     for program in _misleading_programs(task):
-        answers = {
-            step: predict(task, model, ask_programs([program]), top=1)["top"][0] for step, model in models.items()
-        }
-        predictions = tuple(Prediction(step, best["answer"], best["probability"]) for step, best in answers.items())
+        shares = predict_program(models.items(), program).probability.values  # [step, output]
+        predictions = tuple(
+            Prediction(step, task.vocabulary.symbols[row.argmax()], round(float(row.max()), 6))
+            for step, row in zip(models, shares)
+        )
         remark = f"depth {program.depth}, root on line {program.root_line}"
         habit = program.assignments[0].source
         shown.append(ExampleProgram(program.text, str(program.answer), predictions, habit, remark))

@@ -12,10 +12,3 @@ def in_python(run: LabRun, call: str, *imports: str) -> str:
     'import bindscope\\n\\nrun = bindscope.open_run("binding-laptop")\\nrun.predict("a=5;#a:", steps="all")'
     """
     return "\n".join(["import bindscope", *imports, "", f'run = bindscope.open_run("{run.name}")', call])
-
-
-def steps_in_python(run: LabRun, steps: list[int]) -> str:
-    """Steps as an argument: one, some, or all there are."""
-    if len(steps) == 1:
-        return str(steps[0])
-    return '"all"' if tuple(steps) == run.run.steps else str(steps)
