@@ -16,14 +16,14 @@ torch, matplotlib or xarray is imported inside methods, since families are asked
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.task import Batch, Layout, Task
+from bindscope.tasks.task import Batch, Task
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -124,12 +124,9 @@ class Family:
         """Refuse to draw examples of one depth, where examples have none."""
         raise BindscopeError(f"--depth: only binding programs have a depth, not those of {self.name}.")
 
-    def read_example(self, task: Any, text: str) -> Batch:
-        """What a person typed as a batch of one with its true answer, by the task's ``parse`` and ``solve``."""
-        if not hasattr(task, "parse"):
-            raise BindscopeError(f"examples of the family '{self.name}' cannot be typed: its task has no 'parse'.")
-        tokens = task.parse(text.strip())
-        return task.to_batch(tokens) if hasattr(task, "to_batch") else _ask_row(task, tokens)
+    def predict(self, task: Any, models: Iterable[tuple[int, Any]], example: Any) -> xr.Dataset | None:
+        """What models at some steps answer to an example that ``task.read`` gave, over (step, …); None: as for any task."""
+        return None
 
     def describe_example(self, task: Any, batch: Batch, row: int) -> Example:
         """One row of a batch with its first answer."""
@@ -207,14 +204,3 @@ class Family:
     def show_examples(self, run: Any, phases: Sequence[Any]) -> Sequence[Any]:
         """A few ``studies.plots.report.ExampleProgram`` with what checkpoints answered."""
         return ()
-
-
-def _ask_row(task: Any, tokens: np.ndarray) -> Batch:
-    """A batch of one row whose answer is read at its last position."""
-    answer_type = np.float32 if task.target_kind == "real" else np.int64
-    return Batch(
-        tokens=tokens[None],
-        layout=Layout(position_ids=np.arange(len(tokens))),
-        target_positions=np.array([len(tokens) - 1]),
-        targets=np.array([[task.solve(tokens)]], dtype=answer_type),
-    )

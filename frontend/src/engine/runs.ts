@@ -79,7 +79,7 @@ export function readFitting(run: OpenedRun, text: string): Program {
   const [most, nTokens] = [run.shape.n_positions, program.text.length];
   if (nTokens > most) {
     const sizes = `${program.nLines} lines and ${nTokens} tokens`;
-    throw new Refusal(`the program has ${sizes}; the model of ${run.name} reads ${most}: leave out lines.`);
+    throw new Refusal(`the program has ${sizes}; the model reads ${most}: leave out lines.`);
   }
   return program;
 }

@@ -51,13 +51,6 @@ def format_answer(task: Task, target: Any) -> str:
     return family_of(task).format_answer(task, target)
 
 
-def parse_example(task: Task, text: str) -> Batch:
-    """What a person typed as a batch of one, with its true answer."""
-    from bindscope.families import family_of
-
-    return family_of(task).read_example(task, text)
-
-
 def _draw_pool(task: Task, rng: np.random.Generator, n: int, pool: str) -> Batch:
     pools = task.sample_evaluation(rng, n)
     if pool not in pools:

@@ -54,7 +54,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "lens": ("lens:lens", "Read what each layer would answer, checkpoint by checkpoint (logit lens)."),
         "attention": (
             "attention:attention",
-            "Give a model of modular addition a sequence, see what each layer attends to.",
+            "Give a model a program or a sum, see what each head attends to.",
         ),
         "probe": ("probe:probe", "Probe the residual stream for the values of all variables, position by position."),
         "progress": ("progress:progress", "Measure how much of the circuit for modular addition each checkpoint has."),

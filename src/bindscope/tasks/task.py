@@ -126,6 +126,22 @@ class Task(Protocol):
         """Named held-out pools of one-answer examples."""
         ...
 
+    def read(self, text: str, n_positions: int | None = None) -> Any:
+        """What a person typed as an example of this task; one that a model of ``n_positions`` cannot read is refused."""
+        if not hasattr(self, "parse"):
+            raise BindscopeError(f"examples of the family '{self.family}' cannot be typed: its task has no 'parse'.")
+        return self.parse(text.strip())
+
+    def to_batch(self, example: Any) -> Batch:
+        """An example that ``read`` gave as a batch of one, whose answer, by ``solve``, is read at its last position."""
+        answer_type = np.float32 if self.target_kind == "real" else np.int64
+        return Batch(
+            tokens=example[None],
+            layout=Layout(position_ids=np.arange(len(example))),
+            target_positions=np.array([len(example) - 1]),
+            targets=np.array([[self.solve(example)]], dtype=answer_type),  # type: ignore[attr-defined]
+        )
+
     def check_data(self, fixed: bool, sized: bool) -> None:
         """Refuse training data that this task cannot give: a ``fixed`` set of it, or one ``sized`` by the settings."""
         if fixed != sized:

@@ -21,10 +21,3 @@ def in_python(run: LabRun, call: str, *imports: str) -> str:
 def in_shell(run: LabRun, command: str) -> str:
     """A command about a run, with what it needs to find a family that is a person's own."""
     return f"{command} --family {shlex.quote(run.family_place)}" if run.family_place else command
-
-
-def steps_in_python(run: LabRun, steps: list[int]) -> str:
-    """Steps as an argument: one, some, or all there are."""
-    if len(steps) == 1:
-        return str(steps[0])
-    return '"all"' if tuple(steps) == run.run.steps else str(steps)

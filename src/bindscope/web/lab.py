@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.families import UnknownFamily, families_with, find_family
+from bindscope.families import UnknownFamily, find_family
+from bindscope.questions.opened import require_kind
 from bindscope.runs.directory import MANIFEST, Run
 from bindscope.runs.lock import is_locked
 from bindscope.studies.framework.command import describe_origin, find_command
@@ -228,10 +229,7 @@ class LabRun:
 
     def require(self, kind: str) -> Any:
         """Its task, where runs of this kind are meant; another run is refused with a sentence."""
-        if kind not in self.kinds:
-            names = " or ".join(family.name for family in families_with(kind))
-            raise BindscopeError(f"{self.name}: its task is {self.family}; {kind} are for runs on {names}.")
-        return self.run.config.task
+        return require_kind(self.run, kind, self.name)
 
     def checkpoint_hash(self, step: int) -> str:
         return self.run.manifest.checkpoints[step].sha256

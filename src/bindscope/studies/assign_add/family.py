@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bindscope.families import EventTable, Example, Family
@@ -53,6 +53,11 @@ class AssignAddFamily(Family):
         example = super().describe_example(task, batch, row)
         facts = {name: example.facts[name] for name in SHOWN if name in example.facts}
         return Example(example.text, example.answer, facts)
+
+    def predict(self, task: AssignAddTask, models: Iterable[tuple[int, Any]], example: Any) -> xr.Dataset:
+        from bindscope.studies.assign_add.attention.one_sum import predict_sum
+
+        return predict_sum(models, task, example)
 
     def score_pool(self, task: AssignAddTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
         from bindscope.measures.evaluation import read_answers

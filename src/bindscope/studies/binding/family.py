@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.families import Example, Family, LearnedParts
-from bindscope.tasks.binding import BindingTask, Program, ask_programs, constants_by_line
+from bindscope.tasks.binding import BindingTask, Program, constants_by_line
 from bindscope.tasks.task import Batch
 
 if TYPE_CHECKING:
@@ -63,14 +63,10 @@ class BindingFamily(Family):
         if not 1 <= depth <= task.max_depth:
             raise BindscopeError(f"--depth: must lie between 1 and {task.max_depth} for this task, got {depth}.")
 
-    def read_example(self, task: BindingTask, text: str) -> Batch:
-        """Lines may be separated by line breaks, by the two characters ``\\n``, or by ``;``."""
-        program = task.parse(text.replace("\\n", "\n").replace(";", "\n"))
-        if program.n_lines > task.lines:
-            raise BindscopeError(
-                f"the program has {program.n_lines} lines and this model knows positions for {task.lines} only."
-            )
-        return ask_programs([program])
+    def predict(self, task: BindingTask, models: Iterable[tuple[int, Any]], example: Program) -> xr.Dataset:
+        from bindscope.studies.binding.behaviour.one_program import predict_program
+
+        return predict_program(models, example)
 
     def describe_example(self, task: BindingTask, batch: Batch, row: int) -> Example:
         program = Program.from_tokens(batch.tokens[row])

@@ -162,6 +162,10 @@ class AssignAddTask(Task):
         """``c=1 b=17 | b+19`` to tokens [16]."""
         return self.sequences.parse(text)
 
+    def read(self, text: str, n_positions: int | None = None) -> np.ndarray:
+        """A sum that a person typed, as tokens [16]; all sums are equally long, so every model reads them."""
+        return self.parse(text)
+
     def render(self, tokens: np.ndarray) -> str:
         return self.sequences.render(tokens)
 

@@ -15,7 +15,7 @@ from bindscope.tasks.binding.curriculum import Curriculum, Stage
 from bindscope.tasks.binding.dataset import BindingDataset, make_splits
 from bindscope.tasks.binding.positions import n_positions
 from bindscope.tasks.binding.program import DIGITS, LETTERS, VOCABULARY, Program, parse_program
-from bindscope.tasks.binding.programs import Programs, ask_questions
+from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions
 from bindscope.tasks.binding.sampler import Balance, Grammar, sample_questions
 from bindscope.tasks.task import Batch, FixedData, Task
 from bindscope.tasks.vocabulary import Vocabulary
@@ -180,6 +180,26 @@ class BindingTask(Task):
     def parse(self, text: str) -> Program:
         """A program from its text, with reassignment where this task has it."""
         return parse_program(text, reassignment=self.reassign > 0)
+
+    def read(self, text: str, n_positions: int | None = None) -> Program:
+        """A program that a person typed: lines end with a line break, the two characters ``\\n``, or ``;``.
+
+        One that is longer than a model of ``n_positions`` can read (the task's own when left out) is refused.
+
+        >>> BindingTask().read("a=5;b=a;#b:").answer
+        5
+        """
+        program = self.parse(text.replace("\\n", "\n").replace(";", "\n"))
+        most, n_tokens = self.n_positions if n_positions is None else n_positions, len(program.tokens)
+        if n_tokens > most:
+            raise BindscopeError(
+                f"the program has {program.n_lines} lines and {n_tokens} tokens; the model reads {most}: leave out lines."
+            )
+        return program
+
+    def to_batch(self, program: Program) -> Batch:
+        """A program as a batch of one, with its true answer."""
+        return ask_programs([program])
 
     def _is_held_out(self, programs: Programs) -> np.ndarray:
         return answers_in(programs, self.held_out_combinations) | roots_in(programs, self.held_out_combinations)

@@ -177,6 +177,10 @@ class TemplateTask(Task):
                 )
         return np.array(self.vocabulary.encode([*symbols, CLS]), dtype=np.int64)
 
+    def read(self, text: str, n_positions: int | None = None) -> np.ndarray:
+        """A string that a person typed, as tokens; all strings of a task are equally long, so every model reads them."""
+        return self.parse(text)
+
     def render(self, tokens: Sequence[int] | np.ndarray) -> str:
         """Tokens to text; ``parse`` is its inverse."""
         return " ".join(self.vocabulary.decode(list(tokens)[:-1]))

@@ -108,6 +108,10 @@ class TextTask(Task):
         corpus = self.corpus
         return {"kind": "text", "sha256": corpus.sha256, "source": corpus.description}
 
+    def read(self, text: str, n_positions: int | None = None) -> np.ndarray:
+        """Text has no question and no answer, so what a person types cannot be asked."""
+        raise BindscopeError("a text run has no answers to typed examples; 'bindscope evaluate' gives its perplexity.")
+
     def encode(self, text: str) -> np.ndarray:
         """The token ids of a text."""
         return self.corpus.tokenizer.encode(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bindscope.errors import BindscopeError
 from bindscope.families import Example, Family
 from bindscope.tasks.task import Batch
 from bindscope.tasks.text import LIBRARY, TextTask
@@ -36,9 +35,6 @@ class TextFamily(Family):
         from bindscope.studies.symbols.language.define import EXPERIMENTS
 
         return EXPERIMENTS
-
-    def read_example(self, task: TextTask, text: str) -> Batch:
-        raise BindscopeError("a text run has no answers to typed examples; 'bindscope evaluate' gives its perplexity.")
 
     def describe_example(self, task: TextTask, batch: Batch, row: int) -> Example:
         return Example(task.decode(batch.tokens[row]), task.decode(batch.targets[row, -1:]), {})
