@@ -32,8 +32,9 @@ format: $(VENV)/.installed-test  ## rewrite the code in the common style
 docs: $(VENV)/.installed  ## rewrite the generated pages in docs/
 	$(BIN)/python -m bindscope.cli.reference
 
-types: $(VENV)/.installed-test  ## rewrite the page's types from the API
+types: $(VENV)/.installed-test  ## rewrite the page's types and its table of questions from the API
 	$(BIN)/python -m bindscope.web.describe frontend/openapi.json
+	$(BIN)/python -m bindscope.questions.table frontend/src/api/questions.json
 	$(NPM) run types
 
 clean:  ## remove the virtual environment and caches

@@ -32,6 +32,7 @@ NAMES = [
     "patch",
     "patch_path",
     "preset",
+    "register_family",
     "residual_grid",
     "resume",
     "run",

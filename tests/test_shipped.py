@@ -59,7 +59,7 @@ def test_half_precision_weights_behave_as_the_phases_say(name):
 def test_half_precision_weights_of_sums_answer_as_recorded():
     run = Run.open(SHIPPED_DIRECTORY / "assign-add")
     evaluate = build_evaluator(run.config.task, 1000, seed=5)
-    dataset = trajectory_dataset(run.metrics)
+    dataset = trajectory_dataset(run.metrics, family=run.config.task.family)
     around = {step for spike in published_spikes(spikes_of(dataset)) for step in (spike.before_step, spike.after_step)}
     for step in {*around, run.steps[-1]}:
         assert step in run.steps  # both sides of both spikes can be looked at

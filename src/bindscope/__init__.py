@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 PUBLIC = {  # name → where it is, read when it is first asked for: importing Bindscope alone imports nothing heavy
     "open_run": "bindscope.notebook",
     "open_study": "bindscope.notebook",
+    "register_family": "bindscope.families",
     "preset": "bindscope.studies.framework.presets:find_preset",
     "override": "bindscope.runs.config",
     "train": "bindscope.runs.execute:train_run",

@@ -1,5 +1,6 @@
 # What type checkers and editors see of the names that __init__.py imports when they are first asked for.
 from bindscope.errors import BindscopeError as BindscopeError
+from bindscope.families import register_family as register_family
 from bindscope.interventions.ablation import ablate_heads as ablate_heads
 from bindscope.interventions.contrast import contrast_pairs as contrast_pairs
 from bindscope.interventions.grids import head_grid as head_grid
@@ -39,6 +40,7 @@ __all__ = [
     "patch",
     "patch_path",
     "preset",
+    "register_family",
     "residual_grid",
     "resume",
     "run",

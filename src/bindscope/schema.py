@@ -10,12 +10,23 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from bindscope.errors import BindscopeError, suggest_nearest
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ByFamily:
+    """Marks a field that holds one of an open set of dataclasses, told apart by the key ``family``.
+
+    >>> task: Annotated[Task, ByFamily(find_task_type)]
+    """
+
+    find: Callable[[str], type]  # the dataclass of a family; raises for one that is not known
 
 
 def to_mapping(value: Any) -> Any:
@@ -35,7 +46,7 @@ def from_mapping(cls: type[T], mapping: Any, where: str = "config") -> T:
     """Build ``cls`` from a mapping; keys not among its fields are refused with the nearest known one."""
     if not isinstance(mapping, Mapping):
         raise BindscopeError(f"{where}: expected a table of settings, got {mapping!r}.")
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, include_extras=True)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     values = {k: v for k, v in mapping.items() if not (k == "family" and "family" not in fields)}
     for key in values:
@@ -54,6 +65,8 @@ def from_mapping(cls: type[T], mapping: Any, where: str = "config") -> T:
 def convert_value(hint: Any, value: Any, where: str) -> Any:
     """Check ``value`` against a type hint of the kinds configs use, building nested dataclasses and tuples."""
     origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _convert_by_family(args, value, where)
     if origin in (types.UnionType, typing.Union):
         return _convert_union(args, value, where)
     if origin is Literal:
@@ -70,6 +83,17 @@ def convert_value(hint: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return value if isinstance(value, hint) else from_mapping(hint, value, where)  # type: ignore[arg-type]
     return _convert_scalar(hint, value, where)
+
+
+def _convert_by_family(args: tuple[Any, ...], value: Any, where: str) -> Any:
+    finders = [extra for extra in args[1:] if isinstance(extra, ByFamily)]
+    if not finders:
+        return convert_value(args[0], value, where)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return value
+    if not isinstance(value, Mapping):
+        raise BindscopeError(f"{where}: expected a table of settings, got {value!r}.")
+    return from_mapping(finders[0].find(str(value.get("family"))), value, where)
 
 
 def _convert_union(args: tuple[Any, ...], value: Any, where: str) -> Any:

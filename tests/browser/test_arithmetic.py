@@ -71,7 +71,7 @@ def test_transplanting_everything_gives_the_donor(site: Any, page: Any) -> None:
 
 
 def test_the_papers_two_spikes_come_first_and_a_pin_moves_the_transplant(site: Any, page: Any) -> None:
-    trajectory = trajectory_dataset(Run.open(RUN).metrics)
+    trajectory = trajectory_dataset(Run.open(RUN).metrics, family="assign_add")
     first, second = published_spikes(spikes_of(trajectory))
     assert first is not None
     assert second is not None

@@ -58,7 +58,21 @@ def test_what_cannot_be_read_is_refused(
 
 
 def test_a_run_of_another_family_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "needs a run on sums" in refusal(capsys, "attention", "binding-laptop", "c=1 | c+9")
+    sentence = refusal(capsys, "transplant", "binding-laptop", "--list")
+    assert sentence == "binding-laptop: its task is binding; sums are for runs on assign_add."
+
+
+def test_a_program_is_answered_with_what_heads_attend_to(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    program, out = "a=5;b=a;c=3;#b:", str(tmp_path / "heads.svg")
+    text = answer(capsys, "attention", "binding-laptop", program, "--step", "0", "--ablate", "L1.H2", "--out", out)
+    assert "binding-laptop at step 0: a=5;b=a;c=3;#b:" in text
+    assert sum(line.startswith("L") for line in text.splitlines()) == 5 * 4
+    assert (tmp_path / "heads.svg").read_text().count("<svg") == 1
+    found = json.loads(answer(capsys, "attention", "binding-laptop", program, "--json"))
+    assert found["variables"]["pattern"]["dims"] == ["layer", "head", "query", "key"]
+    assert "sites are ablated in programs" in refusal(
+        capsys, "attention", "assign-add", "c=1 | c+9", "--ablate", "L0.H0"
+    )
 
 
 def test_run_takes_a_sum_too(sums: str, capsys: pytest.CaptureFixture[str]) -> None:

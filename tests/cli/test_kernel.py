@@ -67,7 +67,7 @@ def test_the_kernel_is_written_as_figure_or_numbers(tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "Give templates"),
+        ([], "give templates"),
         (["aba-abc"], "Did you mean 'aba-abb'?"),
         (["AA", "AB", "--labels", "1"], "as many labels"),
         (["AA", "AB", "--labels", "A,B"], "must be numbers"),

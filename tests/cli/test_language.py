@@ -61,7 +61,7 @@ def test_samples_are_pieces_of_the_text(place: Path, capsys: pytest.CaptureFixtu
     [
         (["nowhere.txt"], "there is no file or directory"),
         (["made.txt", "--seeds", "0"], "--seeds: give at least 1"),
-        (["made.txt", "--preset", "binding-tiny"], "is not about text"),
+        (["made.txt", "--preset", "binding-tiny"], "needs a run on text"),
         (["made.txt", "--figure", "figure.gif"], "figure.gif"),
         (["made.txt", "--set", "task.sorce=x"], "Did you mean 'task.source'"),
         (["made.txt", "--tokenizer", "nowhere"], "has no tokenizer.json"),

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from bindscope.cli.demo import find_free
 from bindscope.cli.main import run
-from bindscope.cli.report import choose_steps
 from bindscope.measures.binding.phases import Phase
 from bindscope.runs import locate
 from bindscope.runs.directory import Run
 from bindscope.runs.thin import thin_run
+from bindscope.studies.plots.report import choose_steps
 
 
 @given(

@@ -98,4 +98,4 @@ def test_runs_on_other_tasks_are_refused(tmp_path: Path, capsys: Captured) -> No
     config = find_preset("assign-add").config
     Run.create(tmp_path / "sums", Manifest("sums", config_to_mapping(config), config.seeds, total_steps=1))
     for command in ("subspace", "probe"):
-        assert "needs a run on binding programs" in refusal(capsys, command, str(tmp_path / "sums"))
+        assert "programs are for runs on binding" in refusal(capsys, command, str(tmp_path / "sums"))

@@ -92,4 +92,4 @@ def test_what_cannot_be_done_is_refused(
 
 def test_a_run_on_programs_has_no_such_parts(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert "transplants need a run on sums" in refusal(capsys, "transplant", "small")
+    assert "sums are for runs on assign_add" in refusal(capsys, "transplant", "small")

@@ -102,7 +102,7 @@ def test_pools_and_spikes_are_those_of_the_evaluations(view: RunView, run: Run, 
 
 
 def test_a_run_without_spikes_has_an_empty_table_and_no_figure(view: RunView, run: Run) -> None:
-    early = trajectory_dataset(run.metrics).isel(step=slice(0, 3))
+    early = trajectory_dataset(run.metrics, family=run.config.task.family).isel(step=slice(0, 3))
     assert not spikes_of(early)
 
     class Early:

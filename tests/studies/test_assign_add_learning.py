@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.cli.trajectory import describe_criterion, format_trajectory
+from bindscope.cli.trajectory import format_trajectory
+from bindscope.families import find_family
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
 from bindscope.studies.assign_add.learning.judge import AA1, share_of_shuffles
 from bindscope.studies.assign_add.learning.phases import phases_and_spikes
@@ -21,7 +22,7 @@ EACH_250 = np.arange(0, 20001, 250)
 
 
 def trajectory(steps=EACH_250, status: str = "finished", **settings) -> xr.Dataset:
-    dataset = trajectory_dataset(sums_records(simulate_sums(steps, **settings), steps))
+    dataset = trajectory_dataset(sums_records(simulate_sums(steps, **settings), steps), family="assign_add")
     dataset.attrs |= {"status": status, "total_steps": 20000, "run": "written"}
     return dataset
 
@@ -82,7 +83,10 @@ def test_the_trajectory_of_sums_shows_phases_spikes_and_halves(tmp_path: Path):
     dataset = trajectory()
     phases, spikes = phases_and_spikes(dataset)
     assert [phase.name for phase in phases_of(dataset)] == [phase.name for phase in phases] == list(SUM_PHASES)
-    text = format_trajectory("made", phases, transitions_of(dataset), describe_criterion("assign_add", spikes), spikes)
+    family = find_family("assign_add")
+    events = family.list_events(dataset)
+    assert [row[0] for row in events[0].rows] == [str(spike.number) for spike in spikes]
+    text = format_trajectory("made", phases, transitions_of(dataset), family.describe_phases(), events)
     assert "2var1 2var2" in text
     assert "refinement" in text
     assert "pools that rose" in text

@@ -34,7 +34,7 @@ STEPS = np.arange(0, 20001, 500)
 
 
 def trajectory(first: bool = True, status: str = "finished") -> xr.Dataset:
-    dataset = trajectory_dataset(sums_records(simulate_sums(STEPS, first=first), STEPS))
+    dataset = trajectory_dataset(sums_records(simulate_sums(STEPS, first=first), STEPS), family="assign_add")
     dataset.attrs |= {"status": status, "total_steps": 20000, "run": "written"}
     return dataset
 

@@ -28,7 +28,7 @@ Datasets = dict[str, xr.Dataset]
 
 @cache
 def trajectory(status: str = "finished", **settings) -> xr.Dataset:
-    dataset = trajectory_dataset(SimulatedRun(**settings).records())
+    dataset = trajectory_dataset(SimulatedRun(**settings).records(), family="binding")
     dataset.attrs |= {"status": status, "total_steps": 2000, "run": "written"}
     return dataset
 

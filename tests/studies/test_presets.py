@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from bindscope.errors import BindscopeError
+from bindscope.families import FAMILIES
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import config_from_mapping, config_to_mapping
-from bindscope.studies.framework.presets import FAMILIES, PRESETS, find_family_preset, find_preset
+from bindscope.studies.framework.presets import PRESETS, find_family_preset, find_preset
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))

@@ -24,7 +24,7 @@ from measures.simulated_runs import SimulatedRun
 from studies.test_trajectory import sums_records, templates_records
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
-DATASET = trajectory_dataset(SimulatedRun().records())
+DATASET = trajectory_dataset(SimulatedRun().records(), family="binding")
 CONFIG = {"task": {"family": "binding", "lines": 6}, "training": {"steps": 2000, "stop_at": None}}
 EXAMPLE = ExampleProgram(
     text="a=5\nb=7\nc=b\n#c:",
@@ -118,7 +118,9 @@ def test_a_report_says_the_numbers_phases_criterion_command_and_settings():
 
 def test_phases_a_run_never_had_are_named_as_not_reached():
     text = Checked(
-        render_report("stuck", trajectory_dataset(SimulatedRun(500, masters=(None,) * 3).records()), {})
+        render_report(
+            "stuck", trajectory_dataset(SimulatedRun(500, masters=(None,) * 3).records(), family="binding"), {}
+        )
     ).text
     assert "systematic not reached" in text
     assert "still answers from the first lines" in text
@@ -146,12 +148,17 @@ def test_attributes_are_escaped_too():
 
 
 @pytest.mark.parametrize(
-    "records",
-    [SimulatedRun(0).records(), sums_records(), templates_records(), templates_records(real=False)],
+    ("family", "records"),
+    [
+        ("binding", SimulatedRun(0).records()),
+        ("assign_add", sums_records()),
+        ("templates", templates_records()),
+        ("templates", templates_records(real=False)),
+    ],
     ids=["one evaluation", "assign and add", "real templates", "symbolic templates"],
 )
-def test_every_family_has_a_report(records):
-    checked = Checked(render_report("a run", trajectory_dataset(records), {}))
+def test_every_family_has_a_report(family, records):
+    checked = Checked(render_report("a run", trajectory_dataset(records, family=family), {}))
     assert len(checked.ids) == len(set(checked.ids))
     assert "nan" not in re.findall(r"\w+", checked.text.lower())
 
@@ -160,7 +167,7 @@ def test_several_runs_are_compared_and_then_shown_apart():
     runs = [
         ReportedRun(f"seed {seed}", dataset, {"seed": seed}, phases_of(dataset))
         for seed in (0, 1)
-        for dataset in [trajectory_dataset(SimulatedRun(seed=seed).records())]
+        for dataset in [trajectory_dataset(SimulatedRun(seed=seed).records(), family="binding")]
     ]
     checked = Checked(render_reports("two seeds", runs))
     assert len(checked.ids) == len(set(checked.ids))

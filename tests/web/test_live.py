@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -13,17 +14,24 @@ import pytest
 from fastapi import FastAPI
 
 from bindscope.errors import BindscopeError
+from bindscope.questions.fields import one_step
+from bindscope.questions.question import RunQuestion, Step
+from bindscope.questions.question import ask as ask_for
 from bindscope.web.app import create_app
 from bindscope.web.cancel import Superseded
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.live import N_WAITING, Answers, Busy, Worker
-from bindscope.web.page import Operation, Page, Question
+from bindscope.web.page import Operation, Page
 from web.requests import HOST, Reply, ask, request
 
 
-class Wish(Question):
-    parts: int = 1
-    fail: str = ""
+@dataclass(frozen=True, kw_only=True)
+class Wish(RunQuestion):
+    """How long it takes, and whether it fails."""
+
+    parts: int = ask_for(1, help="How many parts it has.")
+    fail: str = ask_for("", help="With which sentence it fails.")
+    step: Step = one_step()  # noqa: RUF009
 
 
 class Slow:
@@ -32,8 +40,8 @@ class Slow:
     def __init__(self) -> None:
         self.begun, self.parts = 0, 0
         self.may_go_on, self.at_work = threading.Event(), threading.Event()
-        self.whole = Operation("slow", Wish, self.answer, "Waits", lambda question, run: [run.run.steps[-1]])
-        self.streamed = Operation("drip", Wish, self.stream, "Drips", self.whole.steps, streamed=True)
+        self.whole = Operation("slow", Wish, self.answer, "Waits", ("parts", "fail"))
+        self.streamed = Operation("drip", Wish, self.stream, "Drips", ("parts", "fail"), streamed=True)
 
     def answer(self, lab: Lab, run: LabRun, question: Wish) -> dict[str, Any]:
         self.begun += 1

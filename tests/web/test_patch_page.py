@@ -19,7 +19,7 @@ from bindscope.studies.framework.every_step import N_BITS, round_bits
 from bindscope.tasks.binding import pair_programs, parse_program, structural_places
 from bindscope.web.lab import Lab
 from bindscope.web.live import Worker
-from bindscope.web.pages.patch import PAGE, GridQuestion
+from bindscope.web.pages.patch import PAGE
 
 RUN, LAST, EARLIER = "binding-laptop", 3700, 1900
 PROGRAM, COUNTERFACTUAL = "c=7;d=3;a=5;b=a;e=b;#e:", "c=7;d=3;a=8;b=a;e=b;#e:"
@@ -180,7 +180,7 @@ def test_questions_are_bounded(client: TestClient) -> None:
 def test_another_source_step_is_another_answer(lab: Lab) -> None:
     operation, worker = PAGE.operations[0], Worker(lab)
     keys = {
-        worker._key(operation, GridQuestion.model_validate(pair(step=LAST, source_step=step)))
+        worker._key(operation, operation.request.model_validate(pair(step=LAST, source_step=step)))
         for step in (None, EARLIER, LAST)
     }
     worker.close()

@@ -149,6 +149,6 @@ def test_the_python_beside_a_drawn_program_draws_it(client: TestClient) -> None:
     *lines, last = body["python"].splitlines()
     names: dict = {}
     exec("\n".join(lines), names)
-    base, other = eval(last, names)
-    assert base.text == body["coords"]["text"]["values"][0]
-    assert other.text == body["coords"]["counterfactual"]["values"][0]
+    drawn = eval(last, names)
+    assert drawn.text.item() == body["coords"]["text"]["values"][0]
+    assert drawn.counterfactual.item() == body["coords"]["counterfactual"]["values"][0]

@@ -38,7 +38,7 @@ def as_sent(content: dict) -> Body:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_share_lies_inside_its_wilson_interval(lab: Lab, name: str) -> None:
     body = as_sent(trajectory.read_trajectory(lab, lab.find(name)))
-    dataset = trajectory_dataset(lab.find(name).run.metrics)
+    dataset = trajectory_dataset(lab.find(name).run.metrics, family=lab.find(name).family)
     for share in ("pool_accuracy", "accuracy_by_depth", "accuracy_by_root_line", "follows_chain"):
         values, low, high = (np.array(body.variables[f"{share}{end}"].values, float) for end in ("", "_low", "_high"))
         assert np.all((low <= values + 1e-6) & (values <= high + 1e-6))
@@ -74,7 +74,7 @@ def test_a_share_nobody_counted_has_no_interval() -> None:
     """Other families record pools only; they keep the intervals of their pools and get nothing they have not."""
     scores = {"n": 100, "accuracy": 0.5, "loss": 1.0}
     records = [{"step": 0, "watched": {"test": 0.5}, "test": scores, "unseen": {**scores, "accuracy": 0.25}}]
-    dataset = with_intervals(trajectory_dataset(records))
+    dataset = with_intervals(trajectory_dataset(records, family="templates"))
     assert list(dataset.pool.values) == ["test", "unseen"]
     assert not [name for name in dataset if str(name).startswith(("accuracy_by", "follows"))]
 

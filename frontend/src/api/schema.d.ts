@@ -763,37 +763,63 @@ export interface components {
         AblateQuestion: {
             /**
              * Kind
+             * @description What stands there instead: the mean over the programs (or over others of a typed one's length), nothing (zero), or another program's (resample).
              * @default zero
              * @enum {string}
              */
             kind: "zero" | "mean";
-            /** Program */
+            /**
+             * Program
+             * @description Ask this program, lines separated by ';', before and after. Without one, programs are drawn.
+             */
             program: string;
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
-            /** Sites */
+            /**
+             * Sites
+             * @description Sites, all together: L1.H2, L3.mlp_out, "L2.H0@rhs 2". Give it once per site. Of drawn programs also 'heads' or 'mlps': each alone, one after another; heads when nothing else is asked.
+             */
             sites?: string[];
-            /** Step */
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
             step: number;
         };
         /**
          * AttentionQuestion
-         * @description Where does every head look, perhaps without some parts?
+         * @description Where does every head attend to, perhaps without some parts?
          */
         AttentionQuestion: {
-            /** Ablate */
+            /**
+             * Ablate
+             * @description Ablate these sites first: L1.H2, L3.mlp_out. Give it once per site.
+             */
             ablate?: string[];
             /**
              * Kind
+             * @description What stands there instead: nothing (zero), or the mean over other programs of this length.
              * @default zero
              * @enum {string}
              */
             kind: "zero" | "mean";
-            /** Program */
+            /**
+             * Program
+             * @description The program, lines separated by ';'; of a run on sums, the sum.
+             */
             program: string;
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
-            /** Step */
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
             step: number;
         };
         /**
@@ -838,30 +864,47 @@ export interface components {
         };
         /**
          * GridQuestion
-         * @description What becomes of the answer when one cell after another is changed?
+         * @description What becomes of the answer when activations are those of another program?
          */
         GridQuestion: {
-            /** Counterfactual */
+            /**
+             * Counterfactual
+             * @description The program that activations are taken from, as long as the first.
+             */
             counterfactual: string;
             /**
              * Direction
+             * @description noising runs the first program and takes from the second; denoising the other way round.
              * @default noising
              * @enum {string}
              */
             direction: "noising" | "denoising";
             /**
              * Grid
+             * @description Cells to change one after another: the residual stream at the named positions of the chain, or at all positions (residual), each head's whole output, or each MLP's.
              * @default residual
              * @enum {string}
              */
             grid: "residual" | "heads" | "mlps";
-            /** Program */
+            /**
+             * Program
+             * @description The program that is run, lines separated by ';'. Without programs, pairs are drawn.
+             */
             program: string;
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
-            /** Source Step */
+            /**
+             * Source Step
+             * @description Take the activations from this checkpoint instead.
+             */
             source_step?: number | null;
-            /** Step */
+            /**
+             * Step
+             * @description Which checkpoints: a step, 'first', 'last', 'all', or a list such as 0,1000,last.
+             */
             step: number;
         };
         /**
@@ -871,38 +914,50 @@ export interface components {
         KernelQuestion: {
             /**
              * Activation
+             * @description What the MLP computes: cos, relu, gelu, tanh or identity.
              * @default cos
              * @enum {string}
              */
             activation: "cos" | "relu" | "gelu" | "tanh" | "identity";
             /**
              * Beta
+             * @description How sharply attention is focused.
              * @default 3
              */
             beta: number;
             /**
              * Cls
+             * @description Whether strings end with a CLS token.
              * @default true
              */
             cls: boolean;
             /**
              * Gamma
+             * @description How large positions are beside symbols.
              * @default 1
              */
             gamma: number;
-            /** Labels */
+            /**
+             * Labels
+             * @description One number for each template, separated by commas.
+             */
             labels?: number[] | null;
             /**
              * Points
+             * @description Points over what two strings share; more make the error smaller.
              * @default 512
              */
             points: number;
             /**
              * Seed
+             * @description The seed that moves the points.
              * @default 0
              */
             seed: number;
-            /** Templates */
+            /**
+             * Templates
+             * @description Templates (capital letters are wildcards), or the name of a task such as aba-abb.
+             */
             templates: string[];
         };
         /**
@@ -925,11 +980,20 @@ export interface components {
          * @description What would each layer answer at each position?
          */
         LensQuestion: {
-            /** Program */
+            /**
+             * Program
+             * @description The program that is read, lines separated by ';'.
+             */
             program: string;
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
-            /** Step */
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
             step: number;
         };
         /**
@@ -950,26 +1014,45 @@ export interface components {
         };
         /**
          * PatchQuestion
-         * @description What becomes of the answer when these sites are changed together?
+         * @description What becomes of the answer when activations are those of another program?
          */
         PatchQuestion: {
-            /** Counterfactual */
+            /**
+             * Counterfactual
+             * @description The program that activations are taken from, as long as the first.
+             */
             counterfactual: string;
             /**
              * Direction
+             * @description noising runs the first program and takes from the second; denoising the other way round.
              * @default noising
              * @enum {string}
              */
             direction: "noising" | "denoising";
-            /** Program */
+            /**
+             * Program
+             * @description The program that is run, lines separated by ';'. Without programs, pairs are drawn.
+             */
             program: string;
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
-            /** Sites */
+            /**
+             * Sites
+             * @description Change these sites together instead of a grid: L3.resid_pre@14, L2.H1 (a head's whole output), "L2.H1@rhs 2" (at a named position), L1.H0.q, L4.mlp_out. Give it once per site.
+             */
             sites: string[];
-            /** Source Step */
+            /**
+             * Source Step
+             * @description Take the activations from this checkpoint instead.
+             */
             source_step?: number | null;
-            /** Steps */
+            /**
+             * Steps
+             * @description Which checkpoints: a step, 'first', 'last', 'all', or a list such as 0,1000,last.
+             */
             steps: number[];
         };
         /**
@@ -991,11 +1074,20 @@ export interface components {
          * @description What does the model answer at these checkpoints?
          */
         PredictQuestion: {
-            /** Program */
+            /**
+             * Program
+             * @description The program, or another example of the run's task. Lines end with a line break, the characters \n, or ';'.
+             */
             program: string;
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
-            /** Steps */
+            /**
+             * Steps
+             * @description Which checkpoints: a step, 'first', 'last', 'all', or a list such as 0,1000,last.
+             */
             steps: number[];
         };
         /**
@@ -1008,26 +1100,37 @@ export interface components {
         };
         /**
          * ProjectQuestion
-         * @description Where do this program's tokens lie?
+         * @description Where do this program's tokens lie along a subspace's axes?
          */
         ProjectQuestion: {
             /**
              * Axes
+             * @description Along the axes of the last checkpoint (frozen), of the nearest one (refitted), or random ones.
              * @default frozen
              * @enum {string}
              */
             axes: "frozen" | "refitted" | "random";
-            /** Program */
+            /**
+             * Program
+             * @description The program, lines separated by ';'.
+             */
             program: string;
             /**
              * Quality
+             * @description What is looked for: the digits that variables hold, or the letters that name them.
              * @default values
              * @enum {string}
              */
             quality: "values" | "names";
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
-            /** Step */
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
             step: number;
         };
         /**
@@ -1079,6 +1182,10 @@ export interface components {
          * @description All runs that are open, and what kind of site this is.
          */
         RunList: {
+            /** Families */
+            families: {
+                [key: string]: string[];
+            };
             /** Live */
             live: boolean;
             /** Opens Directories */
@@ -1105,6 +1212,8 @@ export interface components {
             description: string;
             /** Family */
             family: string;
+            /** Kinds */
+            kinds: string[];
             /** Last Step */
             last_step: number;
             /** Max Depth */
@@ -1121,12 +1230,16 @@ export interface components {
             n_parameters: number;
             /** Name */
             name: string;
+            /** Phase Names */
+            phase_names: string[];
             /** Phases */
             phases: components["schemas"]["PhaseSpan"][];
             /** Status */
             status: string;
             /** Steps */
             steps: number[];
+            /** Subject */
+            subject: string;
             /** Total Steps */
             total_steps: number;
             /** Version */
@@ -1134,19 +1247,32 @@ export interface components {
         };
         /**
          * SampleQuestion
-         * @description A new program of the run's task; what is null may be anything.
+         * @description A new program of the run's task; what is left out may be anything.
          */
         SampleQuestion: {
-            /** Depth */
+            /**
+             * Depth
+             * @description Only programs whose query is this deep.
+             */
             depth?: number | null;
-            /** Distractors */
+            /**
+             * Distractors
+             * @description Only programs with so many chains beside the queried one.
+             */
             distractors?: number | null;
-            /** N Lines */
+            /**
+             * N Lines
+             * @description Only programs of so many lines.
+             */
             n_lines?: number | null;
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
             /**
              * Seed
+             * @description The seed that draws them.
              * @default 0
              */
             seed: number;
@@ -1158,80 +1284,123 @@ export interface components {
         SamplesQuestion: {
             /**
              * N
+             * @description How many strings to draw of each template.
              * @default 5
              */
             n: number;
             /**
              * Seed
+             * @description The seed that draws them.
              * @default 0
              */
             seed: number;
-            /** Templates */
+            /**
+             * Templates
+             * @description The templates.
+             */
             templates: string[];
         };
         /**
          * SumQuestion
-         * @description Where does the model look in this sum, and what does it answer, at these checkpoints?
+         * @description What does each layer attend to in this sum, and what does the model answer, at these checkpoints?
          */
         SumQuestion: {
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
-            /** Sequence */
+            /**
+             * Sequence
+             * @description The sum: assignments, '|', and two operands that are numbers or assigned variables.
+             */
             sequence: string;
-            /** Steps */
+            /**
+             * Steps
+             * @description Which checkpoints: a step, 'first', 'last', 'all', or a list such as 0,1000,last.
+             */
             steps: number[];
         };
         /**
          * SwapQuestion
-         * @description What becomes of the answer when the part of the stream inside a subspace is the counterfactual's?
+         * @description What becomes of the answer when the part of the residual stream inside a subspace is the counterfactual's?
          */
         SwapQuestion: {
             /**
              * Control
+             * @description What is swapped: the part inside the subspace, the part inside a random one of equal rank, or all the rest.
              * @default found
              * @enum {string}
              */
             control: "found" | "random" | "rest";
-            /** Counterfactual */
+            /**
+             * Counterfactual
+             * @description The program whose residual stream is swapped in, as long as the first.
+             */
             counterfactual: string;
-            /** Program */
+            /**
+             * Program
+             * @description The program that is run, lines separated by ';'.
+             */
             program: string;
             /**
              * Quality
+             * @description What is looked for: the digits that variables hold, or the letters that name them.
              * @default values
              * @enum {string}
              */
             quality: "values" | "names";
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
             /**
              * Seed
+             * @description The seed of the random subspace.
              * @default 0
              */
             seed: number;
-            /** Step */
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
             step: number;
         };
         /**
          * TransplantQuestion
-         * @description How well does one checkpoint answer with these parts of another?
+         * @description How well does one checkpoint answer with these parts of another (component patching between checkpoints)?
          */
         TransplantQuestion: {
-            /** Donor */
+            /**
+             * Donor
+             * @description The checkpoint that gives (the donor): a step, 'first' or 'last'. Without --from and --to: from after each spike of the run to before it.
+             */
             donor: number;
             /**
              * N
+             * @description How many sums to draw from each pool.
              * @default 200
              */
             n: number;
-            /** Parts */
+            /**
+             * Parts
+             * @description What is given, by a name of --list. Names joined by + are given together. Give it once for each trial; 'pattern 2', 'routing' and 'computing' when none is named.
+             */
             parts: string[];
-            /** Receiver */
+            /**
+             * Receiver
+             * @description The checkpoint that receives.
+             */
             receiver: number;
-            /** Run */
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
             run: string;
             /**
              * Seed
+             * @description The seed that draws them.
              * @default 0
              */
             seed: number;

@@ -1,8 +1,9 @@
 /** One program in the reader's browser: what the model answers, layer by layer, where heads look, and without some parts. */
 import type { Body } from '../api/body';
+import { askAgain, oneLine, stepsAsked } from '../api/render';
 import { showSymbol, VOCABULARY } from '../program/program';
 import type { Numbers } from './arithmetic';
-import { counted, inPython, labelled, listed, makeBody, oneLine, quoted, showOutputs, showTokens, stepsInPython } from './bodies';
+import { counted, labelled, makeBody, showOutputs, showTokens } from './bodies';
 import { runModel, toLogits, type Tap } from './forward';
 import type { Model } from './model';
 import { argmax, logShares, sharesOf } from './outcome';
@@ -52,8 +53,7 @@ export async function predict(runs: Runs, question: PredictQuestion): Promise<Bo
     coords: { step: labelled(['step'], question.steps), output: showOutputs(nOutputs) },
     variables: { probability: labelled(['step', 'output'], shares, 'share') },
     attrs: { answer: String(program.answer), line_1: String(program.values[0]), depth: program.depth },
-    command: `bindscope predict ${run.name} '${oneLine(program.text)}' --step ${step ?? 'all'}`,
-    python: inPython(run.name, `run.predict("${oneLine(program.text)}", steps=${stepsInPython(question.steps, run.steps)})`),
+    ...askAgain('Predict', { run: run.name, program: oneLine(program.text), steps: stepsAsked(question.steps, run.steps) }),
   });
 }
 
@@ -92,8 +92,7 @@ export async function lens(runs: Runs, question: LensQuestion): Promise<Body> {
       answer_digit: String(program.answer),
       line_1_digit: String(program.values[0]),
     },
-    command: `bindscope lens ${run.name} --steps ${question.step} --program '${oneLine(program.text)}'`,
-    python: inPython(run.name, `run.lens("${oneLine(program.text)}", step=${question.step})`),
+    ...askAgain('Lens', { run: run.name, program: oneLine(program.text), step: question.step }),
   });
 }
 
@@ -154,8 +153,7 @@ export async function attention(runs: Runs, question: AttentionQuestion): Promis
     coords: { ...Object.fromEntries(axes), token: showTokens(program, 'query') },
     variables: { pattern: labelled(Object.keys(sizes), pattern, 'share') },
     attrs: { answer: String(program.answer), ablated: sites.join(' ') },
-    command: ablateCommand(run.name, question.step, sites, kind),
-    python: ablatePython(run.name, question.step, program.text, sites, kind, 'ablated.patterns'),
+    ...askAgain('Attention', { run: run.name, program: oneLine(program.text), step: question.step, ablate: sites, kind }),
   });
 }
 
@@ -175,10 +173,7 @@ export async function ablate(runs: Runs, question: AblateQuestion): Promise<Body
     coords: { condition: labelled(['condition'], ['before', 'after']), output: showOutputs(model.nOutputs) },
     variables: { probability: labelled(['condition', 'output'], [...before, ...after], 'share') },
     attrs: { answer: String(program.answer), sites: sites.join(' ') },
-    command:
-      ablateCommand(run.name, question.step, sites, kind) ||
-      `bindscope predict ${run.name} '${oneLine(program.text)}' --step ${question.step}`,
-    python: ablatePython(run.name, question.step, program.text, sites, kind, 'ablated.before, ablated.after'),
+    ...askAgain('Ablate', { run: run.name, program: oneLine(program.text), step: question.step, sites, kind }),
   });
 }
 
@@ -204,18 +199,4 @@ export function lastRow(model: Model, logits: Numbers): Numbers {
 
 function noteOf(sites: string[], kind: string): string {
   return sites.length ? `without ${sites.join(', ')}: ${kind}` : '';
-}
-
-/** The same parts taken away on many programs; nothing where none is. */
-function ablateCommand(run: string, step: number, sites: string[], kind: string): string {
-  const named = sites.map((site) => `--of '${site}'`).join(' ');
-  return sites.length ? `bindscope ablate ${run} ${named} --kind ${kind} --step ${step}` : '';
-}
-
-function ablatePython(run: string, step: number, text: string, sites: string[], kind: string, wanted: string): string {
-  const program = oneLine(text);
-  if (!sites.length && wanted === 'ablated.patterns') return inPython(run, `run.attention("${program}", step=${step})`);
-  const given = `run.model(${step}), run.run.config.task, run.parse("${program}"), ${listed(sites)}, ${quoted(kind)}`;
-  const importing = 'from bindscope.studies.binding.behaviour.one_program import ablate_program';
-  return inPython(run, `ablated = ablate_program(${given})\n${wanted}`, importing);
 }

@@ -40,31 +40,6 @@ export function showTokens(program: Program, dim: string): Labelled {
   return labelled([dim], tokensOf(program).map((token) => token.shown));
 }
 
-/** A program as it is typed on a command line. */
-export function oneLine(text: string): string {
-  return text.replaceAll('\n', ';');
-}
-
-/** The lines of Python that make a body again: `call` says what is asked of the opened run. */
-export function inPython(run: string, call: string, ...imports: string[]): string {
-  return ['import bindscope', ...imports, '', `run = bindscope.open_run("${run}")`, call].join('\n');
-}
-
-/** Steps as an argument: one, some, or all there are. */
-export function stepsInPython(steps: readonly number[], all: readonly number[]): string {
-  if (steps.length === 1) return String(steps[0]);
-  return String(steps) === String(all) ? '"all"' : listed(steps);
-}
-
-/** Text and lists as Python writes them. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`;
-}
-
-export function listed(texts: readonly (string | number)[]): string {
-  return `[${texts.map((text) => (typeof text === 'number' ? text : quoted(text))).join(', ')}]`;
-}
-
 /** 3,700 */
 export function grouped(count: number): string {
   return count.toLocaleString('en-US');

@@ -1,12 +1,13 @@
 /** What the browser can answer by itself, and the command for what it cannot. */
+import { oneLine, toCommand, type Given, type Name } from '../api/render';
+
 export const OPERATIONS: ReadonlySet<string> = new Set(['predict', 'lens', 'attention', 'ablate', 'patch', 'grid', 'sum', 'transplant', 'kernel', 'samples']);
+const ELSEWHERE: Readonly<Record<string, Name>> = { sample: 'Sample', project: 'Project', swap: 'Swap' };
 
 /** The command that does the same on the reader's own machine. */
 export function commandFor(operation: string, question: object): string {
-  const { run = '', step, depth } = question as { run?: string; step?: number; depth?: number | null };
-  if (operation === 'sample') return `bindscope sample ${run}${depth == null ? '' : ` --depth ${depth}`}`;
-  if (operation === 'project' || operation === 'swap') {
-    return `bindscope subspace ${run}${step === undefined ? '' : ` --step ${step}`}`;
-  }
-  return `bindscope serve ${run}`;
+  const written = ([name, value]: [string, Given]): [string, Given] => [name, typeof value === 'string' ? oneLine(value) : value];
+  const asked = Object.fromEntries(Object.entries(question).map(written));
+  const name = ELSEWHERE[operation];
+  return name ? toCommand(name, asked) : `bindscope serve ${String(asked.run ?? '')}`;
 }

@@ -1,10 +1,11 @@
 /** Patching one pair of programs in the reader's browser: chosen places together, and whole grids as they are made. */
 import type { Body, Labelled } from '../api/body';
 import type { Part } from '../api/client';
+import { askAgain, oneLine, stepsAsked, type Given } from '../api/render';
 import type { Program } from '../program/program';
 import { lastRow } from './answers';
 import type { Numbers } from './arithmetic';
-import { counted, grouped, inPython, labelled, listed, makeBody, oneLine, quoted, showOutputs, showTokens, stepsInPython } from './bodies';
+import { counted, grouped, labelled, makeBody, showOutputs, showTokens } from './bodies';
 import { runModel } from './forward';
 import { gridCells, type Grid, type Sides } from './grid';
 import { hasMlp, type Model, type Shape } from './model';
@@ -54,9 +55,6 @@ export async function patch(runs: Runs, question: PatchQuestion): Promise<Body> 
   }
   const nOutputs = shares.length / steps.length / 3;
   const step = steps.length === 1 ? steps[0]! : null;
-  const named = sites.map((site) => `--site '${site}'`).join(' ');
-  const all = String(steps) === String(pair.run.steps);
-  const at = step === null ? `--steps ${all ? 'all' : steps.join(',')}` : `--step ${step}`;
   return makeBody({
     title: 'What the answer becomes',
     run: pair.run.name,
@@ -73,8 +71,7 @@ export async function patch(runs: Runs, question: PatchQuestion): Promise<Body> 
       ...byMetric((metric) => labelled(['step'], found.map((row) => row[metric]), UNITS[metric])),
     },
     attrs: { ...answersOf(pair), sites: sites.join(' ') },
-    command: `bindscope patch ${pair.run.name} ${wordsOf(pair)} ${named} ${at}${flagsOf(question)}`,
-    python: pythonOf(pair, question, `sites=${listed(sites)}, steps=${stepsInPython(steps, pair.run.steps)}`),
+    ...askAgain('Patch', { ...askedOf(pair, question), sites, steps: stepsAsked(steps, pair.run.steps) }),
   });
 }
 
@@ -145,10 +142,7 @@ function emptyGrid(pair: Pair, question: GridQuestion, kind: Grid, model: Model)
     coords,
     variables: byMetric((metric) => labelled(dims, missing, UNITS[metric])),
     attrs: answersOf(pair),
-    command:
-      `bindscope patch ${pair.run.name} ${wordsOf(pair)} --grid ${kind} --step ${question.step}` +
-      flagsOf(question),
-    python: pythonOf(pair, question, `grid=${quoted(kind)}, steps=${question.step}`),
+    ...askAgain('Patch', { ...askedOf(pair, question), grid: kind, steps: question.step }),
   });
 }
 
@@ -176,22 +170,11 @@ function answersOf(pair: Pair): Record<string, string> {
   return { base_answer: String(pair.base.answer), source_answer: String(pair.source.answer) };
 }
 
-function wordsOf(pair: Pair): string {
-  return pair.texts.map((text) => `'${oneLine(text)}'`).join(' ');
-}
-
-function flagsOf(question: PairQuestion): string {
-  const direction = question.direction === 'denoising' ? ' --direction denoising' : '';
-  return direction + (question.source_step == null ? '' : ` --from-step ${question.source_step}`);
+function askedOf({ run, texts }: Pair, { direction, source_step }: PairQuestion): Record<string, Given> {
+  const [program, counterfactual] = texts.map(oneLine);
+  return { run: run.name, program, counterfactual, direction: direction ?? 'noising', source_step };
 }
 
 function noteOf(question: PairQuestion): string {
   return question.source_step == null ? '' : `activations taken from step ${grouped(question.source_step)}`;
-}
-
-function pythonOf(pair: Pair, question: PairQuestion, wanted: string): string {
-  const texts = pair.texts.map((text) => `"${oneLine(text)}"`).join(', ');
-  const direction = question.direction === 'denoising' ? `, direction='denoising'` : '';
-  const source = question.source_step == null ? '' : `, source_step=${question.source_step}`;
-  return inPython(pair.run.name, `run.patch(${texts}, ${wanted}${direction}${source})`);
 }

@@ -15,6 +15,7 @@ export interface OpenedRun {
   readonly steps: readonly number[];
   readonly shape: Shape;
   readonly family: string;
+  readonly kinds: readonly string[];
   readonly task: Readonly<Record<string, unknown>>;
 }
 
@@ -35,8 +36,8 @@ export class Runs {
       if (!file) throw new Refusal(`there is no run '${name}' here.`, 404);
       const detail = JSON.parse(new TextDecoder().decode(file)) as RunDetail;
       const config = detail.config as { model: Shape; task: Record<string, unknown> };
-      const { family, steps } = detail.summary;
-      return { name, steps, shape: config.model, family, task: config.task };
+      const { family, kinds, steps } = detail.summary;
+      return { name, steps, shape: config.model, family, kinds, task: config.task };
     });
   }
 
@@ -72,13 +73,13 @@ export class Runs {
 
 /** A reader's program as the run's task reads it and its model can take it. */
 export function readFitting(run: OpenedRun, text: string): Program {
-  const { name, family, task } = run;
-  if (family !== 'binding') throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding.`);
+  const { name, family, kinds, task } = run;
+  if (!kinds.includes('programs')) throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding.`);
   const program = readProgram(text, Number(task.reassign ?? 0) > 0);
   const [most, nTokens] = [run.shape.n_positions, program.text.length];
   if (nTokens > most) {
     const sizes = `${program.nLines} lines and ${nTokens} tokens`;
-    throw new Refusal(`the program has ${sizes}; the model of ${run.name} reads ${most}: leave out lines.`);
+    throw new Refusal(`the program has ${sizes}; the model reads ${most}: leave out lines.`);
   }
   return program;
 }
@@ -89,8 +90,8 @@ export function readSum(run: OpenedRun, text: string): Sum {
 }
 
 /** What the sums of a run are like; a run on something else is refused, and an operator that is not known here. */
-export function formatOf({ name, family, task }: OpenedRun): SumFormat {
-  if (family !== 'assign_add') throw new Refusal(`${name}: its task is ${family}; sums are for runs on assign_add.`);
+export function formatOf({ name, family, kinds, task }: OpenedRun): SumFormat {
+  if (!kinds.includes('sums')) throw new Refusal(`${name}: its task is ${family}; sums are for runs on assign_add.`);
   const format = formatOfTask(task);
   if (!isKnown(format)) {
     throw new Refusal(`the browser does not know the operator '${format.operator}'; on your own machine: bindscope serve ${name}`);

@@ -1,8 +1,9 @@
 /** One sum in the reader's browser: where the model looks, and what it answers, at one checkpoint or at several. */
 import type { Body } from '../api/body';
+import { askAgain, stepsAsked } from '../api/render';
 import { OPERAND_POSITIONS, PAD } from '../sums/sum';
 import { lastRow } from './answers';
-import { counted, inPython, labelled, listed, makeBody } from './bodies';
+import { counted, labelled, makeBody } from './bodies';
 import { runModel } from './forward';
 import { sharesOf } from './outcome';
 import { Refusal } from './refusal';
@@ -34,7 +35,6 @@ export async function answerSum(runs: Runs, { run: name, steps, sequence }: SumQ
   const nOutputs = shares.length / steps.length;
   const symbols = sum.symbols.map((symbol) => (symbol === PAD ? '·' : symbol));
   const step = steps.length === 1 ? steps[0]! : null;
-  const at = String(steps) === String(run.steps) ? 'run.steps' : listed(steps);
   return makeBody({
     title: 'Where the model looks, and what it answers',
     run: run.name,
@@ -57,12 +57,6 @@ export async function answerSum(runs: Runs, { run: name, steps, sequence }: SumQ
       probability: labelled(['step', 'output'], shares, 'share'),
     },
     attrs: { text: sum.text, answer: String(sum.answer) },
-    command: `bindscope attention ${run.name} '${sum.text}' --step ${step ?? 'all'}`,
-    python: inPython(
-      run.name,
-      `task = run.run.config.task\nmodels = ((step, run.model(step)) for step in ${at})\n` +
-        `attention_over_steps(models, task, task.parse("${sum.text}"))`,
-      'from bindscope.studies.assign_add.attention.one_sum import attention_over_steps',
-    ),
+    ...askAgain('Sum', { run: run.name, sequence: sum.text, steps: stepsAsked(steps, run.steps) }),
   });
 }

@@ -1,10 +1,11 @@
 /** Kernels and strings of templates in the reader's browser: the bodies that the server makes of the same questions. */
 import type { Body } from '../api/body';
+import { askAgain } from '../api/render';
 import type { ActivationName } from '../kernel/activation';
 import { judgeTemplates, type Estimate } from '../kernel/learnable';
 import { describeMatch, findProblems, sampleStrings, seededRandom } from '../templates/checks';
 import { canonical, parseTemplate, showTemplate, type Template } from '../templates/template';
-import { labelled, listed, makeBody } from './bodies';
+import { labelled, makeBody } from './bodies';
 import { Refusal } from './refusal';
 
 export interface KernelQuestion {
@@ -66,8 +67,7 @@ export function answerKernel({ templates, labels = null, beta = 3, gamma = 1, ac
       overlap_string: labelled(['overlap'], report.overlaps.map(({ string }) => string.join(' '))),
     },
     attrs: { beta, gamma, activation, cls: cls ? 1 : 0, points, seed, verdict: report.verdict, why: report.why },
-    command: kernelCommand(names, { labels, beta, gamma, activation, cls, points, seed }),
-    python: kernelPython(names, labels, { beta, gamma, activation, cls, points, seed }),
+    ...askAgain('Kernel', { templates: names, labels, beta, gamma, activation, cls, points, seed }),
   });
 }
 
@@ -93,14 +93,7 @@ export function answerSamples({ templates, n = 5, seed = 0 }: SamplesQuestion): 
       problem_text: labelled(['problem'], problems),
     },
     attrs: {},
-    command: `bindscope templates sample ${texts.map(shellQuoted).join(' ')} --n ${n} --seed ${seed}`,
-    python: [
-      'import numpy as np',
-      'from bindscope.tasks.templates.checks import sample_strings',
-      '',
-      `rng = np.random.default_rng(${seed})`,
-      `[sample_strings(template, ${n}, rng) for template in ${listed(texts)}]`,
-    ].join('\n'),
+    ...askAgain('TemplateSamples', { templates: texts, n, seed }),
   });
 }
 
@@ -127,33 +120,4 @@ function refuseKernel(templates: Template[], labels: number[] | null): void {
     const same = templates.slice(0, place).find((other) => canonical(other) === canonical(template));
     if (same) throw new Refusal(`Templates ${showTemplate(same)} and ${showTemplate(template)} are equivalent; remove one of them.`);
   }
-}
-
-type Chosen = Required<Omit<KernelQuestion, 'templates'>>;
-
-/** `bindscope kernel AA AB --labels=1,-1`, with whatever is not as usual. */
-export function kernelCommand(names: string[], { labels, beta, gamma, activation, cls, points, seed }: Chosen): string {
-  const words = [`bindscope kernel ${names.map(shellQuoted).join(' ')}`];
-  if (labels) words.push(`--labels=${labels.map((label) => Number(label.toPrecision(6))).join(',')}`);
-  if (beta !== 3) words.push(`--beta ${beta}`);
-  if (gamma !== 1) words.push(`--gamma ${gamma}`);
-  if (points !== 512) words.push(`--points ${points}`);
-  if (seed !== 0) words.push(`--seed ${seed}`);
-  if (activation !== 'cos') words.push(`--activation ${activation}`);
-  if (!cls) words.push('--no-cls');
-  return words.join(' ');
-}
-
-function kernelPython(names: string[], labels: number[] | null, { beta, gamma, activation, cls, points, seed }: Omit<Chosen, 'labels'>): string {
-  const settings = `beta=${beta}, gamma=${gamma}, activation='${activation}', cls=${cls ? 'True' : 'False'}, points=${points}, seed=${seed}`;
-  return [
-    'from bindscope.theory.kernel import KernelSettings',
-    'from bindscope.theory.kernel_learnable import learnable',
-    '',
-    `learnable(${listed(names)}, ${labels ? listed(labels) : 'None'}, KernelSettings(${settings})).to_dataset()`,
-  ].join('\n');
-}
-
-function shellQuoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
 }

@@ -1,7 +1,8 @@
 /** Parts of one checkpoint in another, in the reader's browser: `bindscope.measures.arithmetic.transplanting` on the sums that a copy holds. */
 import { labelsOf, pick, type Body } from '../api/body';
+import { askAgain } from '../api/render';
 import { lastRow } from './answers';
-import { inPython, labelled, makeBody } from './bodies';
+import { labelled, makeBody } from './bodies';
 import { runModel, type Tap } from './forward';
 import { buildModel, type Model } from './model';
 import { argmax } from './outcome';
@@ -37,10 +38,10 @@ export async function transplant(runs: Runs, question: TransplantQuestion): Prom
   formatOf(run);
   const stored = await runs.body(run, 'parts.json');
   const names = question.parts.map((name) => findPart(stored, name));
-  const command = commandOf({ ...question, n, seed });
+  const again = askAgain('Transplant', { run: run.name, receiver, donor, parts: [question.parts.join(' + ')], n, seed });
   if (n !== stored.provenance.n || seed !== stored.provenance.seed) {
     const held = `${stored.provenance.n} sums of each pool, seed ${stored.provenance.seed}`;
-    throw new Refusal(`this copy holds ${held}; for others, on your own machine: ${command}`, 501);
+    throw new Refusal(`this copy holds ${held}; for others, on your own machine: ${again.command}`, 501);
   }
   const pools = poolsOf(stored);
   const models = [await runs.model(run, receiver), await mixModels(runs, run, receiver, donor, stored, names), await runs.model(run, donor)] as const;
@@ -72,20 +73,8 @@ export async function transplant(runs: Runs, question: TransplantQuestion): Prom
       accuracy_high: labelled(dims, ends.map(([, high]) => high), 'share'),
     },
     attrs: { receiver, donor, parts: row },
-    command,
-    python: inPython(
-      run.name,
-      `asked = ask_pools(run.run.config.task, np.random.default_rng(${seed}), ${n})\n` +
-        `measure_transplants(run.model(${receiver}), run.model(${donor}), ["${row}"], asked)`,
-      'import numpy as np',
-      'from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants',
-    ),
+    ...again,
   });
-}
-
-/** The command that does the same on the reader's own machine. */
-export function commandOf({ run, receiver, donor, parts, n = 200, seed = 0 }: TransplantQuestion): string {
-  return `bindscope transplant ${run} --from ${donor} --to ${receiver} --part '${parts.join(' + ')}' --n ${n} --seed ${seed}`;
 }
 
 function findPart(stored: Body, name: string): string {

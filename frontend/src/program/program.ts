@@ -58,7 +58,7 @@ export interface Program {
 
 /** As `parseProgram`, with ';' for line breaks as in addresses and on the command line. */
 export function readProgram(text: string, reassignment = false): Program {
-  return parseProgram(text.replaceAll(';', '\n'), reassignment);
+  return parseProgram(text.replaceAll('\\n', '\n').replaceAll(';', '\n'), reassignment);
 }
 
 /** Read a program from its text; the first mistake is a `ProgramError` that names its line. */

@@ -20,6 +20,7 @@ export async function refreshLab(): Promise<void> {
     lab.live = found.live;
     lab.opensDirectories = found.opens_directories;
     lab.version = found.version;
+    lab.families = found.families;
     if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs; // last: pages start with it
     contact.status = 'reached';
     contact.error = '';
@@ -47,14 +48,15 @@ export function followLab(): void {
   followExamples();
 }
 
-const EXAMPLES: Record<string, string> = { binding: 'programs.json', assign_add: 'sums.json' }; // by family
+const EXAMPLES: Record<string, string> = { programs: 'programs.json', sums: 'sums.json' }; // by what can be asked
 
 /** Example programs, or sums, are read once for each run that is looked at. A run that has none is no error. */
 function followExamples(): void {
   const asked = new Set<string>();
   $effect(() => {
     const run = contact.status === 'reached' ? currentRun() : null;
-    const file = run && EXAMPLES[run.family];
+    const kind = run?.kinds.find((each) => each in EXAMPLES);
+    const file = kind && EXAMPLES[kind];
     if (!run || !file || asked.has(run.name)) return;
     asked.add(run.name);
     read<Body>(`runs/${run.name}/${file}`)

@@ -20,6 +20,7 @@ export interface LabState {
   opensDirectories: boolean; // whether further runs may be named by their directory
   version: string;
   runs: RunSummary[];
+  families: Record<string, string[]>; // what can be asked → the families whose runs can be asked that
   problems: string[]; // a sentence for each run that cannot be read
   examples: Record<string, Example[]>; // by run; a run whose examples are not known yet has no entry
 }
@@ -30,6 +31,7 @@ export const lab: LabState = $state({
   opensDirectories: false,
   version: '',
   runs: [],
+  families: {},
   problems: [],
   examples: {},
 });

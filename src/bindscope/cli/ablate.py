@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from bindscope.cli.options import Flag, Seed
-from bindscope.cli.outcome import binding_task, check_out, show_progress, write_out
-from bindscope.cli.pairs import Words, draw_pairs, figure_or_none
+from bindscope.cli.asking import asking
+from bindscope.cli.labelled import dataset_to_mapping
+from bindscope.cli.options import Flag
+from bindscope.cli.outcome import check_out, figure_or_none, show_progress, write_out
 from bindscope.cli.table import format_table
-from bindscope.errors import BindscopeError
-from bindscope.runs.locate import find_run
+from bindscope.questions.opened import Opened
+from bindscope.questions.program import Ablate
+
+LIKELIEST = 5  # outputs of a typed program that are printed
 
 
-def ablate(
-    run: str,
-    /,
-    *,
-    of: Words = (),
-    kind: Literal["mean", "zero", "resample"] = "mean",
-    cut: Words = (),
-    layer: int | None = None,
-    head: int | None = None,
-    step: str = "last",
-    n: int = 400,
-    depth: int | None = None,
-    first_root_line: int = 1,
-    seed: Seed = 0,
-    out: Path | None = None,
-    json: Flag = False,
-) -> None:
+@asking(Ablate, kind="mean")
+def ablate(question: Ablate, /, *, out: Path | None = None, json: Flag = False) -> None:
     """Ablate heads or MLPs, or knock attention edges out, see which answers fall.
 
-    Accuracy by depth with 95 % Wilson intervals. A head's output includes its
-    identity path where the model has one.
+    Accuracy by depth with 95 % Wilson intervals, or the answer to one typed
+    program before and after. A head's output includes its identity path where
+    the model has one.
 
     Examples:
         bindscope ablate binding-laptop
@@ -42,63 +31,45 @@ def ablate(
         bindscope ablate binding-laptop --of L1.H2 --of "L2.H0@rhs 2" --kind resample
         bindscope ablate binding-laptop --cut "colon>query" --layer 4
         bindscope ablate binding-plain --cut "rhs 2>rhs 1" --cut "query>rhs 2"
+        bindscope ablate binding-laptop "a=5;b=a;c=3;#b:" --of L2.H1 --kind zero
 
     Parameters
     ----------
-    run
-        A path, a name under ./runs, or a shipped run's name.
-    of
-        'heads' or 'mlps': each alone, one after another. Or sites, all together: L1.H2, L3.mlp_out, "L2.H0@rhs 2". Give
-        it once per site. Heads when nothing else is asked.
-    kind
-        What stands there instead: the mean over the programs, nothing (zero), or another program's (resample).
-    cut
-        Cut an attention edge instead, from who looks to what it looks at: "colon>query". Several are cut together.
-    layer
-        Cut the edges in this layer only.
-    head
-        Cut the edges in this head of each layer only.
-    step
-        Which checkpoint: a step, or 'last'.
-    n
-        How many programs to draw, balanced over depths.
-    depth
-        Draw programs of this depth only.
-    first_root_line
-        The first line that may hold the queried chain's constant.
-    seed
-        The seed that draws them.
     out
         Also write a figure (.svg, .pdf, .png) or the numbers program by program (.nc).
     json
         Print the accuracies as JSON instead of a table.
     """
     from bindscope.interventions.answers import accuracy_by
-    from bindscope.runs.directory import Run
 
     check_out(out)
-    opened = Run.open(find_run(run))
-    drawn = draw_pairs(binding_task(opened), n, depth, first_root_line, seed)
-    _check(of, cut, layer, head)
-    found = opened.find_step(step)
-    model = opened.checkpoint(found)
+    opened = Opened.at(question.run)
     with show_progress("programs") as on_progress:
-        if cut:
-            dataset = _cut(model, drawn.pairs, cut, layer, head)
-        else:
-            dataset = _ablate(model, drawn.pairs, of, kind, seed, on_progress)
-    note = drawn.note.replace("pairs", "programs")
-    dataset.attrs |= {"run": opened.name, "step": found, "programs": note}
-    accuracy = accuracy_by(dataset, "depth")
-    title = f"{opened.name} at step {found:,}, {_what(of, kind, cut, layer, head)}"
-    if json:
-        print(json_format.dumps({**dataset.attrs, "rows": _to_json(accuracy)}))
+        dataset = question.answer(opened, on_progress)
+    title = f"{opened.name} at step {opened.find_step(question.step):,}, {_what(question)}"
+    if question.program is not None:
+        print(json_format.dumps(dataset_to_mapping(dataset)) if json else f"{title}\n\n{format_answers(dataset)}")
+        figure = None if out is None else figure_or_none(out, _likeliest(dataset), "probability", title)
     else:
-        print(f"{title}\n{note}\n\naccuracy by depth, with 95 % Wilson intervals\n{format_accuracy(accuracy)}")
+        accuracy = accuracy_by(dataset, "depth")
+        note = f"{title}\n{dataset.attrs['programs']}\n\naccuracy by depth, with 95 % Wilson intervals"
+        rows = {**dataset.attrs, "rows": _to_json(accuracy)} if json else {}
+        print(json_format.dumps(rows) if json else f"{note}\n{format_accuracy(accuracy)}")
+        figure = None if out is None else figure_or_none(out, _for_figure(accuracy), "accuracy", title)
     if out is not None:
-        path = write_out(dataset, out, figure_or_none(out, _for_figure(accuracy), "accuracy", title))
+        path = write_out(dataset, out, figure)
         if not json:
             print(f"\nwritten  {path}")
+
+
+def format_answers(dataset: Any) -> str:
+    """The likeliest outputs to a typed program, before and after."""
+    likely = _likeliest(dataset)
+    rows = [
+        [str(output), *(f"{share:.3f}" for share in likely.probability.sel(output=output).values)]
+        for output in likely.output.values
+    ]
+    return f"true answer: {dataset.attrs['answer']}\n" + format_table(["output", "before", "after"], rows, [1, 2])
 
 
 def format_accuracy(accuracy: Any) -> str:
@@ -133,45 +104,19 @@ def _share(share: float, low: float, high: float) -> str:
     return "–" if share != share else f"{share:.3f}  {low:.3f}–{high:.3f}"
 
 
-def _ablate(model: Any, pairs: Any, of: tuple[str, ...], kind: Any, seed: int, on_progress: Any) -> Any:
-    import numpy as np
-
-    from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
-    from bindscope.studies.binding.mechanism.patching import locate_sites
-    from bindscope.tasks.binding import structural_places
-
-    rng = np.random.default_rng([seed, 2])
-    if of in ((), ("heads",)):
-        return ablate_heads(model, pairs.base, kind=kind, rng=rng, on_progress=on_progress)
-    if of == ("mlps",):
-        return ablate_mlps(model, pairs.base, kind=kind, rng=rng, on_progress=on_progress)
-    sites, positions = locate_sites(of, structural_places(pairs))
-    return ablate_together(model, pairs.base, sites, kind, positions=positions, rng=rng)
-
-
-def _cut(model: Any, pairs: Any, cut: tuple[str, ...], layer: int | None, head: int | None) -> Any:
-    from bindscope.interventions.knockout import knock_out_edges, name_edge
-    from bindscope.tasks.binding import structural_places
-
-    places = structural_places(pairs)
-    return knock_out_edges(model, pairs.base, [name_edge(text, places, layer, head) for text in cut])
-
-
-def _check(of: tuple[str, ...], cut: tuple[str, ...], layer: int | None, head: int | None) -> None:
-    if of and cut:
-        raise BindscopeError("--of and --cut: choose one of the two.")
-    if (layer is not None or head is not None) and not cut:
-        raise BindscopeError("--layer and --head: say which edge to cut there, such as --cut 'colon>query'.")
-    if len(of) > 1 and {"heads", "mlps"} & set(of):
-        raise BindscopeError("--of: 'heads' and 'mlps' go one by one; ask for them alone, or name sites.")
-
-
-def _what(of: tuple[str, ...], kind: str, cut: tuple[str, ...], layer: int | None, head: int | None) -> str:
+def _what(question: Ablate) -> str:
+    sites, cut, layer, head = question.sites, question.cut, question.layer, question.head
     if cut:
         where = [f"layer {layer}"] * (layer is not None) + [f"head {head}"] * (head is not None)
         return f"without {', '.join(cut)} in {' '.join(where) or 'all layers'}"
-    parts = {(): "each head", ("heads",): "each head", ("mlps",): "each MLP"}.get(of, " + ".join(of))
-    return f"{parts} replaced by {dict(mean='its mean', zero='zero', resample='another program')[kind]}"
+    if question.program is not None:
+        return question.note or "with nothing ablated"
+    parts = {(): "each head", ("heads",): "each head", ("mlps",): "each MLP"}.get(sites, " + ".join(sites))
+    return f"{parts} replaced by {dict(mean='its mean', zero='zero', resample='another program')[question.kind]}"
+
+
+def _likeliest(dataset: Any) -> Any:
+    return dataset.isel(output=dataset.probability.max("condition").values.argsort()[::-1][:LIKELIEST])
 
 
 def _for_figure(accuracy: Any) -> Any:

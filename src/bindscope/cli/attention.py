@@ -1,83 +1,87 @@
-"""``bindscope attention``: where a model of sums looks while it reads one."""
+"""``bindscope attention``: what each head attends to while a model reads a program or a sum."""
 
 from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
+from bindscope.cli.asking import asking
 from bindscope.cli.labelled import dataset_to_mapping
 from bindscope.cli.options import Flag
-from bindscope.cli.outcome import check_out, write_out
+from bindscope.cli.outcome import NUMBERS, check_out, write_out
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
-from bindscope.runs.locate import find_run
+from bindscope.families import family_of
+from bindscope.questions.opened import Opened
+from bindscope.questions.program import Attention
+from bindscope.questions.sums import Sum
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
-    from bindscope.runs.directory import Run
 
+@asking(Attention)
+def attention(question: Attention, /, *, out: Path | None = None, json: Flag = False) -> None:
+    """Give a model a program or a sum, see what each head attends to.
 
-def attention(
-    run: str,
-    sequence: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    /,
-    *,
-    step: str = "last",
-    out: Path | None = None,
-    json: Flag = False,
-) -> None:
-    """Give a model of modular addition a sequence, see what each layer attends to.
-
-    Columns 0 to 11 hold the assignments ('_' is a PAD), 12 the operator, 13 and 14
-    the operands, 15 the '=' at which the answer is read.
+    Of a sum, columns 0 to 11 hold the assignments ('_' is a PAD), 12 the operator,
+    13 and 14 the operands, 15 the '=' at which the answer is read; --step may then
+    be 'all' or a list, to see attention change over training.
 
     Examples:
         bindscope attention assign-add "c=1 b=17 | b+19"
         bindscope attention assign-add "c=1 _ b=17 | b+c" --step 5400 --out maps.svg
         bindscope attention assign-add "c=1 b=17 | b+19" --step all --out steps.png
+        bindscope attention binding-laptop "a=5;b=a;c=3;#b:" --ablate L1.H2
 
     Parameters
     ----------
-    run
-        A path, a name under ./runs, or a shipped run's name: a run on sums.
-    sequence
-        The sum: assignments, '|', and two operands that are numbers or assigned variables.
-    step
-        Which checkpoint: a step, 'last', or 'all' to see the looks change over training.
     out
         Also write a figure (.svg, .pdf, .png) or the numbers (.nc).
     json
         Print the numbers as JSON instead of a table.
     """
-    from bindscope.runs.directory import Run
+    check_out(out)
+    opened = Opened.at(question.run)
+    is_sum = Sum.runs_on in family_of(opened.task).kinds
+    if is_sum and question.ablate:
+        raise BindscopeError("--ablate: sites are ablated in programs, not in sums; leave it out.")
+    if is_sum:
+        dataset = Sum(run=question.run, sequence=question.program, steps=question.step).answer(opened)
+    else:
+        dataset = question.answer(opened)
+        dataset = dataset.assign_attrs(program=question.settled(opened).program, step=opened.find_step(question.step))
+    dataset = dataset.assign_attrs(run=opened.name)
+    table = format_sum(dataset) if is_sum else format_heads(dataset)
+    print(json_format.dumps(dataset_to_mapping(dataset)) if json else table)
+    if out is not None:
+        is_numbers = out.suffix.lower() == NUMBERS
+        write_out(dataset, out, None if is_numbers else _draw(dataset, is_sum))
+        if not json:
+            print(f"\n{'numbers' if is_numbers else 'figure'}  {out}")
+
+
+def format_heads(dataset: xr.Dataset) -> str:
+    """What each head attends to most from the colon, at which the answer is read."""
+    tokens = [str(token) for token in dataset.token.values]
+    rows = []
+    for layer in range(dataset.sizes["layer"]):
+        for head in range(dataset.sizes["head"]):
+            weights = dataset.pattern.values[layer, head, -1]
+            first, second = weights.argsort()[::-1][:2]
+            cells = [f"{tokens[place]} @{place}  {weights[place]:.3f}" for place in (first, second)]
+            rows.append([f"L{layer}.H{head}", *cells])
+    heading = f"{dataset.attrs['run']} at step {dataset.attrs['step']:,}: {dataset.attrs['program']}"
+    return f"{heading}\n\n" + format_table(["head", "from the colon most to", "then to"], rows)
+
+
+def _draw(dataset: xr.Dataset, is_sum: bool) -> Figure:
+    from bindscope.notebook.figures import figure_attention
     from bindscope.studies.assign_add.attention.draw import draw_sum
 
-    check_out(out)
-    opened = Run.open(find_run(run))
-    dataset = read_sum(opened, sequence, step)
-    print(json_format.dumps(dataset_to_mapping(dataset)) if json else format_sum(dataset))
-    if out is not None:
-        write_out(dataset, out, None if out.suffix.lower() == ".nc" else draw_sum(dataset))
-        if not json:
-            print(f"\n{'numbers' if out.suffix.lower() == '.nc' else 'figure'}  {out}")
-
-
-def read_sum(run: Run, text: str, step: str) -> xr.Dataset:
-    """The maps and answers of one sum over (step, …)."""
-    from bindscope.studies.assign_add.attention.one_sum import attention_over_steps
-    from bindscope.tasks.assign_add import AssignAddTask
-
-    task = run.config.task
-    if not isinstance(task, AssignAddTask):
-        raise BindscopeError(f"{run.name}: its task is {task.family}; this command needs a run on sums.")
-    tokens = task.parse(text.strip())
-    steps = run.steps if step == "all" else (run.find_step(step),)
-    dataset = attention_over_steps(((kept, run.checkpoint(kept)) for kept in steps), task, tokens)
-    return dataset.assign_attrs(run=run.name)
+    return draw_sum(dataset) if is_sum else figure_attention(dataset)
 
 
 def format_sum(dataset: xr.Dataset) -> str:

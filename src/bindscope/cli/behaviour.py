@@ -84,6 +84,7 @@ def behaviour(
     out
         Also write them to this file, as netCDF.
     """
+    from bindscope.families import require_kind
     from bindscope.runs.directory import Run
 
     instead = [name for name, asked in (("--confusion", confusion), ("--importance", importance), ("--lengths", lengths))
@@ -93,10 +94,7 @@ def behaviour(
     if n is not None and n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
     opened = Run.open(find_run(run))
-    if opened.config.task.family != "binding":
-        raise BindscopeError(
-            f"{opened.name}: behaviour is told apart for binding runs; this is {opened.config.task.family}."
-        )
+    require_kind(opened.name, opened.config.task, "programs")
     if step == "all":
         if instead or n is not None:
             raise BindscopeError(

@@ -6,10 +6,13 @@ import json as json_format
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from bindscope.cli.asking import naming_options
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.outcome import open_binding_run, show_progress
-from bindscope.cli.pairs import draw_pairs, find_steps
 from bindscope.cli.table import format_table
+from bindscope.questions.opened import Opened
+from bindscope.questions.pairs import draw_pairs
+from bindscope.questions.question import to_steps
 
 if TYPE_CHECKING:
     from bindscope.interventions.circuit import Circuit
@@ -73,8 +76,9 @@ def circuit(
     from bindscope.tasks.binding import structural_places
 
     opened, task = open_binding_run(run)
-    found_at, tried_at = opened.find_step(step), find_steps(opened, step, steps)
-    drawn, others = (draw_pairs(task, n, depth, first_root_line, number) for number in (seed, seed + 1))
+    found_at, tried_at = opened.find_step(step), Opened.of(opened).find_steps(to_steps(steps or step))
+    with naming_options():
+        drawn, others = (draw_pairs(task, n, depth, first_root_line, number) for number in (seed, seed + 1))
     with show_progress("searching") as on_progress:
         found = find_circuit(
             opened.checkpoint(found_at),

@@ -1,8 +1,7 @@
-"""Examples of any family as text: token rows to what a person reads, and what a person types to a batch."""
+"""Examples of any family as text: drawn from a task, or typed by a person. How they are written is the family's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError, suggest_nearest
@@ -10,32 +9,28 @@ from bindscope.errors import BindscopeError, suggest_nearest
 if TYPE_CHECKING:
     import numpy as np
 
+    from bindscope.families import Example
     from bindscope.tasks.task import Batch, Task
 
 ROUNDS = 200  # how often a batch is drawn before a rare kind of example is given up
-
-
-@dataclass(frozen=True)
-class Example:
-    """One example as a person reads it."""
-
-    text: str
-    answer: str
-    facts: dict[str, Any]  # what else there is to say of it, ready for JSON
 
 
 def sample_examples(
     task: Task, rng: np.random.Generator, n: int, pool: str | None = None, depth: int | None = None
 ) -> list[Example]:
     """Draw ``n`` one-answer examples, from training or from a named evaluation pool, of one depth if asked."""
+    from bindscope.families import family_of
+
+    family = family_of(task)
     if n < 1:
         raise BindscopeError(f"--n: must be at least 1, got {n}.")
     if depth is not None:
-        _check_depth(task, depth)
+        family.check_depth(task, depth)
     found: list[Example] = []
     for _ in range(ROUNDS):
-        batch = _draw(task, rng, max(n, 64) if depth is not None else n, pool)
-        examples = (describe_example(task, batch, row) for row in range(len(batch)))
+        n_drawn = max(n, 64) if depth is not None else n
+        batch = family.draw_examples(task, rng, n_drawn) if pool is None else _draw_pool(task, rng, n_drawn, pool)
+        examples = (family.describe_example(task, batch, row) for row in range(len(batch)))
         found += [example for example in examples if depth is None or example.facts["depth"] == depth]
         if len(found) >= n:
             return found[:n]
@@ -44,87 +39,20 @@ def sample_examples(
 
 def describe_example(task: Task, batch: Batch, row: int) -> Example:
     """One row of a batch with its first answer."""
-    tokens, target = batch.tokens[row], batch.targets[row, 0]
-    answer = format_answer(task, target)
-    if task.family == "binding":
-        from bindscope.tasks.binding import Program
+    from bindscope.families import family_of
 
-        program = Program.from_tokens(tokens)
-        chain = [str(program.assignments[line - 1]) for line in program.chain]
-        facts = {"depth": program.depth, "root_line": program.root_line, "chain": chain}
-        return Example(program.text, answer, facts)
-    if task.family == "text":
-        return Example(task.decode(tokens), task.decode(batch.targets[row, -1:]), {})  # type: ignore[attr-defined]
-    labels = {name: values[row, 0].item() for name, values in batch.labels.items()}
-    if task.family == "assign_add":
-        labels = {name: labels[name] for name in ("n1", "n2", "n_variables", "swap_seen") if name in labels}
-    return Example(render_tokens(task, tokens), answer, labels)
-
-
-def render_tokens(task: Any, tokens: np.ndarray) -> str:
-    """Token ids as the family writes them."""
-    if hasattr(task, "render"):
-        return str(task.render(tokens))
-    symbols = task.vocabulary.decode(tokens)
-    return ("" if task.family == "binding" else " ").join(symbols)
+    return family_of(task).describe_example(task, batch, row)
 
 
 def format_answer(task: Task, target: Any) -> str:
     """A target, or a model's output, in the task's own words."""
-    return f"{float(target):+.3f}" if task.target_kind == "real" else task.vocabulary.symbols[int(target)]
+    from bindscope.families import family_of
+
+    return family_of(task).format_answer(task, target)
 
 
-def parse_example(task: Any, text: str) -> Batch:
-    """What a person typed as a batch of one, with its true answer.
-
-    Lines may be separated by line breaks, by the two characters ``\\n``, or by ``;``.
-    """
-    if task.family == "binding":
-        from bindscope.tasks.binding import ask_programs
-
-        lines = text.replace("\\n", "\n").replace(";", "\n")
-        program = task.parse(lines)
-        if program.n_lines > task.lines:
-            raise BindscopeError(
-                f"the program has {program.n_lines} lines and this model knows positions for {task.lines} only."
-            )
-        return ask_programs([program])
-    if task.family == "text":
-        raise BindscopeError("a text run has no answers to typed examples; 'bindscope evaluate' gives its perplexity.")
-    tokens = task.parse(text.strip())
-    return task.to_batch(tokens) if hasattr(task, "to_batch") else _ask_row(task, tokens)
-
-
-def _ask_row(task: Any, tokens: np.ndarray) -> Batch:
-    """A batch of one row whose answer is read at its last position."""
-    import numpy as np
-
-    from bindscope.tasks.task import Batch, Layout
-
-    answer_type = np.float32 if task.target_kind == "real" else np.int64
-    return Batch(
-        tokens=tokens[None],
-        layout=Layout(position_ids=np.arange(len(tokens))),
-        target_positions=np.array([len(tokens) - 1]),
-        targets=np.array([[task.solve(tokens)]], dtype=answer_type),
-    )
-
-
-def _draw(task: Any, rng: np.random.Generator, n: int, pool: str | None) -> Batch:
-    if pool is not None:
-        pools = task.sample_evaluation(rng, n)
-        if pool not in pools:
-            raise BindscopeError(f"--pool: there is no pool '{pool}'.{suggest_nearest(pool, pools)}")
-        return pools[pool]
-    if task.family == "binding":
-        from dataclasses import replace
-
-        return replace(task, queries=1).sample_batch(rng, n)
-    return task.sample_batch(rng, n)
-
-
-def _check_depth(task: Any, depth: int) -> None:
-    if task.family != "binding":
-        raise BindscopeError(f"--depth: only binding programs have a depth, not those of {task.family}.")
-    if not 1 <= depth <= task.max_depth:
-        raise BindscopeError(f"--depth: must lie between 1 and {task.max_depth} for this task, got {depth}.")
+def _draw_pool(task: Task, rng: np.random.Generator, n: int, pool: str) -> Batch:
+    pools = task.sample_evaluation(rng, n)
+    if pool not in pools:
+        raise BindscopeError(f"--pool: there is no pool '{pool}'.{suggest_nearest(pool, pools)}")
+    return pools[pool]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -20,7 +20,7 @@ ACTIVATION = "model.activation"
 
 def import_files(
     *files: Path,
-    family: Literal["assign-add", "binding", "templates"],
+    family: str,
     as_: Annotated[str, Parameter(name="--as")],
     out: Path = RUNS_DIRECTORY,
     n: int = 2000,
@@ -41,7 +41,7 @@ def import_files(
     files
         The checkpoint files, all of one model.
     family
-        The task that the model was trained on.
+        The task that the model was trained on: assign-add, binding, templates, or one of your own as PATH.py:NAME.
     as_
         The name of the new run.
     out

@@ -6,11 +6,12 @@ import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.options import Flag, Labels, Seed
+from bindscope.cli.asking import asking
+from bindscope.cli.options import Flag
 from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.table import format_table
-from bindscope.cli.templates import parse_labels
-from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.errors import BindscopeError
+from bindscope.questions.templates import Kernel
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,21 +24,8 @@ RIDGE_SIZES = (16, 32, 64, 128, 256, 512, 1024)
 RIDGE_SEEDS = (0, 1, 2)
 
 
-def kernel(
-    *templates: str,
-    labels: Labels = None,
-    beta: float = 3.0,
-    gamma: float = 1.0,
-    activation: str = "cos",
-    b1: float = 1.0,
-    b2: float = 0.5,
-    cls: bool = True,
-    points: int = 512,
-    seed: Seed = 0,
-    ridge: Flag = False,
-    out: Path | None = None,
-    json: Flag = False,
-) -> None:
+@asking(Kernel)
+def kernel(question: Kernel, /, *, ridge: Flag = False, out: Path | None = None, json: Flag = False) -> None:
     """Judge by its kernel whether a transformer can learn templates for unseen symbols.
 
     An infinitely wide random transformer sees strings through a kernel. N compares the templates
@@ -53,26 +41,6 @@ def kernel(
 
     Parameters
     ----------
-    templates
-        Templates (capital letters are wildcards), or the name of a task such as aba-abb.
-    labels
-        One number for each template, separated by commas.
-    beta
-        How sharply attention looks.
-    gamma
-        How large positions are beside symbols.
-    activation
-        What the MLP computes: cos, relu, gelu, tanh or identity.
-    b1
-        The factor in cos(b1·t + b2).
-    b2
-        The shift in cos(b1·t + b2).
-    cls
-        Whether strings end with a CLS token.
-    points
-        Points over what two strings share; more make the error smaller.
-    seed
-        The seed that moves the points.
     ridge
         Also train kernel ridge regression on 16 to 1,024 strings and test it on fresh symbols.
     out
@@ -80,16 +48,12 @@ def kernel(
     json
         Print the numbers as JSON instead of tables.
     """
-    from bindscope.theory.kernel import KernelSettings
-    from bindscope.theory.kernel_learnable import learnable
-
     check_out(out)
-    texts, numbers = read_templates(templates, labels)
+    texts, numbers = question.read()
     if ridge and numbers is None:
         raise BindscopeError("--ridge: regression needs labels; give --labels, one number for each template.")
-    settings = KernelSettings(beta, gamma, activation, b1, b2, cls, points, seed=seed)
-    report = learnable(texts, numbers, settings)
-    regression = None if not ridge or numbers is None else run_ridge(texts, numbers, settings)
+    report = question.report()
+    regression = None if not ridge or numbers is None else run_ridge(texts, numbers, question.settings)
     if json:
         print(json_format.dumps(_to_json(report, regression)))
     else:
@@ -101,33 +65,12 @@ def kernel(
             print(f"\nwritten  {path}")
 
 
-def read_templates(templates: tuple[str, ...], labels: str | None) -> tuple[tuple[str, ...], list[Any] | None]:
-    """Templates and labels as typed, or those of a task by its name."""
-    from bindscope.tasks.templates import NAMED_TASKS, Template, TemplateTask
-
-    if not templates:
-        raise BindscopeError("Give templates, as in 'bindscope kernel AA AB', or the name of a task such as aba-abb.")
-    given = None if labels is None else parse_labels(labels)
-    if len(templates) > 1:
-        return templates, given
-    name = templates[0]
-    if name in NAMED_TASKS or name == "random":
-        found = TemplateTask(name=name).template_set  # type: ignore[arg-type]
-        return found.templates, given or list(found.labels)
-    if not Template.parse(name).wildcards:
-        raise BindscopeError(
-            f"'{name}' is neither a task nor a template with wildcards, which are capital letters."
-            f"{suggest_nearest(name, [*NAMED_TASKS, 'random'])}"
-        )
-    return templates, given
-
-
-def run_ridge(texts: tuple[str, ...], labels: list[Any], settings: Any) -> xr.Dataset:
+def run_ridge(texts: tuple[str, ...], labels: tuple[Any, ...], settings: Any) -> xr.Dataset:
     """Kernel ridge regression over n, three training sets each."""
     from bindscope.tasks.templates import TemplateTask
     from bindscope.theory.kernel_ridge import ridge_generalises
 
-    task = TemplateTask(name="custom", templates=texts, labels=tuple(labels))
+    task = TemplateTask(name="custom", templates=texts, labels=labels)
     sizes = [n for n in RIDGE_SIZES if n >= task.n_wildcards]
     with show_progress("ridge regression") as on_progress:
         return ridge_generalises(task, sizes, RIDGE_SEEDS, settings, on_progress=on_progress)

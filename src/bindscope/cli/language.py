@@ -78,6 +78,7 @@ def language(
         The figure's file; its ending chooses the format (svg, png, pdf).
     """
     from bindscope.errors import BindscopeError
+    from bindscope.families import require_kind
     from bindscope.runs.data import prepare_data
     from bindscope.studies.framework.experiments import plan_cells
     from bindscope.studies.framework.presets import find_preset
@@ -86,8 +87,7 @@ def language(
 
     if seeds < 1:
         raise BindscopeError("--seeds: give at least 1.")
-    if find_preset(preset).config.task.family != "text":
-        raise BindscopeError(f"--preset: '{preset}' is not about text; use text-small or text-gpt2.")
+    require_kind(f"--preset {preset}", find_preset(preset).config.task, "text")
     if figure is not None:
         from bindscope.studies.plots.style import figure_format
 

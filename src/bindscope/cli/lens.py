@@ -5,23 +5,28 @@ from __future__ import annotations
 import json as json_format
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
+
+from bindscope.cli.asking import option
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
-from bindscope.runs.locate import find_run
+from bindscope.questions.opened import Opened
+from bindscope.questions.program import Lens
+from bindscope.questions.question import to_steps
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
 def lens(
-    run: str,
+    run: Annotated[str, option(Lens, "run")],
     /,
     *,
-    steps: str = "all",
+    steps: Annotated[str, Parameter(name=["--steps", "--step"])] = "all",
     program: str | None = None,
     n: int = 1000,
     seed: Seed = 1,
@@ -41,8 +46,6 @@ def lens(
 
     Parameters
     ----------
-    run
-        A path, a name under ./runs, or a shipped run's name.
     steps
         Which checkpoints: all, last, or steps with commas between.
     program
@@ -61,23 +64,19 @@ def lens(
     from rich.progress import Progress
 
     from bindscope.measures.lens import logit_lens
-    from bindscope.runs.directory import Run
 
     if n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
-    opened = Run.open(find_run(run))
-    if opened.config.task.family != "binding":
-        raise BindscopeError(
-            f"{opened.name}: answer and line 1 compete in binding runs; this is {opened.config.task.family}."
-        )
-    chosen = opened.steps if steps == "all" else sorted({opened.find_step(step.strip()) for step in steps.split(",")})
+    opened = Opened.at(run)
+    task, chosen = opened.task_of("programs"), opened.find_steps(to_steps(steps))
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        models = ((step, opened.checkpoint(step)) for step in progress.track(chosen, description="checkpoints"))
+        tracked = progress.track(chosen, description="checkpoints")
         if program is not None:
-            dataset = read_program_lens(opened.config.task, models, program)
+            dataset = read_program_lens(opened, (Lens(run=run, program=program, step=step) for step in tracked))
         else:
-            batch = opened.config.task.sample_evaluation(np.random.default_rng(seed), n)["test"]
+            batch = task.sample_evaluation(np.random.default_rng(seed), n)["test"]
+            models = ((step, opened.load(step)) for step in tracked)
             dataset = logit_lens(models, batch, rng=np.random.default_rng(seed))
             dataset.attrs["seed"] = seed
     dataset.attrs["run"] = opened.name
@@ -91,16 +90,11 @@ def lens(
             print(f"\nnumbers  {out}")
 
 
-def read_program_lens(task: Any, models: Iterable[tuple[int, Any]], text: str) -> xr.Dataset:
+def read_program_lens(opened: Opened, questions: Iterable[Lens]) -> xr.Dataset:
     """Readings of one program over (step, layer, position)."""
     import xarray as xr
 
-    from bindscope.cli.examples import parse_example
-    from bindscope.measures.lens_map import map_lens
-    from bindscope.tasks.binding import Program
-
-    program = Program.from_tokens(parse_example(task, text).tokens[0])
-    return xr.concat([map_lens(model, program).assign_coords(step=step) for step, model in models], "step")
+    return xr.concat([question.answer(opened).assign_coords(step=question.step) for question in questions], "step")
 
 
 def format_program_lens(dataset: xr.Dataset) -> str:

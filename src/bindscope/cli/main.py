@@ -16,6 +16,7 @@ from cyclopts import App, Group
 
 from bindscope import __version__
 from bindscope.cli.failure import guard
+from bindscope.cli.own_families import take_families
 
 BACKGROUND = "live"  # the thread of ``web.background``, by its name
 DESCRIPTION = """\
@@ -26,6 +27,9 @@ Start here:
     bindscope sample binding-tiny   see what the model is asked
     bindscope train binding-tiny    train it yourself
     bindscope COMMAND --help        every option of a command, with examples
+
+Every command also takes --family PATH.py:NAME, a family of tasks of your own
+(docs/families.md).
 """
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
@@ -50,7 +54,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "lens": ("lens:lens", "Read what each layer would answer, checkpoint by checkpoint (logit lens)."),
         "attention": (
             "attention:attention",
-            "Give a model of modular addition a sequence, see what each layer attends to.",
+            "Give a model a program or a sum, see what each head attends to.",
         ),
         "probe": ("probe:probe", "Probe the residual stream for the values of all variables, position by position."),
         "progress": ("progress:progress", "Measure how much of the circuit for modular addition each checkpoint has."),
@@ -128,8 +132,12 @@ def leave_at_once(code: int) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code: 0, 2 for anything a person can put right, 130 when interrupted."""
+    return guard(lambda: _dispatch(take_families(arguments)), arguments)
+
+
+def _dispatch(arguments: list[str]) -> object:
     names_command = any(argument in COMMANDS for argument in arguments)
-    return guard(lambda: build_app(overview=not names_command)(arguments), arguments)
+    return build_app(overview=not names_command)(arguments)
 
 
 def build_app(overview: bool = False) -> App:

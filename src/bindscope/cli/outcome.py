@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 ENDINGS = ("svg", "pdf", "png", "nc")
+NUMBERS = ".nc"
 
 
 def open_binding_run(name: str) -> tuple[Any, Any]:
@@ -28,10 +29,10 @@ def open_binding_run(name: str) -> tuple[Any, Any]:
 
 def binding_task(run: Run) -> Any:
     """The run's task, which must be one with programs."""
-    task = run.config.task
-    if task.family != "binding":
-        raise BindscopeError(f"{run.name}: its task is {task.family}; this command needs a run on binding programs.")
-    return task
+    from bindscope.families import require_kind
+
+    require_kind(run.name, run.config.task, "programs")
+    return run.config.task
 
 
 def check_out(out: Path | None) -> None:
@@ -57,6 +58,15 @@ def write_out(dataset: xr.Dataset, out: Path, figure: Any) -> Path:
         out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, bytes(dataset.to_netcdf(engine="h5netcdf")))
     return out
+
+
+def figure_or_none(out: Path, summary: Any, metric: str, title: str) -> Any:
+    """The figure of a summary, or None for a file of numbers."""
+    if out.suffix.lower() == NUMBERS:
+        return None
+    from bindscope.studies.plots.outcomes import figure_summary
+
+    return figure_summary(summary, metric, title)
 
 
 @contextmanager

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import json as json_format
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
+from bindscope.cli.asking import asking
 from bindscope.cli.options import Flag
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
-from bindscope.runs.locate import find_run
+from bindscope.questions.opened import Opened
+from bindscope.questions.program import Predict
 
 if TYPE_CHECKING:
-    from bindscope.tasks.task import Batch, Task
+    import xarray as xr
 
 
-def predict_program(
-    run: str,
-    program: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-",
-    /,
-    *,
-    step: str = "last",
-    top: int = 5,
-    json: Flag = False,
-) -> None:
+@asking(Predict, program="-")
+def predict_program(question: Predict, /, *, top: int = 5, json: Flag = False) -> None:
     """Give a trained model a program, see what it predicts.
+
+    Without a program, or with '-', it is read from standard input.
 
     Examples:
         bindscope predict binding-laptop "a=5;b=a;c=3;#b:"
@@ -36,28 +32,21 @@ def predict_program(
 
     Parameters
     ----------
-    run
-        A path, a name under ./runs, or a shipped run's name.
-    program
-        The program, or '-' to read it from standard input. Lines end with a line break, the characters \\n, or ';'.
-    step
-        Which checkpoint: a step, 'last', or 'all' to see the prediction change over training.
     top
         How many of the likeliest answers to show.
     json
         One JSON object per checkpoint.
     """
-    from bindscope.cli.examples import describe_example, parse_example
-    from bindscope.runs.directory import Run
+    from bindscope.cli.examples import describe_example
 
     if top < 1:
         raise BindscopeError(f"--top: must be at least 1, got {top}.")
-    opened = Run.open(find_run(run))
-    task = opened.config.task
-    batch = parse_example(task, _read_program(program))
-    steps = opened.steps if step == "all" else (opened.find_step(step),)
-    predictions = [{"step": kept, **predict(task, opened.checkpoint(kept), batch, top)} for kept in steps]
-    example = describe_example(task, batch, 0)
+    question = replace(question, program=_read_program(question.program))
+    opened = Opened.at(question.run)
+    dataset = question.answer(opened)
+    task = opened.task
+    example = describe_example(task, task.to_batch(task.read(question.program, opened.n_positions)), 0)
+    predictions = [describe_prediction(task, dataset.sel(step=step), top) for step in dataset.step.values]
     if json:
         print("\n".join(json_format.dumps({**prediction, "answer": example.answer}) for prediction in predictions))
         return
@@ -67,24 +56,20 @@ def predict_program(
     )
 
 
-def predict(task: Task, model: Any, batch: Batch, top: int) -> dict[str, Any]:
+def describe_prediction(task: Any, answered: xr.Dataset, top: int) -> dict[str, Any]:
     """What a model answers, with its likeliest answers and their probabilities (or the number it gives)."""
     import numpy as np
 
-    from bindscope.cli.examples import format_answer
-    from bindscope.measures.evaluation import read_answers
-
-    outputs = read_answers(model, batch)[0].astype(float)  # [output]
-    if task.target_kind == "real":
-        error = abs(float(outputs[0]) - float(batch.targets[0, 0]))
-        return {"prediction": format_answer(task, outputs[0]), "error": error, "top": []}
-    weights = np.exp(outputs - outputs.max())
-    probabilities = weights / weights.sum()
-    best = np.argsort(-probabilities, kind="stable")[:top]
+    step = int(answered.step)
+    if "value" in answered:
+        value, answer = float(answered.value), float(answered.attrs["target"])
+        return {"step": step, "prediction": f"{value:+.3f}", "error": abs(value - answer), "top": []}
+    shares = answered.probability.values
+    best = np.argsort(-shares, kind="stable")[:top]
     shown = [
-        {"answer": format_answer(task, token), "probability": round(float(probabilities[token]), 6)} for token in best
+        {"answer": task.vocabulary.symbols[place], "probability": round(float(shares[place]), 6)} for place in best
     ]
-    return {"prediction": shown[0]["answer"], "top": shown}
+    return {"step": step, "prediction": shown[0]["answer"], "top": shown}
 
 
 def _read_program(program: str) -> str:

@@ -45,7 +45,7 @@ def show_presets(
     if measure:
         print_cost(name)
         return
-    chosen = PRESETS if name is None else {name: find_preset(name)}
+    chosen = dict(PRESETS) if name is None else {name: find_preset(name)}
     if json:
         settings = {each: config_to_mapping(preset.config) for each, preset in chosen.items()}
         print(json_format.dumps(settings if name is None else settings[name], indent=2))
@@ -58,15 +58,14 @@ def show_presets(
 def print_cost(name: str | None) -> None:
     """Measure one preset here."""
     from bindscope.cli.measure import measure_cost
+    from bindscope.families import family_of
     from bindscope.runs.config import override
     from bindscope.studies.framework.presets import find_preset
-    from bindscope.tasks.text import LIBRARY
 
     if name is None:
         raise BindscopeError("--measure: name the preset to measure, as in 'bindscope presets binding-tiny --measure'.")
     config = find_preset(name).config
-    if config.task.family == "text":  # any text will do
-        config = override(config, {"task.source": LIBRARY})
+    config = override(config, family_of(config.task).settings_to_measure)
     cost = measure_cost(config)
     print(
         f"{name} here: {cost.seconds_per_step:.4f} s a step, {cost.megabytes:,} MB, "

@@ -54,13 +54,13 @@ def progress(
     """
     from bindscope.cli.outcome import show_progress
     from bindscope.cli.verify import open_library
+    from bindscope.families import require_kind
     from bindscope.studies.plots.style import figure_format, save_figure
 
     if out is not None:
         figure_format(out)  # refused before anything is measured
     library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=None if out is None else out.parent)
-    if study.family != "assign_add":
-        raise BindscopeError(f"{library.run.name}: progress measures are of runs on sums; this is {study.family}.")
+    require_kind(library.name, study, "sums")
     with show_progress("checkpoints") as on_progress:
         filled = library.fill("progress", on_progress)
     if filled.dataset is None:

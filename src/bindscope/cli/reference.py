@@ -52,17 +52,17 @@ def describe_verdicts() -> str:
     from bindscope.runs.locate import shipped_runs
     from bindscope.studies.framework.results import Library
     from bindscope.studies.framework.verdicts import render_verdicts
-    from bindscope.studies.framework.verify import STUDIES, WITHOUT_RUNS, find_study, open_study, verify
+    from bindscope.studies.framework.verify import all_studies, open_study, studies_without_runs, verify
 
     runs, parts = [Run.open(path) for path in shipped_runs()], [f"{MADE_BY}\n# Verdicts\n\n{_VERDICTS_LEAD}"]
     with TemporaryDirectory() as empty:  # what is not shipped is measured, and not kept
-        for family in STUDIES:
-            study, verifications = find_study(family), []
-            for run in (run for run in runs if run.config.task.family == family):
+        for study in all_studies():
+            verifications = []
+            for run in (run for run in runs if run.config.task.family == study.family):
                 folder, shipped = Path(empty) / run.name, [run.path / "results"]
                 library = Library(run, study.results, folder, shipped, runs_directory=Path(empty))
                 verifications.append(verify(library, study.claims))
-            for name in (name for name, of in WITHOUT_RUNS.items() if of == family):
+            for name in (name for name, of in studies_without_runs().items() if of == study.family):
                 library, _ = open_study(name, Path(empty) / name, Path(empty))
                 verifications.append(verify(library, study.claims))
             if verifications:
@@ -94,7 +94,8 @@ def describe_commands() -> str:
 _LEAD = """\
 Every command answers `--help`. RUN is the path of a run directory, a name under `./runs`, or the name of a run that
 ships with Bindscope (`bindscope runs` lists them). Whatever cannot be used is refused in one sentence on standard error
-with exit code 2; an interrupted command ends with 130.
+with exit code 2; an interrupted command ends with 130. Every command also takes `--family PATH.py:NAME`, a
+[family of tasks of your own](families.md).
 """
 
 

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from bindscope.cli.asking import naming_options, option
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.outcome import check_out, open_binding_run, show_progress, write_out
 from bindscope.cli.table import format_table
+from bindscope.questions.opened import Opened
+from bindscope.questions.subspace import Project, Swap
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
 def subspace(
-    run: str,
+    run: Annotated[str, option(Swap, "run")],
+    program: Annotated[str | None, option(Swap, "program")] = None,
+    counterfactual: Annotated[str | None, option(Swap, "counterfactual")] = None,
     /,
     *,
-    of: Literal["values", "names"] = "values",
+    of: Annotated[Literal["values", "names"], option(Swap, "quality")] = "values",
     method: Literal["pca", "rotation"] = "pca",
     rank: int | None = None,
     layer: int | None = None,
     place: str | None = None,
     n: int = 300,
     seed: Seed = 1,
-    step: str = "last",
+    step: Annotated[str, option(Swap, "step")] = "last",
+    control: Annotated[Literal["found", "random", "rest"], option(Swap, "control")] = "found",
+    axes: Annotated[Literal["frozen", "refitted", "random"], option(Project, "axes")] = "frozen",
     everywhere: Flag = False,
     over_training: Flag = False,
     refit: Flag = False,
@@ -39,6 +46,9 @@ def subspace(
     digit becomes the top output. Controls: random subspaces of equal rank,
     shuffled labels, an untrained model.
 
+    With two programs, swaps that pair alone and prints its answer before and after.
+    With one, prints where its tokens lie along the axes that --keep has saved.
+
     Examples:
         bindscope subspace binding-laptop --of values
         bindscope subspace binding-plain --of names --layer 2 --place question
@@ -46,13 +56,11 @@ def subspace(
         bindscope subspace binding-plain --everywhere --n 100 --out sweep.svg
         bindscope subspace binding-plain --layer 5 --place colon --over-training --out path.svg
         bindscope subspace runs/fast --over-training --keep
+        bindscope subspace binding-laptop "c=1;d=2;a=5;b=a;#b:" "c=1;d=2;a=8;b=a;#b:" --control rest
+        bindscope subspace binding-laptop "c=1;d=2;a=5;b=a;#b:" --of names
 
     Parameters
     ----------
-    run
-        A path, a name under ./runs, or a shipped run's name.
-    of
-        What is looked for: the digits that variables hold, or the letters that name them.
     method
         pca: components chosen by an L1 classifier. rotation: directions learned by gradient through the swap.
     rank
@@ -65,8 +73,6 @@ def subspace(
         How many pairs are tested; twice as many are fitted on.
     seed
         The seed that draws pairs, random subspaces and the untrained model.
-    step
-        Which checkpoint: a step, or 'last'.
     everywhere
         Search at every layer and place instead of one, without shuffled labels and untrained model.
     over_training
@@ -91,6 +97,13 @@ def subspace(
     if keep and not over_training:
         raise BindscopeError("--keep: keeps what --over-training measures; give that too.")
     check_out(out)
+    if program is not None:
+        with naming_options(Swap, Project):
+            dataset = ask_program(run, program, counterfactual, of, step, control, axes, seed)
+        print(format_swap(dataset) if "condition" in dataset.dims else format_points(dataset))
+        if out is not None:
+            print(f"\nwritten to {write_out(dataset, out, _draw(dataset, out, of))}")
+        return
     if keep:
         print(keep_projections(run))
         if out is None:
@@ -116,6 +129,57 @@ def subspace(
     dataset.attrs |= {"run": opened.name, "step": found, "seed": seed}
     if out is not None:
         print(f"\nwritten to {write_out(dataset, out, _draw(dataset, out, of))}")
+
+
+def ask_program(
+    run: str, program: str, counterfactual: str | None, of: Any, step: str, control: Any, axes: Any, seed: int
+) -> xr.Dataset:
+    """A typed pair swapped inside the subspace, or one typed program's tokens along its axes."""
+    from bindscope.cli.verify import open_library
+    from bindscope.errors import BindscopeError
+
+    def saved(name: str) -> xr.Dataset:
+        found = open_library(run)[0].find(name)
+        if found is None or found.dataset is None:
+            raise BindscopeError(
+                f"{run}: nothing is saved to project onto; 'bindscope subspace {run} --over-training --keep' does."
+            )
+        return found.dataset
+
+    opened = Opened.at(run)
+    question: Swap | Project
+    if counterfactual is not None:
+        question = Swap(
+            run=run, program=program, counterfactual=counterfactual, quality=of, step=step, control=control, seed=seed
+        )
+        dataset = question.answer(opened)
+    else:
+        question = Project(run=run, program=program, quality=of, step=step, axes=axes)
+        dataset = question.answer(opened, saved)
+    return dataset.assign_attrs(run=opened.name, step=opened.find_step(question.step), axes=axes)
+
+
+def format_swap(dataset: xr.Dataset) -> str:
+    """Each run's likeliest answer, and the probabilities of the two that are asked about."""
+    attrs, rows = dataset.attrs, []
+    for name in dataset.condition.values:
+        shares = dataset.probability.sel(condition=name)
+        top = str(shares.output.values[int(shares.argmax("output"))])
+        answers = (attrs["base_answer"], attrs["source_answer"])
+        rows.append([str(name), top, *(f"{float(shares.sel(output=answer)):.3f}" for answer in answers)])
+    head = f"{attrs['run']} at step {attrs['step']:,}: {attrs['rank']} dimensions for {attrs['of']}, {attrs['control']}"
+    columns = ["run", "answers", f"p({attrs['base_answer']})", f"p({attrs['source_answer']})"]
+    return f"{head}\n\n{format_table(columns, rows, numbers=[2, 3])}"
+
+
+def format_points(dataset: xr.Dataset) -> str:
+    """Each token with its coordinates along the first two axes."""
+    places = zip(dataset.token.values, dataset.position.values, dataset.coordinate.values)
+    rows = [[f"{token} @{position}", *(f"{value:+.3f}" for value in found[:2])] for token, position, found in places]
+    head = (
+        f"{dataset.attrs['run']} at step {dataset.attrs['step']:,}: {dataset.attrs['of']}, {dataset.attrs['axes']} axes"
+    )
+    return f"{head}\n\n{format_table(['token', 'axis 1', 'axis 2'], rows, numbers=[1, 2])}"
 
 
 def keep_projections(name: str) -> str:
@@ -200,8 +264,13 @@ def _draw(dataset: xr.Dataset, out: Path, of: str) -> Any:
     """The figure of a dataset; None when the numbers themselves are wanted."""
     if out.suffix.lower() == ".nc":
         return None
+    from bindscope.notebook.figures import figure_points, figure_swap
     from bindscope.studies.plots.subspaces import figure_projections, figure_subspace, figure_sweep
 
+    if "condition" in dataset.dims and "control" in dataset.attrs:
+        return figure_swap(dataset)
+    if "coordinate" in dataset and "step" not in dataset.dims:
+        return figure_points(dataset)
     if "coordinate" in dataset:
         return figure_projections(dataset, {"values": "value", "names": "name"}[of])
     return figure_subspace(dataset) if "condition" in dataset.dims else figure_sweep(dataset)

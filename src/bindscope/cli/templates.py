@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json as json_format
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
-from bindscope.cli.options import Flag, Labels, Seed
+from bindscope.cli.asking import option
+from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
-
-if TYPE_CHECKING:
-    from bindscope.tasks.templates.checks import TemplateSample
+from bindscope.questions.templates import TemplateCheck, TemplateSamples, describe_substitution
 
 FAULTY = 1  # the exit code for templates that are no task
 
@@ -18,10 +17,10 @@ FAULTY = 1  # the exit code for templates that are no task
 def templates(
     action: Literal["check", "sample"],
     /,
-    *texts: str,
-    labels: Labels = None,
-    n: int = 5,
-    seed: Seed = 0,
+    *texts: Annotated[str, option(TemplateCheck, "templates")],
+    labels: Annotated[str | None, option(TemplateCheck, "labels")] = None,
+    n: Annotated[int, option(TemplateSamples, "n")] = 5,
+    seed: Annotated[Seed, option(TemplateSamples, "seed")] = 0,
     json: Flag = False,
 ) -> int:
     """Check templates typed as text, or print sequences they make.
@@ -41,31 +40,23 @@ def templates(
     ----------
     action
         What to do with the templates.
-    texts
-        The templates.
-    labels
-        Labels to check too, separated by commas: numbers, or tokens of the templates.
-    n
-        How many strings to print of each template.
-    seed
-        The seed that draws them.
     json
         Print JSON instead.
     """
     if not texts:
         raise BindscopeError(f"Give at least one template, as in 'bindscope templates {action} ABA'.")
     if action == "check":
-        return check_templates(texts, labels, json)
-    print_samples(texts, n, seed, json)
+        return check_templates(TemplateCheck(templates=texts, labels=labels), json)  # type: ignore[arg-type]
+    print_samples(TemplateSamples(templates=texts, n=n, seed=seed), json)
     return 0
 
 
-def check_templates(texts: tuple[str, ...], labels: str | None, json: bool) -> int:
+def check_templates(question: TemplateCheck, json: bool) -> int:
     """Print what is wrong, or that nothing is."""
-    from bindscope.tasks.templates.checks import find_problems, parse
+    from bindscope.tasks.templates.checks import parse
 
-    parsed = [parse(text) for text in texts]
-    problems = find_problems(parsed, None if labels is None else parse_labels(labels))
+    parsed = [parse(text) for text in question.templates]
+    problems = [str(problem) for problem in question.answer().problem_text.values]
     if json:
         print(json_format.dumps({"templates": list(map(str, parsed)), "fine": not problems, "problems": problems}))
     elif problems:
@@ -79,35 +70,13 @@ def check_templates(texts: tuple[str, ...], labels: str | None, json: bool) -> i
     return FAULTY if problems else 0
 
 
-def print_samples(texts: tuple[str, ...], n: int, seed: int, json: bool) -> None:
+def print_samples(question: TemplateSamples, json: bool) -> None:
     """Strings of each template with the substitution that made them."""
-    import numpy as np
-
-    from bindscope.tasks.templates.checks import parse, sample_strings
-
-    rng = np.random.default_rng(seed)
-    samples = [(parse(text), sample) for text in texts for sample in sample_strings(text, n, rng)]
+    samples = question.draw()
     if json:
         for template, sample in samples:
-            line = {"template": str(template), "string": sample.string, "substitution": sample.substitution}
+            line = {"template": template, "string": sample.string, "substitution": sample.substitution}
             print(json_format.dumps(line))
         return
-    rows = [[str(template), " ".join(sample.string), _describe(sample)] for template, sample in samples]
+    rows = [[template, " ".join(sample.string), describe_substitution(sample)] for template, sample in samples]
     print(format_table(["template", "string", "substitution"], rows))
-
-
-def parse_labels(text: str) -> list[float | str]:
-    """``1,-1`` as numbers, ``C,D`` as tokens.
-
-    >>> parse_labels("1,-1")
-    [1.0, -1.0]
-    """
-    parts = [part.strip() for part in text.split(",")]
-    try:
-        return [float(part) for part in parts]
-    except ValueError:
-        return list(parts)
-
-
-def _describe(sample: TemplateSample) -> str:
-    return ", ".join(f"{wildcard} = {symbol}" for wildcard, symbol in sample.substitution.items())

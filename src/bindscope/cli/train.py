@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bindscope.cli.display import accuracy_of, watch_training
 from bindscope.cli.failure import Interrupted
 from bindscope.cli.options import Device, Setting
+from bindscope.cli.own_families import named_family, option_of
 from bindscope.cli.settings import parse_settings
 from bindscope.cli.table import format_count
 from bindscope.errors import BindscopeError
@@ -51,7 +52,7 @@ def train(
     Parameters
     ----------
     preset
-        What to train; 'bindscope presets' lists them.
+        What to train; 'bindscope presets' lists them. With --family it may be left out.
     name
         The run's name; the preset's own when left out.
     out
@@ -71,6 +72,8 @@ def train(
     resume
         Continue this run instead of starting one.
     """
+    if preset is None and resume is None:
+        preset = _standing_preset()
     if (preset is None) == (resume is None):
         raise BindscopeError("name a preset to train, or a run with --resume; 'bindscope presets' lists the presets.")
     if resume is not None:
@@ -84,6 +87,16 @@ def train(
     shorthands = {"training.steps": steps, "seed": seed, "name": name}
     config = configure(preset, settings, shorthands)
     start_run(config, out / config.name, device, threads)
+
+
+def _standing_preset() -> str | None:
+    """The preset of the family that --family names; None without one."""
+    family = named_family()
+    if family is None:
+        return None
+    from bindscope.studies.framework.presets import standing_preset
+
+    return standing_preset(family).name
 
 
 def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str, Any] | None = None) -> RunConfig:
@@ -130,6 +143,8 @@ def report_end(run: Run) -> None:
     """Say how training ended and what can be done with the run now; of several processes the first one speaks."""
     if os.environ.get("RANK", "0") != "0":
         return
+    from bindscope.families import family_of
+
     last = run.metrics[-1]
     print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.4f}, kept in {run.path}.")
-    print(f"Next: bindscope trajectory {shlex.quote(str(run.path))}")
+    print(f"Next: bindscope trajectory {shlex.join([str(run.path), *option_of(family_of(run.config.task))])}")

@@ -11,8 +11,8 @@ from bindscope.cli.table import format_table
 from bindscope.runs.locate import find_run, is_shipped
 
 if TYPE_CHECKING:
-    from bindscope.measures.arithmetic.spikes import Spike
-    from bindscope.measures.binding.phases import Phase
+    from bindscope.families import EventTable
+    from bindscope.measures.phases import Phase
 
 
 def trajectory(
@@ -45,17 +45,18 @@ def trajectory(
         Also write a self-contained HTML report beside the figure.
     """
     from bindscope.cli.report import write_report
+    from bindscope.families import family_of
     from bindscope.runs.directory import Run
-    from bindscope.studies.assign_add.learning.phases import spikes_of
     from bindscope.studies.framework.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
     from bindscope.studies.plots.style import save_figure
 
     opened = Run.open(find_run(run))
     shipped = is_shipped(opened.path)
-    dataset = trajectory_dataset(opened.metrics, opened.manifest.config)
-    phases, spikes = phases_of(dataset), spikes_of(dataset)
-    criterion = describe_criterion(dataset.attrs["family"], spikes)
-    print(format_trajectory(opened.name, phases, transitions_of(dataset), criterion, spikes))
+    family = family_of(opened.config.task)
+    dataset = trajectory_dataset(opened.metrics, opened.manifest.config, family)
+    phases = phases_of(dataset)
+    events, criterion = family.list_events(dataset), family.describe_phases()
+    print(format_trajectory(opened.name, phases, transitions_of(dataset), criterion, events))
     figure = Path(f"{opened.name}-trajectory.svg") if shipped else opened.path / "results" / "trajectory.svg"
     print(f"figure   {save_figure(figure_trajectory(dataset, phases), out or figure)}")
     if not shipped:
@@ -64,23 +65,14 @@ def trajectory(
         print(f"report   {write_report([opened], (out or figure).with_suffix('.html'))}")
 
 
-def describe_criterion(family: str, spikes: Sequence[Spike]) -> dict[str, str]:
-    """What makes each phase of such a run, and a spike where there are some."""
-    from bindscope.measures.arithmetic.spikes import SpikeCriterion, SumPhaseCriterion
-    from bindscope.measures.binding.phases import PhaseCriterion
-
-    criterion = SumPhaseCriterion() if family == "assign_add" else PhaseCriterion()
-    return criterion.describe() | ({"spike": SpikeCriterion().describe()} if spikes else {})
-
-
 def format_trajectory(
     name: str,
     phases: Sequence[Phase],
     transitions: Mapping[str, int | None],
     criterion: Mapping[str, str],
-    spikes: Sequence[Spike] = (),
+    events: Sequence[EventTable] = (),
 ) -> str:
-    """Phases and spikes with the criterion that found each, and when each kind of question was first answered."""
+    """Phases and events with the criterion that found each, and when each kind of question was first answered."""
     parts = [name]
     if phases:
         rows = [
@@ -94,21 +86,12 @@ def format_trajectory(
             for phase in phases
         ]
         parts.append(format_table(["phase", "from step", "to step", "accuracy", "evaluations"], rows, [1, 2, 3, 4]))
-    if spikes:
-        rows = [
-            [
-                str(spike.number),
-                f"{spike.before_step:,}",
-                f"{spike.after_step:,}",
-                f"{spike.size:.4f}",
-                " ".join(spike.pools),
-            ]
-            for spike in spikes
-        ]
-        head = ["spike", "from step", "to step", "largest rise", "pools that rose"]
-        parts.append(format_table(head, rows, [0, 1, 2, 3]))
-    if phases or spikes:
-        parts.append("\n".join(f"{phase}: {words}" for phase, words in criterion.items()))
+    parts += [format_table(list(event.head), [list(row) for row in event.rows], event.numbers) for event in events]
+    if phases or events:
+        words = dict(criterion)
+        for event in events:
+            words |= event.words
+        parts.append("\n".join(f"{name}: {sentence}" for name, sentence in words.items()))
     rows = [[kind, "not yet" if step is None else f"{step:,}"] for kind, step in transitions.items()]
     parts.append(format_table(["", "0.9 from step"], rows, numbers=[1]))
     return "\n\n".join(parts) + "\n"

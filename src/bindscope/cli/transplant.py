@@ -8,25 +8,20 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.asking import asking
+from bindscope.cli.options import Flag
 from bindscope.cli.outcome import check_out, show_progress, write_out
-from bindscope.cli.pairs import Words
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
-from bindscope.runs.locate import find_run
+from bindscope.questions.opened import Opened
+from bindscope.questions.sums import Transplant
 
-USUAL = ("pattern 2", "routing", "computing")
 
-
+@asking(Transplant, n=400)
 def transplant(
-    run: str,
+    question: Transplant,
     /,
     *,
-    source: Annotated[str | None, Parameter(name="--from")] = None,
-    to: str | None = None,
-    part: Words = (),
-    n: int = 400,
-    seed: Seed = 0,
     list_: Annotated[Flag, Parameter(name="--list")] = False,
     out: Path | None = None,
     json: Flag = False,
@@ -45,20 +40,6 @@ def transplant(
 
     Parameters
     ----------
-    run
-        A path, a name under ./runs, or a shipped run's name: a run on sums.
-    source
-        The checkpoint that gives (the donor): a step, 'first' or 'last'. Without --from and --to: from after each spike of
-        the run to before it.
-    to
-        The checkpoint that receives.
-    part
-        What is given, by a name of --list. Names joined by + are given together. Give it once for each trial; 'pattern 2',
-        'routing' and 'computing' when none is named.
-    n
-        How many sums to draw from each pool.
-    seed
-        The seed that draws them.
     list_
         Print the parts with their meanings, and do nothing else.
     out
@@ -66,26 +47,18 @@ def transplant(
     json
         Print the numbers as JSON instead of tables.
     """
-    from bindscope.interventions.transplant import find_parts, list_parts
-    from bindscope.measures.arithmetic.transplanting import split_row
-    from bindscope.runs.directory import Run
+    from bindscope.interventions.transplant import list_parts
 
     check_out(out)
-    opened = Run.open(find_run(run))
-    if opened.config.task.family != "assign_add":
-        raise BindscopeError(f"{opened.name}: its task is {opened.config.task.family}; transplants need a run on sums.")
+    opened = Opened.at(question.run)
+    opened.task_of(question.runs_on)
     if list_:
-        print(_format_parts(list_parts(opened.config.model)))
+        print(_format_parts(list_parts(opened.run.config.model)))
         return
-    if n < 1:
-        raise BindscopeError(f"--n: must be at least 1, got {n}.")
-    rows = part or USUAL
-    pairs = _find_pairs(opened, source, to)
-    if out is not None and len(pairs) > 1:
+    asked = question.around_spikes(opened)
+    if out is not None and len(asked) > 1:
         raise BindscopeError("--out: holds one pair of checkpoints; choose one with --from and --to.")
-    for row in rows:
-        find_parts(opened.config.model, split_row(row))
-    measured = [_measure(opened, donor, receiver, rows, n, seed) for donor, receiver in pairs]
+    measured = [_measure(opened, each) for each in asked]
     if json:
         print(json_format.dumps([_to_json(dataset) for dataset in measured]))
     else:
@@ -96,33 +69,11 @@ def transplant(
             print(f"\nwritten  {path}")
 
 
-def _find_pairs(opened: Any, source: str | None, to: str | None) -> list[tuple[int, int]]:
-    """(donor, receiver) steps: those that were named, or those around each spike."""
-    from bindscope.studies.assign_add.learning.spike_windows import find_windows
-
-    if (source is None) != (to is None):
-        raise BindscopeError("--from and --to: name both checkpoints, or neither to take those around the spikes.")
-    if source is not None and to is not None:
-        return [(opened.find_step(source), opened.find_step(to))]
-    windows = find_windows(opened)
-    if not windows:
-        raise BindscopeError(
-            f"{opened.name}: no spike with checkpoints close by on both sides; name two with --from and --to."
-        )
-    return [(window.after, window.before) for window in windows]
-
-
-def _measure(opened: Any, donor: int, receiver: int, rows: Any, n: int, seed: int) -> Any:
-    import numpy as np
-
-    from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants
-
-    asked = ask_pools(opened.config.task, np.random.default_rng(seed), n)
+def _measure(opened: Opened, question: Transplant) -> Any:
     with show_progress("parts") as on_progress:
-        models = opened.checkpoint(receiver), opened.checkpoint(donor)
-        dataset = measure_transplants(*models, list(rows), asked, seed, on_progress)
-    dataset.attrs |= {"run": opened.name, "donor_step": donor, "receiver_step": receiver, "n": n, "seed": seed}
-    return dataset
+        dataset = question.answer(opened, on_progress)
+    ends = {f"{name}_step": dataset.attrs.pop(name) for name in ("donor", "receiver")}
+    return dataset.assign_attrs(ends)
 
 
 def _format(name: str, dataset: Any) -> str:

@@ -102,11 +102,11 @@ def open_library(
     from bindscope.errors import BindscopeError
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.results import Library
-    from bindscope.studies.framework.verify import WITHOUT_RUNS, find_study, open_study
+    from bindscope.studies.framework.verify import find_study, open_study, studies_without_runs
 
     if n is not None and n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
-    if name in WITHOUT_RUNS:
+    if name in studies_without_runs():
         folder = (out or RUNS_DIRECTORY / f"verify-{name}") / "results"
         return open_study(name, folder, RUNS_DIRECTORY, n, seed, fresh)
     opened = Run.open(find_run(name))

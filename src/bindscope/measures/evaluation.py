@@ -5,7 +5,7 @@
 [0.27, 0.62, 0.71, 0.73]
 
 An evaluation is a JSON-ready mapping: one entry per pool, and ``watched``, the named accuracies that must all be high
-for the task to count as learned (by depth for binding, by pool for the other families).
+for the task to count as learned. What is recorded of a pool, and what is watched, is for the task's family to say.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ import numpy as np
 import torch
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.perplexity import score_text
-from bindscope.measures.scores import Scores, score_binding, score_halves, score_reals, score_tokens
+from bindscope.families import family_of
+from bindscope.measures.scores import Scores, score_reals, score_tokens
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import constants_by_line
 from bindscope.tasks.task import Batch, Task
 
 Evaluation = dict[str, Any]  # pool name → scores, and "watched" → name → accuracy
@@ -37,22 +36,26 @@ def build_evaluator(task: Task, size: int, seed: int, pools: Mapping[str, Batch]
     if size < 1:
         raise BindscopeError(f"evaluation size: must be at least 1, got {size}.")
     pools = {**task.sample_evaluation(np.random.default_rng(seed), size), **(pools or {})}
-    score = _pool_scorer(task)
-
-    def measure_pool(model: Transformer, name: str, batch: Batch) -> Scores:
-        if task.family == "text":  # asked at every token, and by its probability
-            with evaluating(model):
-                return score_text(model, batch)
-        return score(name, read_answers(model, batch), batch)
+    family = family_of(task)
 
     def evaluate(model: Transformer) -> Evaluation:
-        evaluation: Evaluation = {name: measure_pool(model, name, batch) for name, batch in pools.items()}
-        evaluation["watched"] = _watch(task, evaluation)
-        if task.family == "templates":
-            evaluation["watched_loss"] = evaluation["validation"]["loss"]
-        return evaluation
+        evaluation: Evaluation = {
+            name: family.score_pool(task, model, name, batch) or score_answers(task, model, batch)
+            for name, batch in pools.items()
+        }
+        watched, loss = family.watch(evaluation), family.watch_loss(evaluation)
+        evaluation["watched"] = {name: accuracy for name, accuracy in watched.items() if accuracy is not None}
+        return evaluation if loss is None else {**evaluation, "watched_loss": loss}
 
     return evaluate
+
+
+def score_answers(task: Task, model: Transformer, batch: Batch) -> Scores:
+    """What is recorded of a pool of any family: accuracy, loss and chance of the answers."""
+    outputs = read_answers(model, batch)
+    if task.target_kind == "real":
+        return score_reals(outputs[:, 0], batch.targets[:, 0])
+    return score_tokens(outputs, batch.targets[:, 0])
 
 
 def read_answers(model: Transformer, batch: Batch, tokens_at_once: int = TOKENS_AT_ONCE) -> np.ndarray:
@@ -78,39 +81,3 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
         yield
     finally:
         model.train(was_training)
-
-
-def _pool_scorer(task: Task) -> Callable[[str, np.ndarray, Batch], Scores]:
-    if task.family == "binding":
-        symbols = task.vocabulary.symbols
-        digits = np.array([int(symbol) if symbol.isdigit() else -1 for symbol in symbols])  # [output]
-        return lambda name, outputs, batch: _score_binding_pool(outputs, batch, digits)
-    if task.target_kind == "real":
-        return lambda name, outputs, batch: score_reals(outputs[:, 0], batch.targets[:, 0])
-    if task.family == "assign_add":
-        return _score_sums_pool
-    return lambda name, outputs, batch: score_tokens(outputs, batch.targets[:, 0])
-
-
-def _score_binding_pool(outputs: np.ndarray, batch: Batch, digits: np.ndarray) -> Scores:
-    constants = constants_by_line(batch.tokens, int(batch.labels["lines"].max()))  # [batch, line]
-    return score_binding(outputs, batch, constants, digits)
-
-
-def _score_sums_pool(name: str, outputs: np.ndarray, batch: Batch) -> Scores:
-    targets = batch.targets[:, 0]
-    scores = score_tokens(outputs, targets)
-    if name.endswith("add") and "swap_seen" in batch.labels:  # held-out pairs, of an operator that commutes
-        scores |= score_halves(outputs, targets, batch.labels["swap_seen"][:, 0])
-    return scores
-
-
-def _watch(task: Task, evaluation: Evaluation) -> dict[str, float]:
-    if task.family == "binding":
-        by_depth = evaluation["test"]["accuracy_by_depth"]
-        watched = {f"depth {depth}": accuracy for depth, accuracy in enumerate(by_depth, start=1)}
-    elif task.family in ("templates", "text"):
-        watched = {"validation": evaluation["validation"]["accuracy"]}
-    else:
-        watched = {name: scores["accuracy"] for name, scores in evaluation.items()}
-    return {name: accuracy for name, accuracy in watched.items() if accuracy is not None}

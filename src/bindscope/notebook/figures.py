@@ -20,6 +20,7 @@ from bindscope.studies.plots.style import (
     PHASE_COLOURS,
     figure_style,
     format_step,
+    phase_colours,
     set_share_axis,
     set_step_axis,
 )
@@ -33,12 +34,13 @@ N_DIGITS = 10
 def figure_phases(dataset: xr.Dataset) -> Figure:
     """Each phase as a bar from its first to its last step, with its accuracy."""
     names = [str(name) for name in dataset.phase.values]
+    colours = {**phase_colours(names), **PHASE_COLOURS}
     with figure_style():
         figure = Figure(figsize=(6.4, 0.8 + 0.4 * max(len(names), 1)), layout="constrained")
         axes = figure.add_subplot()
         for row, name in enumerate(names):
             first, last = (int(dataset[end].values[row]) for end in ("first_step", "last_step"))
-            axes.barh(row, last - first, left=first, height=0.6, color=PHASE_COLOURS.get(name, GREY))
+            axes.barh(row, last - first, left=first, height=0.6, color=colours[name])
             text = f" {format_step(first)} – {format_step(last)}, accuracy {float(dataset.accuracy.values[row]):.3f}"
             axes.text(last, row, text, va="center", fontsize=8, color=INK)
         axes.set_yticks(range(len(names)), names)
@@ -164,7 +166,7 @@ def figure_points(dataset: xr.Dataset) -> Figure:
 
 def figure_result(dataset: xr.Dataset) -> Figure:
     """The figure of the claim that reads this result alone."""
-    from bindscope.studies.framework.verify import STUDIES, find_study
+    from bindscope.studies.framework.verify import all_studies
 
     name = str(dataset.attrs.get("result", ""))
     if name == "projections":
@@ -176,8 +178,8 @@ def figure_result(dataset: xr.Dataset) -> Figure:
                 place=str(dataset.search_place.sel(quality="values").item()),
             )
         )
-    for family in STUDIES:
-        for claim in find_study(family).claims:
+    for study in all_studies():
+        for claim in study.claims:
             if claim.results == (name,):
                 return claim.draw({name: dataset})
     raise BindscopeError(f"no figure shows the result '{name}' alone; see RunView.verify().plot(CLAIM).")

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
+from bindscope.families import Family, all_families, family_of, find_object, load_family, register_family
 from bindscope.notebook.drawn import show_figures
-from bindscope.notebook.programs import ProgramsView
-from bindscope.notebook.sums import SumsView
 from bindscope.notebook.view import RunView
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import find_run
 
-VIEWS: Mapping[str, type[RunView]] = {"binding": ProgramsView, "assign_add": SumsView}
-WORDS: Mapping[str, str] = {"binding": "runs on programs (binding)", "assign_add": "runs on sums (assign_add)"}
 
-
-def open_run(run: str | Path | Run) -> RunView:
+def open_run(run: str | Path | Run, family: str | type[Family] | Family | None = None) -> RunView:
     """A run by its path, its name under ./runs, or the name of a shipped one.
+
+    ``family`` is needed for a run whose family is your own: its class, or the text that ``--family`` takes.
 
     >>> open_run("binding-laptop").predict("k=9;c=k;#c:", steps="all").plot()
     >>> open_run("assign-add").predict("c=1 b=17 | b+19", steps="all").plot()
+    >>> open_run("recall-small", family="examples/recall.py:RecallFamily").trajectory().plot()
     """
+    if family is not None:
+        _ = load_family(family) if isinstance(family, str) else register_family(family)
     show_figures()
     opened = run if isinstance(run, Run) else Run.open(find_run(str(run)))
-    view = VIEWS.get(opened.config.task.family, RunView)(opened)
+    view: RunView = find_object(family_of(opened.config.task).view)(opened)
     view.asked_elsewhere = what_others_have(type(view))
     return view
 
 
 def what_others_have(view: type[RunView]) -> dict[str, str]:
     """The questions that views of other families know and this one does not: name → for whom it is."""
-    found = {}
-    for family, other in VIEWS.items():
-        for name in vars(other):
+    found: dict[str, list[str]] = {}
+    for family in all_families():
+        other = find_object(family.view)
+        for name in () if other is RunView else vars(other):
             if not name.startswith("_") and not hasattr(view, name):
-                found[name] = WORDS[family] if name not in found else " or ".join(WORDS.values())
-    return found
+                found.setdefault(name, []).append(f"runs on {' and '.join(family.kinds)} ({family.name})")
+    return {name: " or ".join(words) for name, words in found.items()}

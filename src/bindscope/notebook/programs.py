@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from bindscope.errors import BindscopeError
+from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
+from bindscope.questions.pairs import Direction
+from bindscope.questions.patch import Grid, Patch, Path
+from bindscope.questions.program import Ablate, Attention, Lens, Predict
+from bindscope.questions.samples import Sample
+from bindscope.questions.subspace import Project, Quality, Swap
 
 if TYPE_CHECKING:
+    import xarray as xr
     from torch import Tensor
 
-    from bindscope.tasks.binding import BindingTask, CounterfactualPairs, Program
-
-Grid = Literal["chain", "residual", "heads", "mlps"]
-Quality = Literal["values", "names"]
-Control = Literal["found", "random", "rest"]
-Kind = Literal["frozen", "refitted", "random"]
+    from bindscope.tasks.binding import BindingTask, Program
 
 
 class ProgramsView(RunView):
@@ -30,31 +31,60 @@ class ProgramsView(RunView):
         """What it was asked: lines, variables and depths."""
         return cast("BindingTask", self.run.config.task)
 
+    @asks(Predict)
     def predict(self, program: str, steps: Steps = "last") -> Drawn:
         """What it answers to a program: ``probability`` over (step, output)."""
-        from bindscope.studies.binding.behaviour.one_program import predict_program
+        question = Predict(run=self.name, program=program, steps=self._steps(steps))
+        return self._drawn(question.answer(self.opened), "prediction", program=self.parse(program).one_line)
 
-        found, parsed = self._find_steps(steps), self.parse(program)
-        models = ((step, self.model(step)) for step in found)
-        return self._drawn(predict_program(models, parsed), "prediction", program=parsed.one_line)
-
+    @asks(Lens)
     def lens(self, program: str, step: Step = "last") -> Drawn:
         """What each layer would answer at each position: probabilities and logits over (layer, position)."""
-        from bindscope.measures.lens_map import map_lens
-
-        parsed, found = self.parse(program), self.run.find_step(step)
+        dataset = Lens(run=self.name, program=program, step=step).answer(self.opened)
+        parsed = self.parse(program)
         described = {"program": parsed.one_line, "answer": str(parsed.answer), "depth": parsed.depth}
-        return self._drawn(map_lens(self.model(step), parsed), "lens", step=found, **described)
+        return self._drawn(dataset, "lens", step=self.run.find_step(step), **described)
 
-    def attention(self, program: str, step: Step = "last") -> Drawn:
-        """Where each head looks: ``pattern`` over (layer, head, query, key)."""
-        from bindscope.studies.binding.behaviour.one_program import ablate_program, attention_dataset
+    @asks(Attention)
+    def attention(
+        self, program: str, step: Step = "last", *, ablate: Sequence[str] = (), kind: Literal["zero", "mean"] = "zero"
+    ) -> Drawn:
+        """What each head attends to: ``pattern`` over (layer, head, query, key)."""
+        question = Attention(run=self.name, program=program, step=step, ablate=tuple(ablate), kind=kind)
+        parsed = self.parse(program)
+        described = {"program": parsed.one_line, "depth": parsed.depth, "step": self.run.find_step(step)}
+        return self._drawn(question.answer(self.opened), "attention", **described)
 
-        parsed, found = self.parse(program), self.run.find_step(step)
-        patterns = ablate_program(self.model(step), self.task, parsed).patterns
-        described = {"program": parsed.one_line, "depth": parsed.depth}
-        return self._drawn(attention_dataset(patterns, parsed), "attention", step=found, **described)
+    @asks(Ablate)
+    def ablate(
+        self,
+        program: str | None = None,
+        *,
+        sites: Sequence[str] = (),
+        kind: Literal["zero", "mean", "resample"] = "mean",
+        cut: Sequence[str] = (),
+        layer: int | None = None,
+        head: int | None = None,
+        step: Step = "last",
+        n: int = 400,
+        depth: int | None = None,
+        first_root_line: int = 1,
+        seed: int = 0,
+    ) -> xr.Dataset:
+        """The answer to a program before and after parts were ablated: ``probability`` over (condition, output).
 
+        Without a program, ``n`` drawn ones: whether each was answered correctly, over (layer, head, example) for
+        every head alone, or over (example) for ``sites`` or cut edges together.
+
+        >>> run.ablate("k=9;c=k;#c:", sites=["L2.H1"], kind="zero").probability
+        """
+        question = Ablate(
+            run=self.name, program=program, sites=tuple(sites), kind=kind, cut=tuple(cut), layer=layer, head=head, step=step,
+            n=n, depth=depth, first_root_line=first_root_line, seed=seed,
+        )  # fmt: skip
+        return question.answer(self.opened)
+
+    @asks(Patch)
     def patch(
         self,
         program: str | None = None,
@@ -62,25 +92,54 @@ class ProgramsView(RunView):
         *,
         grid: Grid = "residual",
         sites: Sequence[str] = (),
-        direction: Literal["noising", "denoising"] = "noising",
+        neurons: Sequence[int] = (),
+        direction: Direction = "noising",
         steps: Steps = "last",
         source_step: Step | None = None,
+        approximate: bool = False,
         n: int = 200,
+        depth: int | None = None,
+        first_root_line: int | None = None,
         seed: int = 0,
     ) -> Drawn:
-        """Activations of the second program put into the first, cell by cell or at ``sites`` together; without programs,
-        ``n`` drawn pairs. Every outcome over (step, cell …, pair).
+        """Activations of the second program patched into the first, cell by cell or at ``sites`` together; without
+        programs, ``n`` drawn pairs. Every outcome over (step, cell …, pair).
 
         >>> run.patch("k=9;c=k;#c:", "k=4;c=k;#c:", sites=["L2.H1", "L3.mlp_out"], steps="all").plot()
         """
-        from bindscope.studies.binding.mechanism.patching import Patch, patch_steps
+        question = Patch(
+            run=self.name, program=program, counterfactual=counterfactual, grid=grid, sites=tuple(sites),
+            neurons=tuple(neurons), direction=direction, steps=self._steps(steps), source_step=source_step,
+            approximate=approximate, n=n, depth=depth, first_root_line=self._root_line(first_root_line), seed=seed,
+        )  # fmt: skip
+        words = {"chain": "the chain's named positions", "residual": "the residual stream"}
+        what = " + ".join(sites) or words.get(grid, grid)
+        return self._drawn(question.answer(self.opened), "patch", title=f"{self.name}: {what}, {direction}")
 
-        request = Patch(grid, tuple(sites), direction=direction)
-        source = None if source_step is None else self.run.find_step(source_step)
-        pairs = self._pairs(program, counterfactual, n, seed)
-        dataset = patch_steps(self.run.checkpoint, self._find_steps(steps), pairs, request, source_step=source)
-        what = " + ".join(sites) or {"chain": "the chain's places", "residual": "the stream"}.get(grid, grid)
-        return self._drawn(dataset, "patch", title=f"{self.name}: {what}, {direction}")
+    @asks(Path)
+    def path(
+        self,
+        program: str | None = None,
+        counterfactual: str | None = None,
+        *,
+        sender: str,
+        receivers: str | Sequence[str],
+        direction: Direction = "noising",
+        step: Step = "last",
+        n: int = 200,
+        depth: int | None = None,
+        first_root_line: int | None = None,
+        seed: int = 0,
+    ) -> xr.Dataset:
+        """What the sender tells each receiver directly (path patching): every outcome over (receiver, pair).
+
+        >>> run.path("k=9;c=k;#c:", "k=4;c=k;#c:", sender="L1.H0", receivers=["L3.H1.k", "logits"])
+        """
+        question = Path(
+            run=self.name, program=program, counterfactual=counterfactual, sender=sender, receivers=receivers,  # type: ignore[arg-type]
+            direction=direction, step=step, n=n, depth=depth, first_root_line=self._root_line(first_root_line), seed=seed,
+        )  # fmt: skip
+        return question.answer(self.opened)
 
     def subspace(self, of: Quality = "values", step: Step = "last", n: int = 300, seed: int = 1) -> Drawn:
         """Swaps inside the subspace of values or names, beside every control, over (condition)."""
@@ -95,6 +154,7 @@ class ProgramsView(RunView):
         generator = torch.Generator().manual_seed(seed)
         return self._drawn(measure_subspace(model, fit, test, default_search(model, of), generator), "subspace")
 
+    @asks(Swap)
     def swap(
         self,
         program: str,
@@ -102,33 +162,51 @@ class ProgramsView(RunView):
         *,
         of: Quality = "values",
         step: Step = "last",
-        control: Control = "found",
+        control: Literal["found", "random", "rest"] = "found",
         seed: int = 0,
     ) -> Drawn:
-        """One pair with the part of its stream inside a subspace swapped: ``probability`` over (condition, output)."""
-        from bindscope.studies.binding.representation.one_pair import find_kept_subspace, swap_pair
-        from bindscope.tasks.binding import pair_programs
+        """One pair with the part of its residual stream inside a subspace swapped: ``probability`` over
+        (condition, output).
+        """
+        question = Swap(
+            run=self.name,
+            program=program,
+            counterfactual=counterfactual,
+            quality=of,
+            step=step,
+            control=control,
+            seed=seed,
+        )
+        return self._drawn(question.answer(self.opened), "swap", step=self.run.find_step(step))
 
-        model, pairs = self.model(step), pair_programs(self.parse(program), self.parse(counterfactual))
-        kept = find_kept_subspace(self.run, model, of)
-        dataset = swap_pair(model, pairs, kept.search, kept.change(control, seed))
-        return self._drawn(dataset, "swap", step=self.run.find_step(step), control=control)
+    @asks(Project)
+    def project(
+        self,
+        program: str,
+        *,
+        of: Quality = "values",
+        step: Step = "last",
+        axes: Literal["frozen", "refitted", "random"] = "frozen",
+    ) -> Drawn:
+        """Where a program's tokens lie along the saved axes of a subspace: ``coordinate`` over (point, axis)."""
+        question = Project(run=self.name, program=program, quality=of, step=step, axes=axes)
+        dataset = question.answer(self.opened, self.result)
+        return self._drawn(dataset, "points", step=self.run.find_step(step), axes=axes)
 
-    def project(self, program: str, *, of: Quality = "values", step: Step = "last", axes: Kind = "frozen") -> Drawn:
-        """Where a program's tokens lie along the kept axes of a subspace: ``coordinate`` over (point, axis)."""
-        from bindscope.studies.binding.representation.one_pair import kept_axes, project_program
-        from bindscope.subspaces import default_search
+    @asks(Sample)
+    def sample(
+        self, *, depth: int | None = None, n_lines: int | None = None, distractors: int | None = None, seed: int = 0
+    ) -> xr.Dataset:
+        """A new program of this run's task with its counterfactual: ``text``, ``counterfactual`` … over (program).
 
-        model, found = self.model(step), self.run.find_step(step)
-        along = kept_axes(self.result("projections"), of, axes, found)
-        dataset = project_program(model, self.parse(program), default_search(model, of), along)
-        return self._drawn(dataset, "points", step=found, axes=axes)
+        >>> str(run.sample(depth=3).text.values[0])
+        """
+        question = Sample(run=self.name, depth=depth, n_lines=n_lines, distractors=distractors, seed=seed)
+        return question.answer(self.task)
 
     def parse(self, program: str) -> Program:
-        """A program of this run's task, lines ended by line breaks or ';'."""
-        task: Any = self.task
-        program_of_task: Program = task.parse(program.replace(";", "\n"))
-        return program_of_task
+        """A program of this run's task that its model can read, lines ended by line breaks or ';'."""
+        return self.task.read(program, self.run.config.model.n_positions)
 
     def tokens(self, program: str) -> Tensor:
         """A program as the model reads it: token ids [1, position], for ``bindscope.run``."""
@@ -138,15 +216,8 @@ class ProgramsView(RunView):
 
         return torch.from_numpy(ask_programs([self.parse(program)]).tokens)
 
-    def _pairs(self, program: str | None, counterfactual: str | None, n: int, seed: int) -> CounterfactualPairs:
-        from bindscope.tasks.binding import pair_programs, sample_root_pairs
-
-        task: Any = self.task
-        if (program is None) != (counterfactual is None):
-            raise BindscopeError("one program was given; give a second one to take activations from, or none.")
-        if program is not None and counterfactual is not None:
-            return pair_programs(self.parse(program), self.parse(counterfactual))
-        return sample_root_pairs(task, np.random.default_rng(seed), n, first_root_line=first_root_line(task))
+    def _root_line(self, given: int | None) -> int:
+        return first_root_line(self.task) if given is None else given
 
 
 def first_root_line(task: BindingTask) -> int:

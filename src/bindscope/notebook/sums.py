@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from bindscope.errors import BindscopeError
+from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
+from bindscope.questions.program import Predict
+from bindscope.questions.sums import Sum, Transplant
 
 if TYPE_CHECKING:
     from bindscope.tasks.assign_add import AssignAddTask
@@ -25,27 +27,23 @@ class SumsView(RunView):
 
     def parse(self, text: str) -> np.ndarray:
         """A sum of this run's task as its 16 tokens; ``_`` is a PAD, and missing ones go behind the assignments."""
-        return self.task.parse(text.strip())
+        return self.task.read(text)
 
+    @asks(Predict)
     def predict(self, text: str, steps: Steps = "last") -> Drawn:
         """What it answers to a sum: ``probability`` over (step, output)."""
-        from bindscope.studies.assign_add.attention.one_sum import predict_sum
+        question = Predict(run=self.name, program=text, steps=self._steps(steps))
+        return self._drawn(question.answer(self.opened), "prediction", program=self.task.render(self.parse(text)))
 
-        tokens, found = self.parse(text), self._find_steps(steps)
-        dataset = predict_sum(((step, self.model(step)) for step in found), self.task, tokens)
-        return self._drawn(dataset, "prediction", program=self.task.render(tokens))
-
+    @asks(Sum)
     def attention(self, text: str, step: Steps = "last") -> Drawn:
         """Where each layer looks: ``pattern`` over (layer, query, key), and ``probability`` over (output).
 
         With ``step="all"`` or several steps both are over (step, …) too, and the figure shows where ``=`` looks as
         training goes on.
         """
-        from bindscope.studies.assign_add.attention.one_sum import attention_over_steps
-
-        tokens, found = self.parse(text), self._find_steps(step)
-        dataset = attention_over_steps(((kept, self.model(kept)) for kept in found), self.task, tokens)
-        return self._drawn(dataset.isel(step=0) if len(found) == 1 else dataset, "sum")
+        dataset = Sum(run=self.name, sequence=text, steps=self._steps(step)).answer(self.opened)
+        return self._drawn(dataset.isel(step=0) if dataset.sizes["step"] == 1 else dataset, "sum")
 
     def pools(self) -> Drawn:
         """Accuracy in the nine pools, over (step, pool), and its spikes, over (spike): ``spike_before`` and
@@ -87,6 +85,7 @@ class SumsView(RunView):
 
         return self._drawn(describe_neuron(self.model(step), self.task, k), "neuron", step=self.run.find_step(step))
 
+    @asks(Transplant)
     def transplant(
         self, receiver: Step, donor: Step, parts: str | Sequence[str], *, n: int = 200, seed: int = 0
     ) -> Drawn:
@@ -97,12 +96,6 @@ class SumsView(RunView):
 
         >>> run.transplant(3000, 3100, ["QK1", "variable b", "routing"]).plot()
         """
-        from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants
-
-        rows = [parts] if isinstance(parts, str) else list(parts)
-        if not rows or n < 1:
-            raise BindscopeError("a transplant needs at least one part, and n of at least 1.")
-        asked = ask_pools(self.task, np.random.default_rng(seed), n)
-        dataset = measure_transplants(self.model(receiver), self.model(donor), rows, asked, seed)
-        ends = {"receiver": self.run.find_step(receiver), "donor": self.run.find_step(donor)}
-        return self._drawn(dataset, "transplant", **ends, n=n, seed=seed)
+        rows = (parts,) if isinstance(parts, str) else tuple(parts)
+        question = Transplant(run=self.name, receiver=receiver, donor=donor, parts=rows, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "transplant")

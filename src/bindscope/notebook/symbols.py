@@ -13,7 +13,9 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn, show_figures
+from bindscope.questions.templates import SETTINGS, Kernel, TemplateCheck, TemplateSamples
 from bindscope.runs.locate import RUNS_DIRECTORY
 
 if TYPE_CHECKING:
@@ -29,10 +31,10 @@ def open_study(name: str, runs: str | Path = RUNS_DIRECTORY) -> SymbolsView:
 
     >>> open_study("symbols").curves("same-different").plot()
     """
-    from bindscope.studies.framework.verify import WITHOUT_RUNS
+    from bindscope.studies.framework.verify import studies_without_runs
 
-    if name not in WITHOUT_RUNS:
-        known = " or ".join(f"'{study}'" for study in WITHOUT_RUNS)
+    if name not in studies_without_runs():
+        known = " or ".join(f"'{study}'" for study in studies_without_runs())
         raise BindscopeError(
             f"there is no study '{name}' to open; open {known}, or a run of the other studies with open_run."
         )
@@ -99,18 +101,28 @@ class SymbolsView:
         }
         return Drawn.of(xr.Dataset(arrays, coordinates), "samples", template=str(parsed), seed=seed)
 
+    @asks(TemplateSamples)
+    def strings(self, *templates: str, n: int = 5, seed: int = 0) -> xr.Dataset:
+        """Strings of several templates: ``template``, ``string``, ``substitution`` over (sample), and over (problem) what
+        is wrong with the templates as a task.
+        """
+        return TemplateSamples(templates=templates, n=n, seed=seed).answer()
+
+    @asks(TemplateCheck)
+    def check(self, *templates: str, labels: Sequence[float | str] | None = None) -> xr.Dataset:
+        """What is wrong with templates as a task: ``problem_text`` over (problem)."""
+        return TemplateCheck(templates=templates, labels=None if labels is None else tuple(labels)).answer()
+
+    @asks(Kernel)
     def kernel(self, *templates: str, labels: Sequence[float] | None = None, **settings: Any) -> Drawn:
         """N of typed templates, or of a task by its name, with its eigenvalues and their 95 % intervals.
 
-        ``settings`` are those of ``KernelSettings``: beta, gamma, activation, b1, b2, cls, points, seed. The attributes
+        ``settings`` are beta, gamma, activation, b1, b2, cls, points, seed … as the command has them. The attributes
         ``verdict`` and ``why`` say whether a transformer's kernel can learn these labels for symbols never seen.
 
         >>> study.kernel("AA", "AB", labels=(1, -1), beta=3).plot()
         """
-        from bindscope.theory.kernel_learnable import learnable
-
-        texts, numbers = read_templates(templates, labels)
-        return Drawn.of(learnable(texts, numbers, _kernel_settings(settings)).to_dataset(), "kernel")
+        return Drawn.of(_make_kernel(templates, labels, settings).answer(), "kernel")
 
     def ridge(
         self,
@@ -127,18 +139,19 @@ class SymbolsView:
         from bindscope.tasks.templates import TemplateTask
         from bindscope.theory.kernel_ridge import ridge_generalises
 
-        texts, numbers = read_templates(templates, labels)
+        question = _make_kernel(templates, labels, settings)
+        texts, numbers = question.read()
         if numbers is None:
             raise BindscopeError("labels: regression needs them, one number for each template.")
         task = TemplateTask(name="custom", templates=texts, labels=numbers)
-        return Drawn.of(ridge_generalises(task, list(n), list(seeds), _kernel_settings(settings)), "ridge")
+        return Drawn.of(ridge_generalises(task, list(n), list(seeds), question.settings), "ridge")
 
     def verify(self, claims: Sequence[str] = ()) -> Verdicts:
         """The paper's claims, all or those named, against the experiments; missing results are measured and kept."""
         from bindscope.notebook.verdicts import Verdicts
-        from bindscope.studies.framework.verify import WITHOUT_RUNS, find_study, verify
+        from bindscope.studies.framework.verify import find_study, studies_without_runs, verify
 
-        study = find_study(WITHOUT_RUNS[self.name])
+        study = find_study(studies_without_runs()[self.name])
         return Verdicts(verify(self.library, [study.find_claim(name) for name in claims] or list(study.claims)))
 
     def claim(self, name: str) -> Verdicts:
@@ -184,39 +197,11 @@ class SymbolsView:
         return f"<table><caption>{escape(self.name)}</caption>{head}{''.join(rows)}</table>"
 
 
-def read_templates(
-    templates: Sequence[str], labels: Sequence[float] | None
-) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
-    """Templates and labels as they were typed, or those of a task by its name.
-
-    >>> read_templates(["aba-abb"], None)
-    (('ABA', 'ABB'), (1.0, -1.0))
-    """
-    from bindscope.tasks.templates import NAMED_TASKS, Template
-
-    given = None if labels is None else tuple(labels)
-    if not templates:
-        raise BindscopeError('give templates, such as "AA" and "AB", or the name of a task such as "aba-abb".')
-    name = templates[0]
-    if len(templates) == 1 and name in NAMED_TASKS:
-        task = NAMED_TASKS[name]
-        return task.templates, given or task.labels  # type: ignore[return-value]
-    if len(templates) == 1 and not Template.parse(name).wildcards:
-        hint = suggest_nearest(name, NAMED_TASKS)
-        raise BindscopeError(f"'{name}' is neither a task nor a template with wildcards (capital letters).{hint}")
-    return tuple(templates), given
-
-
-def _kernel_settings(settings: dict[str, Any]) -> Any:
-    from dataclasses import fields
-
-    from bindscope.theory.kernel import KernelSettings
-
-    known = [field.name for field in fields(KernelSettings)]
+def _make_kernel(templates: Sequence[str], labels: Sequence[float] | None, settings: dict[str, Any]) -> Kernel:
     for name in settings:
-        if name not in known:
-            raise BindscopeError(f"the kernel has no setting '{name}'.{suggest_nearest(name, known)}")
-    return KernelSettings(**settings)
+        if name not in SETTINGS:
+            raise BindscopeError(f"the kernel has no setting '{name}'.{suggest_nearest(name, SETTINGS)}")
+    return Kernel(templates=tuple(templates), labels=None if labels is None else tuple(labels), **settings)
 
 
 def _select_models(dataset: xr.Dataset, name: str, models: Sequence[str]) -> xr.Dataset:

@@ -15,6 +15,7 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.notebook.drawn import Drawn
+from bindscope.questions.opened import Opened
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped
 
@@ -133,13 +134,14 @@ class RunView:
             )
         return rows
 
-    def _find_steps(self, steps: Steps) -> list[int]:
-        if steps == "all":
-            self.run.find_step("last")
-            return list(self.steps)
-        if isinstance(steps, int | str):
-            return [self.run.find_step(steps)]
-        return sorted({self.run.find_step(step) for step in steps})
+    @property
+    def opened(self) -> Opened:
+        """The run as questions meet it."""
+        return Opened.of(self.run)
+
+    def _steps(self, steps: Steps) -> Any:
+        """Steps in order, however they were named."""
+        return steps if isinstance(steps, int | str) else tuple(sorted(steps))
 
     def _drawn(self, dataset: xr.Dataset, figure: str, **attrs: Any) -> Drawn:
         return Drawn.of(dataset, figure, run=self.name, **attrs)

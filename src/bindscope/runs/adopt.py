@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bindscope.families import family_of
 from bindscope.model.convert import load_checkpoint
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
@@ -41,6 +42,7 @@ def adopt_checkpoints(
         status="finished",
         thinned=True,
         data={"kind": "imported", "files": {str(step): str(files[step]) for step in steps}},
+        family_from=family_of(config.task).origin,
         **describe_origin("cpu", n_threads=0, n_processes=0),
     )
     with new_directory(destination) as unfinished:

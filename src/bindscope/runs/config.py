@@ -9,18 +9,14 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.families import find_task_type
 from bindscope.model.config import BaselineConfig, ModelConfig
-from bindscope.schema import convert_value, from_mapping, to_mapping
-from bindscope.tasks.assign_add import AssignAddTask
-from bindscope.tasks.binding import BindingTask
-from bindscope.tasks.templates import TemplateTask
-from bindscope.tasks.text import TextTask
+from bindscope.schema import ByFamily, convert_value, from_mapping, to_mapping
+from bindscope.tasks.task import Task
 from bindscope.training.config import TrainingConfig
-
-AnyTask = BindingTask | AssignAddTask | TemplateTask | TextTask
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class RunConfig:
     """
 
     name: str
-    task: AnyTask
+    task: Annotated[Task, ByFamily(find_task_type)]
     model: ModelConfig
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
@@ -79,7 +75,7 @@ class RunConfig:
         """How many examples a fixed training set has; None for an endless stream."""
         if self.training.data == "stream":
             return None
-        return self.task.alphabet if isinstance(self.task, TemplateTask) else (self.dataset or DatasetConfig()).train
+        return self.task.count_fixed((self.dataset or DatasetConfig()).train)
 
     @property
     def total_steps(self) -> int:
@@ -113,7 +109,7 @@ def derive_seed(seed: int, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/{purpose}".encode()).digest()[:6], "little")
 
 
-def fit_model(model: ModelConfig, task: AnyTask) -> ModelConfig:
+def fit_model(model: ModelConfig, task: Task) -> ModelConfig:
     """The same model with the vocabulary, positions and outputs that the task needs."""
     d_vocab = len(task.vocabulary)
     d_out = None if task.d_out == d_vocab else task.d_out
@@ -173,7 +169,7 @@ def _find_setting(config: RunConfig, key: str) -> Any:
 
 def _hints(cls: type) -> dict[str, Any]:
     names = {item.name for item in dataclasses.fields(cls) if item.init}
-    return {name: hint for name, hint in typing.get_type_hints(cls).items() if name in names}
+    return {name: hint for name, hint in typing.get_type_hints(cls, include_extras=True).items() if name in names}
 
 
 def _default_of(hint: Any) -> Any:
@@ -195,6 +191,8 @@ def _set_in(mapping: dict[str, Any], path: list[str], value: Any) -> None:
 def _parse_text(hint: Any, text: str, key: str) -> Any:
     """Text from a command line as the value a setting of this type takes."""
     choices = get_args(hint) if get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+    if get_origin(hint) is Annotated and text.lstrip().startswith("{"):
+        return _parse_table(text, key)
     if type(None) in choices and text.lower() in ("none", "null", ""):
         return None
     for choice in choices:
@@ -236,14 +234,7 @@ def _parse_table(text: str, key: str) -> Any:
 
 
 def _check_dataset(config: RunConfig) -> None:
-    if isinstance(config.task, TemplateTask):
-        if config.dataset is not None:
-            raise BindscopeError("dataset: template tasks have a training set of their own; set task.alphabet instead.")
-    elif isinstance(config.task, TextTask):
-        if config.dataset is not None or config.training.data == "fixed":
-            raise BindscopeError("training.data: windows of a text begin anywhere in it; leave it at 'stream'.")
-    elif (config.dataset is not None) != (config.training.data == "fixed"):
-        raise BindscopeError("dataset: give its sizes with training.data = 'fixed', and only then.")
+    config.task.check_data(fixed=config.training.data == "fixed", sized=config.dataset is not None)
     if config.n_examples is not None and config.n_examples < config.training.batch_size:
         raise BindscopeError(
             f"training.batch_size: the {config.n_examples} training examples do not fill one batch of "
@@ -251,7 +242,7 @@ def _check_dataset(config: RunConfig) -> None:
         )
 
 
-def _check_model_fits(model: ModelConfig, task: AnyTask) -> None:
+def _check_model_fits(model: ModelConfig, task: Task) -> None:
     needs = {"d_vocab": (model.d_vocab, len(task.vocabulary)), "outputs (d_out)": (model.outputs, task.d_out)}
     for name, (given, needed) in needs.items():
         if given != needed:
@@ -273,7 +264,7 @@ def _check_start(config: RunConfig) -> None:
         )
 
 
-def _check_every_token_can_be_asked(model: ModelConfig, task: AnyTask) -> None:
+def _check_every_token_can_be_asked(model: ModelConfig, task: Task) -> None:
     if task.target_kind != "token":
         raise BindscopeError("training.loss: 'all' needs tokens as answers, and this task's answers are numbers.")
     if not model.causal:

@@ -80,9 +80,18 @@ class Run:
 
     @cached_property
     def config(self) -> RunConfig:
+        from bindscope.families import UnknownFamily
         from bindscope.runs.config import config_from_mapping
 
-        return config_from_mapping(self.manifest.config, f"{self.path / MANIFEST}: config")
+        try:
+            return config_from_mapping(self.manifest.config, f"{self.path / MANIFEST}: config")
+        except UnknownFamily as unknown:
+            trained = f" (it was trained with {self.manifest.family_from})" if self.manifest.family_from else ""
+            raise UnknownFamily(
+                f"{self.path}: its task is of the family '{unknown.name}', which is not known here; say --family "
+                f"PATH:NAME{trained}.",
+                unknown.name,
+            ) from None
 
     @property
     def status(self) -> Status | Literal["interrupted"]:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from bindscope.families import family_of
 from bindscope.measures.evaluation import build_evaluator
 from bindscope.model.baselines import build_baseline
 from bindscope.model.convert.checkpoint import check_names_and_shapes
@@ -60,6 +61,7 @@ def train_run(
             total_steps=config.total_steps,
             data=data.fingerprint,
             start=start,
+            family_from=family_of(config.task).origin,
             **describe_origin(chosen.type, n_threads, processes.n),
         )
         run = processes.share(lambda: Run.create(path, manifest))

@@ -51,10 +51,13 @@ class Manifest:
     start: Mapping[str, Any] = field(default_factory=dict)  # the pretrained weights it began with: where, their hash
     stage_starts: tuple[int, ...] = ()  # of staged data: the step at which each stage after the first began
     checkpoints: Mapping[int, KeptCheckpoint] = field(default_factory=dict)
+    family_from: str = ""  # where its task's family was defined, if not in Bindscope: to be read, never to be loaded
 
     def to_json(self) -> bytes:
         checkpoints = {str(step): to_mapping(self.checkpoints[step]) for step in sorted(self.checkpoints)}
         content = {"format": FORMAT, **to_mapping(self), "checkpoints": checkpoints}
+        if not self.family_from:
+            del content["family_from"]
         return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
 
 

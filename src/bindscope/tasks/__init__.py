@@ -1,1 +1,1 @@
-"""What is asked: the three task families, with their samplers and reference interpreters. No torch below this line."""
+"""What is asked: the task families that come with Bindscope, with their samplers and reference interpreters. No torch below this line."""

@@ -14,15 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.task import Batch, Task
-
-
-class Dataset(Protocol):
-    """A fixed set of examples, numbered from 0."""
-
-    def __len__(self) -> int: ...
-
-    def batch(self, indices: np.ndarray) -> Batch: ...
+from bindscope.tasks.task import Batch, Dataset, Task
 
 
 class Loader(Protocol):

@@ -14,12 +14,15 @@ which makes every query block exactly a sequence of its own:
 
 from __future__ import annotations
 
+import hashlib
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from bindscope.errors import BindscopeError
 from bindscope.tasks.vocabulary import Vocabulary
 
 
@@ -59,15 +62,47 @@ class Batch:
         return self.take(slice(index, None, n_shards))
 
 
+class Dataset(Protocol):
+    """A fixed set of examples, numbered from 0."""
+
+    def __len__(self) -> int: ...
+
+    def batch(self, indices: np.ndarray) -> Batch: ...
+
+
+@dataclass(frozen=True, eq=False)
+class SampledDataset:
+    """One large batch as a fixed dataset."""
+
+    examples: Batch
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def batch(self, indices: np.ndarray) -> Batch:
+        return self.examples.take(indices)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedData:
+    """A fixed training set, the hash it is recognised by, and pools to evaluate on that belong to it."""
+
+    dataset: Dataset
+    sha256: str
+    pools: Mapping[str, Batch] = field(default_factory=dict)  # instead of the task's own of the same name
+
+
 class Task(Protocol):
-    """What training, measures and studies ask of any family."""
+    """What training, measures and studies ask of any family. A task derives from it and fills in the abstract ones."""
 
     family: ClassVar[str]
 
     @property
+    @abstractmethod
     def vocabulary(self) -> Vocabulary: ...
 
     @property
+    @abstractmethod
     def n_positions(self) -> int:
         """One more than the largest position id any batch uses."""
         ...
@@ -75,18 +110,64 @@ class Task(Protocol):
     @property
     def d_out(self) -> int:
         """How many outputs the model needs."""
-        ...
+        return len(self.vocabulary)
 
     @property
-    def target_kind(self) -> Literal["token", "real"]: ...
+    def target_kind(self) -> Literal["token", "real"]:
+        return "token"
 
+    @abstractmethod
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
         """A training batch with answer-only targets."""
         ...
 
+    @abstractmethod
     def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
         """Named held-out pools of one-answer examples."""
         ...
+
+    def read(self, text: str, n_positions: int | None = None) -> Any:
+        """What a person typed as an example of this task; one that a model of ``n_positions`` cannot read is refused."""
+        if not hasattr(self, "parse"):
+            raise BindscopeError(f"examples of the family '{self.family}' cannot be typed: its task has no 'parse'.")
+        return self.parse(text.strip())
+
+    def to_batch(self, example: Any) -> Batch:
+        """An example that ``read`` gave as a batch of one, whose answer, by ``solve``, is read at its last position."""
+        answer_type = np.float32 if self.target_kind == "real" else np.int64
+        return Batch(
+            tokens=example[None],
+            layout=Layout(position_ids=np.arange(len(example))),
+            target_positions=np.array([len(example) - 1]),
+            targets=np.array([[self.solve(example)]], dtype=answer_type),  # type: ignore[attr-defined]
+        )
+
+    def check_data(self, fixed: bool, sized: bool) -> None:
+        """Refuse training data that this task cannot give: a ``fixed`` set of it, or one ``sized`` by the settings."""
+        if fixed != sized:
+            raise BindscopeError("dataset: give its sizes with training.data = 'fixed', and only then.")
+
+    def count_fixed(self, n_asked: int) -> int:
+        """How many examples a fixed training set has when the settings ask for so many."""
+        return n_asked
+
+    def draw_fixed(self, seed: int, sizes: Mapping[str, int], n_evaluated: int) -> FixedData:
+        """A fixed training set of ``sizes["train"]`` examples; pools that belong to it have ``n_evaluated`` each."""
+        examples = self.sample_batch(np.random.default_rng(seed), sizes["train"])
+        return FixedData(SampledDataset(examples), hash_batch(examples))
+
+    def recognise_stream(self) -> dict[str, Any] | None:
+        """What an endless stream is recognised by, such as a file's hash; None: by its first batch."""
+        return None
+
+
+def hash_batch(batch: Batch) -> str:
+    """The SHA-256 of what a batch holds."""
+    digest = hashlib.sha256()
+    for array in (batch.tokens, batch.layout.position_ids, batch.target_positions, batch.targets):
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def supervise_every_token(batch: Batch) -> Batch:

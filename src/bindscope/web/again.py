@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+
 from bindscope.web.lab import LabRun
 
 
@@ -11,11 +14,10 @@ def in_python(run: LabRun, call: str, *imports: str) -> str:
     >>> in_python(run, 'run.predict("a=5;#a:", steps="all")')
     'import bindscope\\n\\nrun = bindscope.open_run("binding-laptop")\\nrun.predict("a=5;#a:", steps="all")'
     """
-    return "\n".join(["import bindscope", *imports, "", f'run = bindscope.open_run("{run.name}")', call])
+    family = f", family={json.dumps(run.family_place)}" if run.family_place else ""
+    return "\n".join(["import bindscope", *imports, "", f'run = bindscope.open_run("{run.name}"{family})', call])
 
 
-def steps_in_python(run: LabRun, steps: list[int]) -> str:
-    """Steps as an argument: one, some, or all there are."""
-    if len(steps) == 1:
-        return str(steps[0])
-    return '"all"' if tuple(steps) == run.run.steps else str(steps)
+def in_shell(run: LabRun, command: str) -> str:
+    """A command about a run, with what it needs to find a family that is a person's own."""
+    return f"{command} --family {shlex.quote(run.family_place)}" if run.family_place else command

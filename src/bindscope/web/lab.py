@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.families import UnknownFamily, find_family
+from bindscope.questions.opened import require_kind
 from bindscope.runs.directory import MANIFEST, Run
 from bindscope.runs.lock import is_locked
 from bindscope.studies.framework.command import describe_origin, find_command
@@ -185,6 +187,19 @@ class LabRun:
     def family(self) -> str:
         return self.run.config.task.family
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """What can be asked of it: "programs", "sums", … and "claims" where a study has some about such runs."""
+        try:
+            return frozenset(find_family(self.family).pages)
+        except UnknownFamily:  # it is named among what cannot be shown
+            return frozenset()
+
+    @property
+    def family_place(self) -> str:
+        """Where its family is defined, as --family takes it; empty where that is found by itself."""
+        return find_family(self.family).place
+
     @cached_property
     def description(self) -> str:
         """What it is, in the words of the preset it comes from."""
@@ -211,6 +226,10 @@ class LabRun:
             return self.run.find_step(text)
         except BindscopeError as problem:
             raise Missing(str(problem)) from None
+
+    def require(self, kind: str) -> Any:
+        """Its task, where runs of this kind are meant; another run is refused with a sentence."""
+        return require_kind(self.run, kind, self.name)
 
     def checkpoint_hash(self, step: int) -> str:
         return self.run.manifest.checkpoints[step].sha256

@@ -18,11 +18,13 @@ from typing import Any
 from cachetools import LRUCache
 
 from bindscope.errors import BindscopeError
+from bindscope.questions.question import RunQuestion
+from bindscope.web.asking import opened
 from bindscope.web.background import Background
-from bindscope.web.body import encode
+from bindscope.web.body import Strict, encode
 from bindscope.web.cancel import cancellable, check_cancelled
 from bindscope.web.lab import Lab
-from bindscope.web.page import LabQuestion, Operation, Question
+from bindscope.web.page import Operation
 
 MEMORY = 64_000_000  # bytes of answers that are kept
 N_WAITING = 100  # questions that may wait or be at work at once
@@ -47,9 +49,9 @@ class Worker:
         """Begin to work, or begin again after ``close``."""
         self._executor = Background()
 
-    async def answer(self, operation: Operation, question: LabQuestion, slot: str = "") -> bytes:
+    async def answer(self, operation: Operation, request: Strict, slot: str = "") -> bytes:
         """The whole answer as JSON; cancelling the coroutine cancels the work."""
-        key = self._key(operation, question)
+        key = self._key(operation, request)
         if (kept := self.kept.find(key)) is not None:
             return kept
 
@@ -58,7 +60,7 @@ class Worker:
                 check_cancelled()
                 if (kept := self.kept.find(key)) is not None:  # made while this one waited
                     return kept
-                content = encode(self._ask(operation, question))
+                content = encode(self._ask(operation, request))
                 check_cancelled()
             self.kept.keep(key, content)
             return content
@@ -66,9 +68,9 @@ class Worker:
         with self._turn(slot) as cancelled:
             return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
-    async def stream(self, operation: Operation, question: LabQuestion, slot: str = "") -> AsyncIterator[bytes]:
+    async def stream(self, operation: Operation, request: Strict, slot: str = "") -> AsyncIterator[bytes]:
         """The answer line by line; leaving the loop early cancels the rest."""
-        key = self._key(operation, question)
+        key = self._key(operation, request)
         if (kept := self.kept.find(key)) is not None:
             yield kept
             return
@@ -82,7 +84,7 @@ class Worker:
             sent = []
             try:
                 with cancellable(cancelled):
-                    for line in self._lines(operation, question):
+                    for line in self._lines(operation, request):
                         sent.append(line)
                         put(line)
                 self.kept.keep(key, b"".join(sent))
@@ -109,23 +111,24 @@ class Worker:
             cancelled.set()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _lines(self, operation: Operation, question: LabQuestion) -> Iterator[bytes]:
+    def _lines(self, operation: Operation, request: Strict) -> Iterator[bytes]:
         check_cancelled()
-        for part in self._ask(operation, question):
+        for part in self._ask(operation, request):
             yield encode(part) + b"\n"
             check_cancelled()
 
-    def _ask(self, operation: Operation, question: LabQuestion) -> Any:
-        if isinstance(question, Question):
+    def _ask(self, operation: Operation, request: Strict) -> Any:
+        question = operation.read(request)
+        if isinstance(question, RunQuestion):
             return operation.answer(self.lab, self.lab.find(question.run), question)
         return operation.answer(self.lab, question)
 
-    def _key(self, operation: Operation, question: LabQuestion) -> str:
-        hashes = []
-        if isinstance(question, Question):
+    def _key(self, operation: Operation, request: Strict) -> str:
+        question, hashes = operation.read(request), list[str]()
+        if isinstance(question, RunQuestion):
             run = self.lab.find(question.run)
-            hashes = [run.checkpoint_hash(run.find_step(step)) for step in operation.steps(question, run)]
-        content = "\n".join([operation.name, question.model_dump_json(), *hashes])
+            hashes = [run.checkpoint_hash(step) for step in question.saved_steps(opened(run))]
+        content = "\n".join([operation.name, request.model_dump_json(), *hashes])
         return hashlib.sha256(content.encode()).hexdigest()
 
     @contextmanager

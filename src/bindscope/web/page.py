@@ -1,9 +1,8 @@
 """A page of the lab, as the server sees it: what it reads and what it asks of a model.
 
 A *resource* is read with GET, and its path is also the path of a file: ``bindscope export`` writes the same bytes to disk.
-An *operation* is live work, asked with POST, which only a server can do. Most are about one run; those that are not belong to
-the lab: their path names no run, their question is a ``LabQuestion``. A page registers itself in ``bindscope.web.pages`` with
-one line.
+An *operation* is live work, asked with POST, which only a server can do: a question of ``bindscope.questions``, most of them
+about one run. A page registers itself in ``bindscope.web.pages`` with one line.
 """
 
 from __future__ import annotations
@@ -11,11 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
+from bindscope.questions.question import Question
+from bindscope.web.asking import request_model, to_question
 from bindscope.web.body import Body, Strict
 from bindscope.web.lab import Lab, LabRun
 
@@ -37,7 +39,7 @@ class Resource:
     summary: str
     model: type[BaseModel] = Body
     media: str = JSON
-    families: tuple[str, ...] = ()  # which runs have it; empty: all
+    kinds: tuple[str, ...] = ()  # which runs have it: those of one of these kinds; empty: all
     each: Callable[[Lab, LabRun], Iterable[Parameters]] | None = None  # further parameters, for the export
     every: Callable[[Lab], Iterable[Parameters]] | None = None  # … of what names no run
     reads: Callable[..., Iterable[Path]] | None = None  # (lab, **parameters) → files besides runs that it is made of
@@ -52,12 +54,16 @@ class Resource:
         """Every choice of parameters that an export writes: those that a server would take."""
         return filter(are_plain, self._choices(lab))
 
+    def applies_to(self, run: LabRun) -> bool:
+        """Whether a run has it."""
+        return not self.kinds or not run.kinds.isdisjoint(self.kinds)
+
     def _choices(self, lab: Lab) -> Iterator[Parameters]:
         if "run" not in self.names:
             yield from self.every(lab) if self.every else ({},)
             return
         for name, run in lab.runs.items():
-            if self.families and run.family not in self.families:
+            if not self.applies_to(run):
                 continue
             for further in self.each(lab, run) if self.each else ({},):
                 if "step" in self.names and "step" not in further:
@@ -71,33 +77,30 @@ def are_plain(parameters: Parameters) -> bool:
     return all(len(text) <= LONGEST and re.fullmatch(PARAMETER, text) for text in parameters.values())
 
 
-Step = Annotated[int, Field(ge=0, le=10**12)]  # of a checkpoint, in a question
-
-
-class LabQuestion(Strict):
-    """A live question about no run; operations add their own fields, all of them bounded."""
-
-
-class Question(LabQuestion):
-    """What every live question about a run names."""
-
-    run: Annotated[str, Field(max_length=100)]
-
-
 @dataclass(frozen=True)
 class Operation:
-    """Live work. ``answer(lab, run, question)`` gives a body; a streamed one yields a body first, then parts of it.
+    """Live work: a question of ``bindscope.questions``, asked by some of its ``fields``.
 
-    ``steps(question, run)`` names the steps whose weights the answer depends on: with the question they are its key.
-    To a ``LabQuestion`` the answer is ``answer(lab, question)``.
+    ``answer(lab, run, question)`` gives a body; a streamed one yields a body first, then parts of it. A question about no
+    run is answered by ``answer(lab, question)``. ``ask`` makes the question where a request is not simply its fields.
     """
 
     name: str
-    question: type[LabQuestion]
+    question: type[Question]
     answer: Callable[..., Any]
     summary: str
-    steps: Callable[[Any, LabRun], Iterable[int]] = lambda question, run: ()
+    fields: tuple[str, ...]
     streamed: bool = False
+    ask: Callable[[Any], Question] | None = None
+
+    @cached_property
+    def request(self) -> type[Strict]:
+        """What is sent to ask it, checked field by field."""
+        return request_model(self.question, self.name.capitalize(), self.fields)
+
+    def read(self, request: Strict) -> Question:
+        """What a request asks."""
+        return self.ask(request) if self.ask else to_question(self.question, request)
 
 
 @dataclass(frozen=True)

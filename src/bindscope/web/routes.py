@@ -88,7 +88,7 @@ def add_operation(app: FastAPI, operation: Operation, worker: Worker) -> None:
         return StreamingResponse(_explain_midway(worker.lab, first, lines), media_type=LINES)
 
     slot = _parameter("x_slot", Slot, default="")
-    _set_signature(ask, [_parameter("request", Request), _parameter("question", operation.question), slot])
+    _set_signature(ask, [_parameter("request", Request), _parameter("question", operation.request), slot])
     described: dict[str, Any] = (
         {"responses": describe_problems(WHEN_ASKING, LINES) | STREAMED, "response_class": StreamingResponse}
         if operation.streamed

@@ -31,7 +31,7 @@ class Stored:
         arguments: dict[str, Any] = dict(parameters)
         if "run" in parameters:
             run = self.lab.find(parameters["run"])
-            if resource.families and run.family not in resource.families:
+            if not resource.applies_to(run):
                 raise Missing(f"{run.name}: a run of the family '{run.family}' has no such page.")
             arguments["run"], version = run, run.version
             if "step" in parameters:

@@ -23,13 +23,14 @@ STUDY = "symbols"  # as ``bindscope verify`` takes it
 @cache
 def curve_experiments() -> dict[str, Experiment]:
     """The experiments on templates that compare models over n, over widths, or over another setting, by name."""
+    from bindscope.families import family_of
     from bindscope.studies.framework.experiments import all_experiments
     from bindscope.studies.framework.presets import find_preset
 
     return {
         name: experiment
         for name, experiment in all_experiments().items()
-        if find_preset(experiment.preset).config.task.family == "templates"
+        if "templates" in family_of(find_preset(experiment.preset).config.task).kinds
         and all({"model", "n"} <= set(variant.labels) for variant in experiment.variants)
     }
 
@@ -72,9 +73,9 @@ def study_files(lab: Lab) -> list[Path]:
 
 def study_subject(lab: Lab) -> Subject:
     """The study's claims and what is known here about them, read again whenever a dataset has changed."""
-    from bindscope.studies.framework.verify import WITHOUT_RUNS, find_study, open_study
+    from bindscope.studies.framework.verify import find_study, open_study, studies_without_runs
 
-    study, version = find_study(WITHOUT_RUNS[STUDY]), stamp_files(study_files(lab))
+    study, version = find_study(studies_without_runs()[STUDY]), stamp_files(study_files(lab))
     known = lab.libraries.get(STUDY)
     if known is None or known[0] != version:
         library, _ = open_study(STUDY, _results(lab), lab.kept_in)

@@ -4,7 +4,7 @@ export const page: PageEntry = {
   name: 'arithmetic',
   title: 'Arithmetic',
   order: 85,
-  families: ['assign_add'],
+  kind: 'sums',
   letter: 'm',
   load: () => import('./Page.svelte'),
 };

@@ -4,7 +4,7 @@ export const page: PageEntry = {
   name: 'attention',
   title: 'Attention',
   order: 70,
-  families: ['binding'],
+  kind: 'programs',
   letter: 'a',
   load: () => import('./Page.svelte'),
 };

@@ -1,5 +1,5 @@
 import type { PageEntry } from '../page';
 
 export const page: PageEntry = {
-  name: 'checkpoint', title: 'Checkpoint', order: 30, families: ['binding'], load: () => import('./Page.svelte'),
+  name: 'checkpoint', title: 'Checkpoint', order: 30, kind: 'programs', load: () => import('./Page.svelte'),
 }; // prettier-ignore

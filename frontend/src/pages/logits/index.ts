@@ -4,6 +4,6 @@ export const page: PageEntry = {
   name: 'logits',
   title: 'Logits',
   order: 50,
-  families: ['binding'],
+  kind: 'programs',
   load: () => import('./Page.svelte'),
 };

@@ -4,6 +4,6 @@ export const page: PageEntry = {
   name: 'patch',
   title: 'Patch',
   order: 60,
-  families: ['binding'],
+  kind: 'programs',
   load: () => import('./Page.svelte'),
 };

@@ -4,6 +4,6 @@ export const page: PageEntry = {
   name: 'program',
   title: 'Program',
   order: 10,
-  families: ['binding'],
+  kind: 'programs',
   load: () => import('./Page.svelte'),
 };

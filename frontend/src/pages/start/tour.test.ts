@@ -5,6 +5,7 @@ import { stepWithin, tourOf } from './tour';
 
 const RUN = {
   name: 'binding-laptop',
+  kinds: ['claims', 'programs'],
   steps: [0, 50, 200, 700, 1500, 1800, 3700],
   phases: [
     { name: 'random', first_step: 0, last_step: 100, accuracy: 0.06 },
@@ -42,7 +43,7 @@ describe('the tour', () => {
 
 describe('the tour of a run on sums', () => {
   it('leads through the pages that are about sums', () => {
-    const run = { ...RUN, name: 'assign-add', family: 'assign_add', phases: [{ name: 'addition', first_step: 50, last_step: 1500, accuracy: 0.5 }] };
+    const run = { ...RUN, name: 'assign-add', kinds: ['claims', 'sums'], phases: [{ name: 'addition', first_step: 50, last_step: 1500, accuracy: 0.5 }] };
     const stops = tourOf(run, [...PAGES, 'arithmetic', 'runs'], 'c=1 | c+2');
     expect(stops.map((stop) => stop.page)).toEqual(['trajectory', 'arithmetic', 'claims', 'runs']);
     expect(hashToView(stops[1]?.href ?? '')).toMatchObject({ step: 1500, program: 'c=1 | c+2' });
@@ -51,10 +52,11 @@ describe('the tour of a run on sums', () => {
 
 describe('every tour', () => {
   it('ends at the page about symbols, which is about no run', () => {
-    for (const family of ['binding', 'assign_add', 'templates']) {
-      const last = tourOf({ ...RUN, family }, [...PAGES, 'symbols']).at(-1);
+    for (const kind of ['programs', 'sums', 'templates', 'claims']) {
+      const last = tourOf({ ...RUN, kinds: [kind] }, [...PAGES, 'symbols']).at(-1);
       expect(hashToView(last?.href ?? '')).toMatchObject({ page: 'symbols', run: '' });
     }
-    expect(tourOf({ ...RUN, family: 'templates' }, [...PAGES, 'runs']).map((stop) => stop.page)).toEqual(['trajectory', 'claims', 'runs']);
+    expect(tourOf({ ...RUN, kinds: ['claims', 'templates'] }, [...PAGES, 'runs']).map((stop) => stop.page)).toEqual(['trajectory', 'claims', 'runs']);
+    expect(tourOf({ ...RUN, kinds: [] }, [...PAGES, 'runs']).map((stop) => stop.page)).toEqual(['trajectory', 'runs']);
   });
 });

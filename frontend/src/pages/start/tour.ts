@@ -23,8 +23,9 @@ export function tourOf(run: RunSummary, pages: readonly string[], program = '', 
 }
 
 function stopsFor(run: RunSummary, program: string, counterfactual: string): Stop[] {
-  if (run.family === 'assign_add') return sumStops(run, program);
-  return run.family === 'templates' ? templateStops(run) : programStops(run, program, counterfactual);
+  if (run.kinds.includes('sums')) return sumStops(run, program);
+  if (run.kinds.includes('programs')) return programStops(run, program, counterfactual);
+  return run.kinds.includes('templates') ? templateStops(run) : plainStops(run);
 }
 
 /** The page that is about no run, and so a stop of every walk. */
@@ -43,6 +44,17 @@ function templateStops(run: RunSummary): Stop[] {
   return [
     stop('trajectory', 'Watch it learn', 'Loss on training strings and on symbols that training never shows.'),
     stop('claims', 'Check the paper', 'Each published claim beside what the experiments here show, with its control.'),
+    stop('runs', 'Settings', 'With which settings it was trained, and which other runs are open here.'),
+  ];
+}
+
+/** A walk for a run on anything else. */
+function plainStops(run: RunSummary): Stop[] {
+  const stop = stopsOf(run);
+  const claims = stop('claims', 'Check the claims', 'Each claim about such runs beside what this one shows, with its control.');
+  return [
+    stop('trajectory', 'Watch it learn', 'Accuracy and loss of every pool at each evaluation.'),
+    ...(run.kinds.includes('claims') ? [claims] : []),
     stop('runs', 'Settings', 'With which settings it was trained, and which other runs are open here.'),
   ];
 }

@@ -4,6 +4,6 @@ export const page: PageEntry = {
   name: 'subspace',
   title: 'Subspace',
   order: 80,
-  families: ['binding'],
+  kind: 'programs',
   load: () => import('./Page.svelte'),
 };

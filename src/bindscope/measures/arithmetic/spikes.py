@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.binding.phases import TRANSITION, Phase, phases_from_readings
+from bindscope.measures.phases import TRANSITION, Phase, phases_from_readings
 
 SUM_PHASES = ("addition", "assignment", "refinement")
 NUMBERS = ("0tr",)

@@ -20,9 +20,9 @@ import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
+from bindscope.measures.phases import TRANSITION, Phase, find_transition, phases_from_readings
 
 PHASES = ("random", "heuristic", "systematic")
-TRANSITION = "transition"
 
 
 @dataclass(frozen=True)
@@ -86,18 +86,6 @@ class PhaseCurves:
             raise BindscopeError("phase curves: steps must increase.")
 
 
-@dataclass(frozen=True)
-class Phase:
-    """One stretch of a run, from the first to the last evaluation that reads as its name."""
-
-    name: str
-    first_step: int
-    last_step: int
-    accuracy: float  # the plateau: median over its evaluations
-    n_evaluations: int
-    consistency: float  # the share of those evaluations that read as its name
-
-
 def detect_phases(curves: PhaseCurves, criterion: PhaseCriterion | None = None) -> list[Phase]:
     """The phases of a run in order; those it never had, or not for long enough, are left out."""
     criterion = PhaseCriterion() if criterion is None else criterion
@@ -105,23 +93,6 @@ def detect_phases(curves: PhaseCurves, criterion: PhaseCriterion | None = None) 
     return phases_from_readings(
         readings, PHASES, curves.steps, curves.accuracy, criterion.persist, criterion.consistency
     )
-
-
-def phases_from_readings(
-    readings: np.ndarray,
-    names: Sequence[str],
-    steps: np.ndarray,
-    accuracy: np.ndarray,
-    persist: int,
-    consistency: float,
-) -> list[Phase]:
-    """The phases that ``readings [step]`` add up to, in the order of ``names``; those that do not last are left out."""
-    found = []
-    for name, (start, stop) in zip(names, _cut_in_order(readings, names), strict=True):
-        phase = _phase_within(readings, name, start, stop, steps, accuracy, persist, consistency)
-        if phase is not None:
-            found.append(phase)
-    return found
 
 
 def read_evaluations(curves: PhaseCurves, criterion: PhaseCriterion | None = None) -> np.ndarray:
@@ -165,26 +136,6 @@ def lowest_accuracy(accuracy_by_depth: Sequence[Sequence[float | None]] | np.nda
     return np.where(np.isfinite(lowest), lowest, np.nan)
 
 
-def find_transition(
-    steps: Sequence[int] | np.ndarray,
-    accuracy: Sequence[float] | np.ndarray,
-    threshold: float = 0.9,
-    criterion: PhaseCriterion | None = None,
-) -> int | None:
-    """The step at which a curve first reaches ``threshold`` and stays, or None.
-
-    Staying means: at ``persist`` evaluations running, and at ``consistency`` of all later ones.
-    """
-    criterion = PhaseCriterion() if criterion is None else criterion
-    reached = np.nan_to_num(np.asarray(accuracy, dtype=float), nan=-np.inf) >= threshold
-    n_running = min(criterion.persist, len(reached))
-    for start in np.flatnonzero(reached):
-        running = reached[start : start + n_running]
-        if len(running) == n_running and running.all() and reached[start:].mean() >= criterion.consistency:
-            return int(np.asarray(steps)[start])
-    return None
-
-
 def find_hop_transitions(
     steps: Sequence[int] | np.ndarray,
     accuracy_by_depth: np.ndarray,
@@ -196,63 +147,3 @@ def find_hop_transitions(
 
 
 _READING_ORDER = ("random", "systematic", "heuristic")
-
-
-def _cut_in_order(readings: np.ndarray, names: Sequence[str]) -> list[tuple[int, int]]:
-    """The cut into phases, in the order of their names, that contradicts the fewest readings; (start, stop) for each, possibly empty.
-
-    A transition reading contradicts nothing. Of equally good cuts the one with the earliest boundaries is taken.
-    """
-    n = len(readings)
-    agrees = np.stack([readings == name for name in names])  # [phase, step]
-    score = np.zeros((len(names) + 1, n + 1), dtype=np.int64)  # [phase, stop]: most readings agreed with so far
-    start_of = np.zeros((len(names) + 1, n + 1), dtype=np.int64)
-    for index in range(len(names)):
-        total = np.concatenate([[0], np.cumsum(agrees[index])])  # [stop]
-        before = score[index] - total  # [start]: what starting the phase there is worth
-        best_start = np.zeros(n + 1, dtype=np.int64)
-        for stop in range(1, n + 1):
-            best_start[stop] = stop if before[stop] > before[best_start[stop - 1]] else best_start[stop - 1]
-        score[index + 1], start_of[index + 1] = total + before[best_start], best_start
-    cuts, stop = [], n
-    for index in reversed(range(len(names))):
-        start = int(start_of[index + 1][stop])
-        cuts.append((start, stop))
-        stop = start
-    return cuts[::-1]
-
-
-def _phase_within(
-    readings: np.ndarray,
-    name: str,
-    start: int,
-    stop: int,
-    steps: np.ndarray,
-    accuracy: np.ndarray,
-    persist: int,
-    least_consistency: float,
-) -> Phase | None:
-    """The phase inside one piece of the cut, trimmed to its own readings, if it lasts."""
-    own = np.flatnonzero(readings[start:stop] == name) + start
-    if len(own) == 0:
-        return None
-    first, last = int(own[0]), int(own[-1])
-    consistency = len(own) / (last - first + 1)
-    lasts = first == 0 or _longest_run(own) >= persist
-    if not lasts or consistency < least_consistency:
-        return None
-    return Phase(
-        name=name,
-        first_step=int(steps[first]),
-        last_step=int(steps[last]),
-        accuracy=round(float(np.median(accuracy[own])), 6),
-        n_evaluations=last - first + 1,
-        consistency=round(consistency, 6),
-    )
-
-
-def _longest_run(indices: np.ndarray) -> int:
-    """How many of the sorted indices follow one another without a gap, at most."""
-    breaks = np.flatnonzero(np.diff(indices) != 1)
-    edges = np.concatenate([[-1], breaks, [len(indices) - 1]])
-    return int(np.diff(edges).max())

@@ -1,5 +1,1 @@
 """Study 2, compositional arithmetic by assigning and adding (arXiv 2605.31497): presets, experiments, results, claims."""
-
-from bindscope.studies.assign_add.presets import PRESETS
-
-__all__ = ["PRESETS"]

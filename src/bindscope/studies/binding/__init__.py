@@ -1,5 +1,1 @@
 """Study 1, variable binding in symbolic programs (arXiv 2505.20896): presets, experiments, results and claims."""
-
-from bindscope.studies.binding.presets import PRESETS
-
-__all__ = ["PRESETS"]

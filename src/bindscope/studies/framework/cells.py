@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
-from bindscope.measures.binding.phases import PHASES, find_transition, lowest_accuracy
-from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
+from bindscope.families import family_of
+from bindscope.measures.phases import find_transition
+from bindscope.studies.framework.trajectory import trajectory_dataset
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
-CURVES = ("accuracy_by_depth", "follows_chain", "follows_early_lines", "training_loss")
-POOL_CURVES = ("pool_accuracy", "pool_perplexity", "half_accuracy", "training_loss")
-TEMPLATE_CURVES = ("pool_accuracy", "pool_loss", "training_loss")
+LAST = {"pool_loss": "last_loss", "half_accuracy": "last_half_accuracy"}  # curves whose end is kept besides
 PER_POOL = {"pool_n"}
 UNITS = {
     "left_plateau": "step",
@@ -34,7 +33,7 @@ def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> x
 
     Every family: ``status``, ``last_step`` and ``seconds`` over (variant, seed). Variants come in ``order``.
 
-    Sums, templates and text, over (variant, seed, pool): ``last_accuracy``, ``learned`` (the step at which the pool reaches
+    Sums, templates, text and families of others, over (variant, seed, pool): ``last_accuracy``, ``learned`` (the step at which the pool reaches
     90 % and stays) and, with step, ``pool_accuracy``; over (pool,) ``pool_n``; templates also have ``last_loss`` and, with
     step, ``pool_loss``; text also has ``pool_perplexity``; sums also have ``half_accuracy`` and ``last_half_accuracy``, with
     half: held-out pairs apart by whether training shows their swap.
@@ -60,68 +59,28 @@ def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> x
     return dataset
 
 
-def summarise_run(trajectory: xr.Dataset) -> dict[str, float]:
-    """How a run went, in numbers.
-
-    ``left_plateau`` is the step at which misleading programs are first answered by the chain more often than not and
-    go on being so, ``learned`` the step at which every depth reaches 90 % and stays; NaN where it never happened.
-    """
-    steps = trajectory.step.values
-    worst = lowest_accuracy(trajectory.accuracy_by_depth.values)
-    left = find_transition(steps, trajectory.follows_chain.values, threshold=0.5)
-    learned = find_transition(steps, worst, threshold=0.9)
-    return {
-        "left_plateau": np.nan if left is None else left,
-        "learned": np.nan if learned is None else learned,
-        "last_step": float(steps[-1]),
-        "last_accuracy": float(trajectory.pool_accuracy.sel(pool="test").values[-1]),
-        "worst_depth": float(worst[-1]),
-        "seconds": _seconds(trajectory),
-    }
-
-
 def _cell_dataset(run: Run) -> xr.Dataset:
-    trajectory = trajectory_dataset(run.metrics)
-    dataset = _binding_cell(trajectory) if trajectory.attrs["family"] == "binding" else _pools_cell(trajectory)
+    family = family_of(run.config.task)
+    trajectory = trajectory_dataset(run.metrics, family=family)
+    dataset = family.summarise_cell(trajectory)
+    if dataset is None:
+        dataset = _pools_cell(trajectory, family.cell_curves)
     return dataset.assign(status=str(run.status))
 
 
-def _pools_cell(trajectory: xr.Dataset) -> xr.Dataset:
-    of_templates = trajectory.attrs["family"] == "templates"
-    dataset = trajectory[[name for name in (TEMPLATE_CURVES if of_templates else POOL_CURVES) if name in trajectory]]
+def _pools_cell(trajectory: xr.Dataset, curves: Sequence[str]) -> xr.Dataset:
+    """The named curves, and of each pool how it ended and when it was learned."""
+    dataset = trajectory[[name for name in curves if name in trajectory]]
     last, steps = trajectory.isel(step=-1, drop=True), trajectory.step.values
     learned = [find_transition(steps, trajectory.pool_accuracy.sel(pool=pool).values) for pool in trajectory.pool]
     dataset["learned"] = ("pool", [np.nan if step is None else float(step) for step in learned])
     dataset["last_accuracy"] = last.pool_accuracy
-    if of_templates:
-        dataset["last_loss"] = last.pool_loss
-    if "half_accuracy" in trajectory:
-        dataset["last_half_accuracy"] = last.half_accuracy
-    return dataset.assign(last_step=float(steps[-1]), seconds=_seconds(trajectory), pool_n=trajectory.pool_n)
+    for name, ending in LAST.items():
+        if name in dataset:
+            dataset[ending] = last[name]
+    return dataset.assign(last_step=float(steps[-1]), seconds=read_seconds(trajectory), pool_n=trajectory.pool_n)
 
 
-def _binding_cell(trajectory: xr.Dataset) -> xr.Dataset:
-    phases = {phase.name: phase for phase in phases_of(trajectory)}
-    by_phase: dict[str, Any] = {
-        "phase_first_step": (
-            "phase",
-            [float(phases[name].first_step) if name in phases else np.nan for name in PHASES],
-        ),
-        "phase_last_step": ("phase", [float(phases[name].last_step) if name in phases else np.nan for name in PHASES]),
-        "phase_accuracy": ("phase", [phases[name].accuracy if name in phases else np.nan for name in PHASES]),
-    }
-    dataset = trajectory[[name for name in CURVES if name in trajectory]]
-    pools = trajectory.pool_accuracy
-    dataset["accuracy"] = pools.sel(pool="test", drop=True)
-    n = trajectory.pool_n
-    dataset["n"] = n.sel(pool="test", drop=True)
-    dataset["n_misleading"] = trajectory.n_misleading.astype(float)
-    if "held_out" in pools.pool.values:
-        dataset["held_out_accuracy"] = pools.sel(pool="held_out", drop=True)
-        dataset["n_held_out"] = n.sel(pool="held_out", drop=True)
-    dataset = dataset.assign({**by_phase, **summarise_run(trajectory), "phases": ", ".join(phases)})
-    return dataset.assign_coords(phase=list(PHASES))
-
-
-def _seconds(trajectory: xr.Dataset) -> float:
+def read_seconds(trajectory: xr.Dataset) -> float:
+    """How long training took, where it was recorded."""
     return float(trajectory.seconds.values[-1]) if "seconds" in trajectory else np.nan

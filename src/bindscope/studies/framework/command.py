@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from bindscope.families import family_of
+
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
     from bindscope.runs.manifest import Manifest
@@ -47,14 +49,14 @@ def describe_origin(run: Run) -> str:
 def find_nearest_preset(run: Run) -> tuple[Preset, dict[str, str]] | None:
     """The preset from which a run differs in the fewest settings, and these; None where no settings lead to it."""
     from bindscope.runs.changes import find_changes
-    from bindscope.studies.framework.presets import PRESETS
 
-    found = {name: find_changes(preset.config, run.config) for name, preset in PRESETS.items()}
+    presets = {preset.name: preset for preset in family_of(run.config.task).presets()}
+    found = {name: find_changes(preset.config, run.config) for name, preset in presets.items()}
     possible = {name: changes for name, changes in found.items() if changes is not None}
     if not possible:
         return None
     nearest = min(possible, key=lambda name: (len(possible[name].keys() - {"name"}), name != run.name))
-    return PRESETS[nearest], possible[nearest]
+    return presets[nearest], possible[nearest]
 
 
 def _train_command(run: Run) -> str:
@@ -62,23 +64,25 @@ def _train_command(run: Run) -> str:
     if nearest is None:
         return ""
     preset, changes = nearest
+    own = family_of(run.config.task).place
     words = ["train", preset.name, *_options(changes), *_machine_options(run.manifest)]
+    words += ["--family", own] if own else []
     return shlex.join([*_launcher(run.manifest), *words])
 
 
 def _import_command(run: Run) -> str:
     from bindscope.runs.changes import list_differences
     from bindscope.schema import to_mapping
-    from bindscope.studies.framework.presets import find_family_preset
+    from bindscope.studies.framework.presets import standing_preset
 
-    task = run.config.task
-    family = task.family.replace("_", "-")
-    changes = dict(list_differences(to_mapping(find_family_preset(family).config.task), to_mapping(task), "task."))
+    task, family = run.config.task, family_of(run.config.task)
+    changes = dict(list_differences(to_mapping(standing_preset(family).config.task), to_mapping(task), "task."))
     activation = run.config.model.activation
-    if activation != find_family_preset(family).config.model.activation:
+    if activation != standing_preset(family).config.model.activation:
         changes["model.activation"] = activation
     files = run.manifest.data["files"].values()
-    return shlex.join(["bindscope", "import", *files, "--family", family, "--as", run.name, *_options(changes)])
+    place = family.place or family.option
+    return shlex.join(["bindscope", "import", *files, "--family", place, "--as", run.name, *_options(changes)])
 
 
 def _options(changes: Mapping[str, str]) -> list[str]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.families import all_families, family_of
 from bindscope.runs.config import RunConfig, override
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def plan_cells(
 
 def cell_config(base: RunConfig, changes: Mapping[str, Any], variant: str, seed: int) -> RunConfig:
     """The configuration of one run, named ``no-offsets-seed-1``. A fixed set of strings is drawn anew for each seed."""
-    drawn = {"task.seed": seed} if base.task.family == "templates" else {}
+    drawn = family_of(base.task).settings_of_seed(seed)
     return override(base, {**drawn, **changes, "seed": seed, "name": f"{variant}-seed-{seed}"})
 
 
@@ -233,18 +234,8 @@ def find_experiment(name: str) -> Experiment:
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """Every experiment by name."""
-    from bindscope.studies.assign_add.experiments import define as assign_add
-    from bindscope.studies.assign_add.experiments import define_beyond as beyond
-    from bindscope.studies.binding.experiments import define as binding
-    from bindscope.studies.symbols.experiments import define as symbols
-    from bindscope.studies.symbols.kernel import define as learnability
-    from bindscope.studies.symbols.language import define as language
-    from bindscope.studies.symbols.pretrained import define as gpt2
-
-    studies = (binding, assign_add, beyond, symbols, learnability, gpt2, language)
-    experiments = [experiment for study in studies for experiment in study.EXPERIMENTS]
-    return {experiment.name: experiment for experiment in experiments}
+    """Every experiment by name, of all families."""
+    return {experiment.name: experiment for family in all_families() for experiment in family.experiments()}
 
 
 def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> Path | None:

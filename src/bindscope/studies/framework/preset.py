@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bindscope.model.config import ModelConfig
-from bindscope.runs.config import AnyTask, RunConfig, fit_model
+from bindscope.runs.config import RunConfig, fit_model
+from bindscope.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Preset:
         return self.config.name
 
 
-def model_for(task: AnyTask, **settings: Any) -> ModelConfig:
+def model_for(task: Task, **settings: Any) -> ModelConfig:
     """A model with the vocabulary, positions and outputs that ``task`` needs.
 
     >>> model_for(BindingTask(lines=6), n_layers=4).n_positions

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.errors import BindscopeError
+from bindscope.families import find_family
 from bindscope.studies.framework.experiments import (
     Experiment,
     Variant,
-    all_experiments,
     cell_config,
     find_experiment_dataset,
     load_experiment_dataset,
@@ -70,9 +70,9 @@ def matching_variants(config: RunConfig) -> Iterator[tuple[Experiment, Variant]]
 def _all_variants(family: str) -> tuple[tuple[Experiment, Variant, RunConfig], ...]:
     """Every variant of every experiment on tasks of a family, with what it trains."""
     found = []
-    for experiment in all_experiments().values():
+    for experiment in find_family(family).experiments():
         base = find_preset(experiment.preset).config
-        for variant in experiment.variants if base.task.family == family else ():
+        for variant in experiment.variants:
             config = cell_config(base, {**experiment.changes, **variant.changes}, variant.name, 0)
             found.append((experiment, variant, _essence(config)))
     return tuple(found)

@@ -1,6 +1,6 @@
 """The life of a run: what its evaluations recorded, as one labelled dataset, its phases, and the figure of it.
 
->>> dataset = trajectory_dataset(run.metrics, run.manifest)
+>>> dataset = trajectory_dataset(run.metrics, run.manifest.config)
 >>> [phase.name for phase in phases_of(dataset)]
 ['random', 'heuristic', 'systematic']
 >>> save_figure(figure_trajectory(dataset, phases_of(dataset)), Path("trajectory.svg"))
@@ -16,16 +16,9 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.families import Family, LearnedParts, find_family
 from bindscope.intervals import wilson_interval
-from bindscope.measures.binding.phases import (
-    Phase,
-    PhaseCriterion,
-    PhaseCurves,
-    detect_phases,
-    find_transition,
-    lowest_accuracy,
-)
-from bindscope.studies.assign_add.learning.phases import phases_of_sums
+from bindscope.measures.phases import Lasts, Phase, find_transition
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,45 +28,43 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]  # one line of a run's metrics
 CONFIDENCE = 0.95
 RECORDED = {"loss": "training_loss", "examples": "training_examples", "elapsed": "seconds"}  # in a record → here
-COUNTED_BY = {  # shares → the variable that says of how many programs
-    "accuracy_by_depth": "n_by_depth",
-    "accuracy_by_root_line": "n_by_root_line",
-    "follows_chain": "n_misleading",
-    "follows_early_lines": "n_misleading",
-}
 UNITS = {"mean_rank": "rank", "training_examples": "example", "seconds": "s"}
 
 
-def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | None = None) -> xr.Dataset:
+def trajectory_dataset(
+    records: Iterable[Record], config: Mapping[str, Any] | None = None, family: str | Family | None = None
+) -> xr.Dataset:
     """Every evaluation in a run's records as named arrays over ``step``.
 
     All families: ``pool_accuracy``, ``pool_accuracy_low`` / ``_high`` (95 % Wilson), ``pool_loss`` over (step, pool).
     Binding adds, for the test pool, ``accuracy_by_depth`` (step, depth), ``accuracy_by_root_line`` (step, root_line),
     ``agreement`` (step, rule), ``prediction_source`` (step, source), ``follows_chain`` and ``follows_early_lines``.
     Assign-and-add adds ``half_accuracy`` (step, pool, half), unknown where operands cannot change places. Text adds
-    ``pool_perplexity`` (step, pool). ``config`` is kept as JSON in the attributes.
+    ``pool_perplexity`` (step, pool). The family is that of ``config``, which is kept as JSON in the attributes, unless
+    it is named.
     """
     evaluated = _latest_by_step(record for record in records if "watched" in record)
     if not evaluated:
         raise BindscopeError("the run holds no evaluation yet: train it for at least one evaluation first.")
+    found = _find_family(family, config)
     evaluations = [_pools_of(record) for record in evaluated]
     pools = list(evaluations[0])
-    family = _family_of(evaluations[0])
-    variables = _pool_variables(evaluations, pools)
-    coordinates: dict[str, Any] = {"step": np.array([int(record["step"]) for record in evaluated]), "pool": pools}
-    if family == "binding":
-        more, extra_coordinates = _binding_variables([evaluation["test"] for evaluation in evaluations])
-    elif family == "assign_add":
-        more, extra_coordinates = _half_variables(evaluations, pools)
-    else:
-        more, extra_coordinates = {}, {}
-    dataset = xr.Dataset({**variables, **more}, {**coordinates, **extra_coordinates})
+    try:
+        more, more_coordinates = found.trajectory_variables(evaluations, pools)
+    except LookupError as missing:
+        raise BindscopeError(
+            f"the evaluations are not those of a run of '{found.name}': {missing} is missing."
+        ) from None
+    dataset = xr.Dataset(
+        {**_pool_variables(evaluations, pools), **more},
+        {"step": np.array([int(record["step"]) for record in evaluated]), "pool": pools, **more_coordinates},
+    )
     for key, name in RECORDED.items():
         if any(record.get(key) is not None for record in evaluated):
             dataset[name] = ("step", np.array([record.get(key) for record in evaluated], dtype=float))
     dataset.attrs = {
         "title": "training trajectory",
-        "family": family,
+        "family": found.name,
         "source": "bindscope",
         "confidence": CONFIDENCE,
         "config": json.dumps(dict(config or {}), sort_keys=True, default=str),
@@ -84,10 +75,10 @@ def trajectory_dataset(records: Iterable[Record], config: Mapping[str, Any] | No
 def with_intervals(dataset: xr.Dataset) -> xr.Dataset:
     """The trajectory with a 95 % Wilson interval, ``NAME_low`` and ``NAME_high``, beside each share whose n is known.
 
-    >>> with_intervals(trajectory_dataset(run.metrics)).accuracy_by_depth_low.sel(depth=4)
+    >>> with_intervals(trajectory_dataset(run.metrics, run.manifest.config)).accuracy_by_depth_low.sel(depth=4)
     """
     more = dataset.copy()
-    for name, counted in COUNTED_BY.items():
+    for name, counted in family_of_dataset(dataset).counted_by.items():
         if name not in dataset:
             continue
         share, n = xr.broadcast(dataset[name], dataset[counted])
@@ -99,34 +90,30 @@ def with_intervals(dataset: xr.Dataset) -> xr.Dataset:
     return more
 
 
-def phases_of(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> list[Phase]:
-    """The phases of a run, of binding by ``criterion``; of other families than binding and sums none are defined."""
-    if dataset.attrs["family"] == "assign_add":
-        return phases_of_sums(dataset)
-    if dataset.attrs["family"] != "binding":
-        return []
-    test = dataset.sel(pool="test")
-    curves = PhaseCurves(
-        steps=dataset.step.values,
-        accuracy=test.pool_accuracy.values,
-        follows_chain=dataset.follows_chain.values,
-        follows_early_lines=dataset.follows_early_lines.values,
-        worst_depth=lowest_accuracy(dataset.accuracy_by_depth.values),
-        chance=float(test.pool_chance),
-        n_examples=int(test.pool_n),
-    )
-    return detect_phases(curves, criterion)
+def family_of_dataset(dataset: xr.Dataset) -> Family:
+    """The family of the run that a trajectory is of."""
+    return find_family(str(dataset.attrs["family"]))
+
+
+def phases_of(dataset: xr.Dataset, criterion: Any = None) -> list[Phase]:
+    """The phases of a run, by its family's own criterion unless one is given; none where the family defines none."""
+    return list(family_of_dataset(dataset).find_phases(dataset, criterion))
+
+
+def learned_parts(dataset: xr.Dataset) -> LearnedParts:
+    """What the run learns one after the other: what its family says, or its pools."""
+    found = family_of_dataset(dataset).learned_parts(dataset)
+    if found is not None:
+        return found
+    curves = {str(name): dataset.pool_accuracy.sel(pool=name).values for name in dataset.pool.values}
+    return LearnedParts("pool", "When each pool was learned", curves, dataset.pool_n.values.tolist())
 
 
 def transitions_of(
-    dataset: xr.Dataset, threshold: float = 0.9, criterion: PhaseCriterion | None = None
+    dataset: xr.Dataset, threshold: float = 0.9, criterion: Lasts | None = None
 ) -> dict[str, int | None]:
-    """The step at which each accuracy first reaches ``threshold`` and stays: by depth for binding, else by pool."""
-    steps = dataset.step.values
-    if dataset.attrs["family"] == "binding":
-        curves = {f"depth {int(d)}": dataset.accuracy_by_depth.sel(depth=d).values for d in dataset.depth.values}
-    else:
-        curves = {str(name): dataset.pool_accuracy.sel(pool=name).values for name in dataset.pool.values}
+    """The step at which each accuracy first reaches ``threshold`` and stays: of each part that is learned."""
+    steps, curves = dataset.step.values, learned_parts(dataset).accuracy
     return {name: find_transition(steps, curve, threshold, criterion) for name, curve in curves.items()}
 
 
@@ -137,6 +124,15 @@ def figure_trajectory(dataset: xr.Dataset, phases: Sequence[Phase] | None = None
     return draw_grid(dataset, phases_of(dataset) if phases is None else phases, scale)
 
 
+def _find_family(family: str | Family | None, config: Mapping[str, Any] | None) -> Family:
+    if isinstance(family, Family):
+        return family
+    name = family or dict((config or {}).get("task") or {}).get("family")
+    if not name:
+        raise BindscopeError("trajectory: say of which family the records are: give the run's config, or family=NAME.")
+    return find_family(str(name))
+
+
 def _latest_by_step(records: Iterable[Record]) -> list[Record]:
     """One record a step, in order; a resumed run may have measured a step twice, and then the later one counts."""
     by_step = {int(record["step"]): record for record in records}
@@ -145,14 +141,6 @@ def _latest_by_step(records: Iterable[Record]) -> list[Record]:
 
 def _pools_of(record: Record) -> dict[str, Mapping[str, Any]]:
     return {name: scores for name, scores in record.items() if isinstance(scores, Mapping) and name != "watched"}
-
-
-def _family_of(evaluation: Mapping[str, Any]) -> str:
-    if "misleading" in evaluation.get("test", {}):
-        return "binding"
-    if "perplexity" in evaluation.get("test", {}):
-        return "text"
-    return "assign_add" if "0add" in evaluation else "templates"
 
 
 def _pool_variables(evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]) -> dict[str, Any]:
@@ -176,51 +164,6 @@ def _pool_variables(evaluations: Sequence[Mapping[str, Any]], pools: Sequence[st
         if key in evaluations[0][pools[0]]:
             variables[f"pool_{key}"] = ("pool", gather(key)[0])
     return variables
-
-
-def _binding_variables(pools: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    first = pools[0]
-    rules, n_lines = list(first["agreement"]), len(first["accuracy_by_root_line"])
-
-    def gather(key: str) -> np.ndarray:
-        return np.array([pool[key] for pool in pools], dtype=float)
-
-    def gather_misleading(key: str) -> np.ndarray:
-        return np.array([pool["misleading"][key] for pool in pools], dtype=float)
-
-    variables = {
-        "accuracy_by_depth": (("step", "depth"), gather("accuracy_by_depth")),
-        "n_by_depth": ("depth", np.array(first["n_by_depth"])),
-        "accuracy_by_root_line": (("step", "root_line"), gather("accuracy_by_root_line")),
-        "n_by_root_line": ("root_line", np.array(first["n_by_root_line"])),
-        "agreement": (("step", "rule"), np.array([[p["agreement"][r] for r in rules] for p in pools], dtype=float)),
-        "rule_accuracy": ("rule", np.array([first["rule_accuracy"][rule] for rule in rules], dtype=float)),
-        "prediction_source": (("step", "source"), gather("prediction_source")),
-        "answer_source": ("source", np.array(first["answer_source"], dtype=float)),
-        "follows_chain": ("step", gather_misleading("follows_chain")),
-        "follows_early_lines": ("step", gather_misleading("follows_early_lines")),
-        "n_misleading": ((), int(first["misleading"]["n"])),
-        "digit_share": ("step", gather("digit_share")),
-        "mean_rank": ("step", gather("mean_rank")),
-    }
-    coordinates = {
-        "depth": np.arange(1, len(first["accuracy_by_depth"]) + 1),
-        "root_line": np.arange(1, n_lines + 1),
-        "rule": rules,
-        "source": [*(f"line {line}" for line in range(1, n_lines + 1)), "none"],
-    }
-    return variables, coordinates
-
-
-def _half_variables(
-    evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    halves = ("swap_seen", "both_held")
-    accuracy = np.array(
-        [[[e[pool].get(half, {}).get("accuracy") for half in halves] for pool in pools] for e in evaluations],
-        dtype=float,
-    )  # [step, pool, half]
-    return {"half_accuracy": (("step", "pool", "half"), accuracy)}, {"half": list(halves)}
 
 
 def _with_units(dataset: xr.Dataset) -> xr.Dataset:

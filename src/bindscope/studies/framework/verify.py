@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
+from bindscope.families import all_families, find_family
 from bindscope.studies.framework.claims import VERDICTS, Claim, Finding, Quantity, Study, not_testable
 from bindscope.studies.framework.experiments import SHIPPED_RUNS
 from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-STUDIES: Mapping[str, str] = {  # family → module that holds its STUDY
-    "binding": "bindscope.studies.binding.study",
-    "assign_add": "bindscope.studies.assign_add.study",
-    "templates": "bindscope.studies.symbols.study",
-}
 SHIPPED_RESULTS = SHIPPED_RUNS / "studies"  # results of studies without runs, a folder for each
-WITHOUT_RUNS: Mapping[str, str] = {"symbols": "templates"}  # a study that is verified by its own name → family
 OnResult = Callable[
     [Result, int, int], OnProgress | None
 ]  # told which result is next, its place and how many there are
@@ -91,11 +85,21 @@ class Verification:
 
 def find_study(family: str) -> Study:
     """The study whose claims are about runs of this family."""
-    if family not in STUDIES:
-        known = ", ".join(STUDIES)
+    study: Study | None = find_family(family).study()
+    if study is None:
+        known = ", ".join(study.family for study in all_studies())
         raise BindscopeError(f"there are no claims about runs of the family '{family}' yet; there are for: {known}.")
-    study: Study = import_module(STUDIES[family]).STUDY
     return study
+
+
+def all_studies() -> list[Study]:
+    """Every study, in the order of the families."""
+    return [study for family in all_families() if (study := family.study()) is not None]
+
+
+def studies_without_runs() -> dict[str, str]:
+    """The studies that are verified by their own name, for their claims are about experiments: name → family."""
+    return {family.verified_as: family.name for family in all_families() if family.verified_as}
 
 
 def open_study(
@@ -105,7 +109,7 @@ def open_study(
 
     >>> library, study = open_study("symbols", Path("runs/verify-symbols/results"), Path("runs"))
     """
-    study = find_study(WITHOUT_RUNS[name])
+    study = find_study(studies_without_runs()[name])
     shipped = (SHIPPED_RESULTS / name,)
     return Library(None, study.results, folder, shipped, n, seed, fresh, runs_directory, name), study
 

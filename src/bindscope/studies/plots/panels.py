@@ -7,45 +7,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
-from matplotlib.transforms import blended_transform_factory
 
-from bindscope.intervals import wilson_interval
-from bindscope.measures.binding.phases import Phase, PhaseCriterion
-from bindscope.studies.assign_add.learning.marks import mark_spikes
-from bindscope.studies.assign_add.learning.panels import sums_panels
-from bindscope.studies.assign_add.learning.phases import spikes_of
-from bindscope.studies.plots.curves import Panel, draw_curve, draw_pools, loss_panel, plot_values
-from bindscope.studies.plots.heat_map import add_colour_bar, draw_cells
+from bindscope.families import Family, find_family
+from bindscope.measures.phases import Phase
+from bindscope.studies.plots.curves import Panel, draw_pools, loss_panel
 from bindscope.studies.plots.style import (
-    BLUE,
-    CATEGORIES,
-    DASHES,
-    GREY,
     INK,
     MUTED,
-    ORANGE,
-    PHASE_COLOURS,
     StepScale,
     figure_style,
     format_share,
-    ordered_colours,
-    place_legend_above,
-    set_share_axis,
+    phase_colours,
     set_step_axis,
-    source_colours,
 )
 
-RULE_NAMES: Mapping[str, str] = {
-    "line_1": "line 1",
-    "line_2": "line 2",
-    "first_constant": "first constant",
-    "most_recent": "last constant",
-    "positional": "nearest",
-}
-N_SINGLE_SOURCES = 4  # lines drawn apart in the source panel; later ones are taken together
 WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
 
 
@@ -77,200 +53,47 @@ def draw_separately(
 
 
 def trajectory_panels(dataset: xr.Dataset) -> list[Panel]:
-    """What is worth seeing of a run, by its family."""
-    family = dataset.attrs["family"]
-    if family == "binding":
-        return _binding_panels(dataset)
-    if family == "assign_add":
-        return sums_panels(dataset)
-    return _templates_panels(dataset)
+    """What is worth seeing of a run: what its family says, or loss and accuracy of its pools."""
+    panels = _family_of(dataset).panels(dataset)
+    return pool_panels(dataset) if panels is None else list(panels)
 
 
-def _binding_panels(dataset: xr.Dataset) -> list[Panel]:
-    n, n_misleading = int(dataset.pool_n.sel(pool="test")), int(dataset.n_misleading)
-    return [
-        Panel(
-            "accuracy",
-            "Accuracy and phases",
-            f"right answers on {n:,} held-out programs, 95 % interval",
-            lambda axes: _draw_accuracy(axes, dataset),
-        ),
-        Panel(
-            "strategy",
-            "Early lines or the chain?",
-            f"the {n_misleading:,} programs whose answer is not on line 1 or 2",
-            lambda axes: _draw_strategy(axes, dataset),
-        ),
-        Panel(
-            "depth",
-            "By depth of the chain",
-            "right answers by number of assignments from query to constant",
-            lambda axes: _draw_depths(axes, dataset),
-        ),
-        Panel(
-            "root-line",
-            "By line of the answer",
-            "right answers by the line that holds the constant",
-            lambda axes: _draw_root_lines(axes, dataset),
-            shaded=False,
-        ),
-        Panel(
-            "source",
-            "Where predictions come from",
-            "first line that assigns the predicted digit; narrow bar: the right answers",
-            lambda axes: _draw_sources(axes, dataset),
-            shaded=False,
-        ),
-        Panel(
-            "rules",
-            "Agreement with simple rules",
-            "predictions equal to each rule's; triangles: how often the rule is right",
-            lambda axes: _draw_rules(axes, dataset),
-        ),
-    ]
-
-
-def _templates_panels(dataset: xr.Dataset) -> list[Panel]:
+def pool_panels(dataset: xr.Dataset) -> list[Panel]:
+    """The loss of every pool, and its accuracy where it has one."""
     panels = [loss_panel(dataset)]
     if np.isfinite(dataset.pool_accuracy).any():
-        pools = list(dataset.pool.values)
-        subtitle = "right answers (real labels: nearest label is the right one), 95 % interval"
-        if dataset.attrs["family"] == "text":
-            subtitle = "next tokens guessed right, 95 % interval"
-        panels.append(Panel("accuracy", "Accuracy", subtitle, lambda axes: draw_pools(axes, dataset, pools)))
+        pools, note = list(dataset.pool.values), _family_of(dataset).accuracy_note
+        panels.append(Panel("accuracy", "Accuracy", note, lambda axes: draw_pools(axes, dataset, pools)))
     return panels
+
+
+def _family_of(dataset: xr.Dataset) -> Family:
+    return find_family(str(dataset.attrs["family"]))
 
 
 def _draw_panel(
     axes: Axes, panel: Panel, dataset: xr.Dataset, phases: Sequence[Phase], scale: StepScale, titled: bool
 ) -> None:
-    linear = scale == "auto" and dataset.attrs["family"] == "assign_add"  # what happens to sums happens late
-    set_step_axis(axes, dataset.step.values, "linear" if linear else scale)
+    family = _family_of(dataset)
+    colours = phase_colours(family.phase_names)
+    set_step_axis(axes, dataset.step.values, family.step_scale if scale == "auto" else scale)
     panel.draw(axes)
     if panel.shaded:
-        _shade_phases(axes, phases)
-        mark_spikes(axes, spikes_of(dataset))
+        _shade_phases(axes, phases, colours)
+        family.mark(axes, dataset)
     if panel.name == "accuracy":
-        _label_phases(axes, phases)
+        _label_phases(axes, phases, colours)
     if titled:
         axes.text(0, 1.225, panel.title, transform=axes.transAxes, fontsize=11, fontweight="bold", color=INK)
         axes.text(0, 1.15, panel.subtitle, transform=axes.transAxes, fontsize=8, color=MUTED)
 
 
-def _draw_accuracy(axes: Axes, dataset: xr.Dataset) -> None:
-    for index, pool in enumerate(dataset.pool.values):
-        draw_curve(axes, dataset, pool, CATEGORIES[0] if pool == "test" else CATEGORIES[2], str(pool), index)
-    chance = float(dataset.pool_chance.sel(pool="test"))
-    axes.axhline(chance, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-    axes.text(
-        0.99, chance + 0.015, "chance", transform=axes.get_yaxis_transform(), ha="right", fontsize=7.5, color=MUTED
-    )
-    set_share_axis(axes)
-    if dataset.sizes["pool"] > 1:
-        axes.legend(loc="lower right", bbox_to_anchor=(1, chance + 0.05))
-
-
-def _draw_strategy(axes: Axes, dataset: xr.Dataset) -> None:
-    n = int(dataset.n_misleading)
-    curves = ((dataset.follows_chain, BLUE, "follows the chain"), (dataset.follows_early_lines, ORANGE, "line 1 or 2"))
-    for index, (curve, colour, label) in enumerate(curves):
-        values = curve.values
-        low, high = wilson_interval(np.nan_to_num(values) * n, n)
-        axes.fill_between(dataset.step.values, low, high, color=colour, alpha=0.2, linewidth=0)
-        plot_values(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index])
-    threshold = PhaseCriterion().chain_share
-    axes.axhline(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-    set_share_axis(axes)
-    place_legend_above(axes)
-
-
-def _draw_depths(axes: Axes, dataset: xr.Dataset) -> None:
-    for depth, colour in zip(dataset.depth.values, ordered_colours(dataset.sizes["depth"])):
-        values = dataset.accuracy_by_depth.sel(depth=depth).values
-        plot_values(axes, dataset, values, color=colour, label=f"{int(depth)}", linestyle=DASHES[(int(depth) - 1) % 4])
-    set_share_axis(axes)
-    place_legend_above(axes, title="depth")
-
-
-def _draw_root_lines(axes: Axes, dataset: xr.Dataset) -> None:
-    mesh = _draw_heat_map(axes, dataset.accuracy_by_root_line.values.T, dataset.step.values)
-    n_lines = dataset.sizes["root_line"]
-    axes.set_yticks(sorted({1, *range(0, n_lines + 1, max(1, n_lines // 4 if n_lines > 8 else 1))} - {0}))
-    axes.set_ylim(n_lines + 0.5, 0.5)
-    axes.set_ylabel("line")
-    axes.grid(False)
-    add_colour_bar(axes, mesh, percent=True)
-
-
-def _draw_heat_map(axes: Axes, cells: np.ndarray, steps: np.ndarray) -> QuadMesh:
-    """``cells [row, step]`` with rows 1, 2, … and each step's column reaching half-way to its neighbours."""
-    n_rows = len(cells)
-    if len(steps) == 1:
-        edges = np.array([steps[0] - 1.0, steps[0] + 1.0])
-    else:
-        edges = np.concatenate([[steps[0]], (steps[1:] + steps[:-1]) / 2, [steps[-1]]]).astype(float)
-    return draw_cells(axes, cells, limits=(0, 1), column_edges=edges, row_edges=np.arange(n_rows + 1) + 0.5)
-
-
-def _draw_sources(axes: Axes, dataset: xr.Dataset) -> None:
-    shares, labels = _gathered_sources(dataset.prediction_source.values)
-    truth, _ = _gathered_sources(dataset.answer_source.values[None])
-    colours = [*source_colours(len(labels) - 1), "#c3c8d0"]
-    steps = dataset.step.values.astype(float)
-    if len(steps) == 1:
-        steps, shares = np.array([steps[0] - 1, steps[0] + 1]), np.repeat(shares, 2, axis=0)
-    axes.stackplot(steps, shares.T, colors=colours, labels=labels, linewidth=0)
-    bar = axes.inset_axes((1.025, 0, 0.045, 1))
-    bottoms = np.concatenate([[0], np.cumsum(truth[0])[:-1]])
-    bar.bar(np.zeros(len(labels)), truth[0], bottom=bottoms, color=colours, width=1)
-    bar.set(xlim=(-0.5, 0.5), ylim=(0, 1), xticks=[], yticks=[])
-    bar.spines[:].set_visible(False)
-    axes.set_ylim(0, 1)
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.grid(False)
-    place_legend_above(axes)
-
-
-def _gathered_sources(shares: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Shares ``[step, source]`` with the later lines taken together, and a label for each column."""
-    n_lines = shares.shape[1] - 1
-    names = [f"line {line}" if line == 1 else f"{line}" for line in range(1, n_lines + 1)]
-    if n_lines <= N_SINGLE_SOURCES + 1:
-        return shares, [*names, "none"]
-    later = shares[:, N_SINGLE_SOURCES:-1].sum(1, keepdims=True)
-    gathered = np.concatenate([shares[:, :N_SINGLE_SOURCES], later, shares[:, -1:]], axis=1)
-    return gathered, [*names[:N_SINGLE_SOURCES], f"{N_SINGLE_SOURCES + 1}–{n_lines}", "none"]
-
-
-def _draw_rules(axes: Axes, dataset: xr.Dataset) -> None:
-    at_right_edge = blended_transform_factory(axes.transAxes, axes.transData)
-    for index, rule in enumerate(_distinct_rules(dataset)):
-        colour = (ORANGE, "#b0893a", "#8c5fbf", BLUE, GREY)[index % 5]
-        values = dataset.agreement.sel(rule=rule).values
-        label = RULE_NAMES.get(str(rule), str(rule).replace("_", " "))
-        plot_values(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index % len(DASHES)])
-        truth = float(dataset.rule_accuracy.sel(rule=rule))
-        axes.plot(1.02, truth, "<", color=colour, markersize=5, transform=at_right_edge, clip_on=False)
-    set_share_axis(axes)
-    place_legend_above(axes)
-
-
-def _distinct_rules(dataset: xr.Dataset) -> list[str]:
-    """The rules without those that said the same as an earlier one throughout."""
-    kept: list[str] = []
-    for rule in sorted(dataset.rule.values, key=lambda rule: list(RULE_NAMES).index(rule) if rule in RULE_NAMES else 9):
-        curve = dataset.agreement.sel(rule=rule).values
-        if not any(np.array_equal(curve, dataset.agreement.sel(rule=k).values, equal_nan=True) for k in kept):
-            kept.append(str(rule))
-    return kept
-
-
-def _shade_phases(axes: Axes, phases: Sequence[Phase]) -> None:
+def _shade_phases(axes: Axes, phases: Sequence[Phase], colours: Mapping[str, str]) -> None:
     for phase in phases:
-        axes.axvspan(phase.first_step, phase.last_step, color=PHASE_COLOURS[phase.name], alpha=0.13, linewidth=0)
+        axes.axvspan(phase.first_step, phase.last_step, color=colours[phase.name], alpha=0.13, linewidth=0)
 
 
-def _label_phases(axes: Axes, phases: Sequence[Phase]) -> None:
+def _label_phases(axes: Axes, phases: Sequence[Phase], colours: Mapping[str, str]) -> None:
     """Each phase's name and plateau above its band, moved aside where a band is narrower than its words."""
     words = [f"{phase.name} {format_share(phase.accuracy)}" for phase in phases]
     widths = np.array([WIDTH_OF_LETTER * (len(word) + 2) for word in words])  # with a gap behind
@@ -283,5 +106,5 @@ def _label_phases(axes: Axes, phases: Sequence[Phase]) -> None:
         limit = left[index + 1] if index + 1 < len(phases) else 1.0
         left[index] = min(left[index], limit - widths[index])
     for phase, word, place in zip(phases, words, left):
-        colour = PHASE_COLOURS[phase.name]
+        colour = colours[phase.name]
         axes.text(place, 1.035, word, transform=axes.transAxes, fontsize=8, color=colour, fontweight="bold")

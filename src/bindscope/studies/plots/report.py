@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.families import Family
 from bindscope.intervals import wilson_interval
-from bindscope.measures.binding.phases import PHASES, Phase, PhaseCriterion
-from bindscope.studies.framework.trajectory import phases_of, transitions_of
+from bindscope.measures.phases import Lasting, Phase
+from bindscope.studies.framework.trajectory import family_of_dataset, learned_parts, phases_of, transitions_of
 from bindscope.studies.plots.html import Markup, document, element, flatten_settings, join, table, tiles
 from bindscope.studies.plots.panels import draw_separately
 from bindscope.studies.plots.style import figure_to_svg, format_share, format_step
 from bindscope.tasks.vocabulary import show_symbol
 
 THRESHOLD = 0.9  # a depth or pool counts as learned from here on
+N_CHECKPOINTS = 8  # whose answers to an example are shown
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,15 @@ class ExampleProgram:
     remark: str = ""  # "depth 3, root on line 2"
 
 
+@dataclass(frozen=True, eq=False)
+class Highlights:
+    """What a family says of a run beyond its pools."""
+
+    lead: str = ""  # the story in a sentence
+    numbers: tuple[tuple[str, str, str], ...] = ()  # (label, number, remark) after those that every run has
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the table of evaluations, each [step]
+
+
 @dataclass(frozen=True)
 class Section:
     """Something further to show: paragraphs, and perhaps a table of ``rows`` under ``head``."""
@@ -64,9 +76,22 @@ class ReportedRun:
     config: Mapping[str, Any]
     phases: Sequence[Phase]
     command: str = ""  # the exact command that made the run
-    criterion: PhaseCriterion = field(default_factory=PhaseCriterion)
+    criterion: Any = None  # of the phases; the family's own when left out
     examples: Sequence[ExampleProgram] = ()
     sections: Sequence[Section] = ()
+
+    @property
+    def family(self) -> Family:
+        return family_of_dataset(self.dataset)
+
+    @cached_property
+    def highlights(self) -> Highlights:
+        return self.family.describe_run(self.dataset, self.phases) or Highlights()
+
+    @property
+    def lasting(self) -> Any:
+        """How long something must hold: part of the criterion."""
+        return Lasting() if self.criterion is None else self.criterion
 
 
 def render_report(
@@ -77,11 +102,10 @@ def render_report(
     extra_sections: Sequence[Section] = (),
     *,
     command: str = "",
-    criterion: PhaseCriterion | None = None,
+    criterion: Any = None,
     examples: Sequence[ExampleProgram] = (),
 ) -> str:
     """The report of one run. Phases are detected with ``criterion`` when none are given."""
-    criterion = PhaseCriterion() if criterion is None else criterion
     phases = phases_of(dataset, criterion) if phases is None else phases
     run = ReportedRun(run_title, dataset, config, phases, command, criterion, examples, extra_sections)
     return render_reports(run_title, [run])
@@ -99,23 +123,37 @@ def render_reports(title: str, runs: Sequence[ReportedRun]) -> str:
     return document(title, *pieces, footer)
 
 
+def choose_steps(kept: Sequence[int], phases: Sequence[Phase], n: int = N_CHECKPOINTS) -> list[int]:
+    """Up to ``n`` kept steps that tell the story: the ends and middles of the phases, the first and the last step."""
+    wanted = [kept[0], kept[-1]]
+    for phase in phases:
+        wanted += [phase.last_step, phase.first_step, (phase.first_step + phase.last_step) // 2]
+    chosen: list[int] = []
+    for step in wanted:
+        nearest = min(kept, key=lambda candidate: (abs(candidate - step), candidate))
+        if nearest not in chosen:
+            chosen.append(nearest)
+    return sorted(chosen[:n])
+
+
 def _comparison(runs: Sequence[ReportedRun]) -> Markup:
+    entered = list(dict.fromkeys(name for run in runs for name in run.family.phase_names[1:]))
     rows = []
     for index, run in enumerate(runs, start=1):
         starts = {phase.name: f"{phase.first_step:,}" for phase in run.phases}
         link = element("a", run.title, href=f"#run{index}")
         name, share, _ = _headline_accuracy(run.dataset)
         last = f"{int(run.dataset.step[-1]):,}"
-        rows.append([link, f"{share} ({name})", starts.get("heuristic", "–"), starts.get("systematic", "–"), last])
-    head = ("run", "accuracy at the end", "heuristic from step", "systematic from step", "last step")
-    return element("section", table(head, rows, numbers=(2, 3, 4)))
+        rows.append([link, f"{share} ({name})", *(starts.get(phase, "–") for phase in entered), last])
+    head = ("run", "accuracy at the end", *(f"{phase} from step" for phase in entered), "last step")
+    return element("section", table(head, rows, numbers=range(2, len(head))))
 
 
 def _run_pieces(run: ReportedRun, prefix: str) -> Iterator[Markup]:
     yield element("h1", run.title)
     yield element("p", _lead(run), class_="lead")
     yield tiles(_headline_numbers(run))
-    if run.dataset.attrs["family"] == "binding":
+    if run.family.phase_names:
         yield _phase_section(run)
     yield _chart_section(run, prefix)
     yield _transition_section(run)
@@ -127,22 +165,8 @@ def _run_pieces(run: ReportedRun, prefix: str) -> Iterator[Markup]:
 
 
 def _lead(run: ReportedRun) -> str:
-    names = [phase.name for phase in run.phases]
     steps = f"{int(run.dataset.step[-1]):,} steps"
-    if "systematic" in names and "heuristic" in names:
-        return (
-            f"Within {steps} the model went from a habit of answering with the first lines of a program to following "
-            f"the chain of references to its constant."
-        )
-    if "systematic" in names:
-        return f"Within {steps} the model learned to follow the chain of references to its constant."
-    if "heuristic" in names:
-        return (
-            f"After {steps} the model still answers from the first lines of a program instead of following the chain."
-        )
-    if run.dataset.attrs["family"] == "binding":
-        return f"After {steps} the model shows no lasting habit yet."
-    return f"What the model could do, evaluation by evaluation, over {steps}."
+    return run.highlights.lead or f"What the model could do, evaluation by evaluation, over {steps}."
 
 
 def _headline_numbers(run: ReportedRun) -> Iterator[tuple[str, str, str]]:
@@ -154,12 +178,7 @@ def _headline_numbers(run: ReportedRun) -> Iterator[tuple[str, str, str]]:
         yield "examples seen", format_step(float(dataset.training_examples[-1])), ""
     if "seconds" in dataset:
         yield "training time", _format_seconds(float(dataset.seconds[-1])), ""
-    for phase in run.phases:
-        if phase.name == "heuristic":
-            yield "heuristic plateau", format_share(phase.accuracy), _steps_of(phase)
-    if dataset.attrs["family"] == "binding":
-        lowest = float(np.nanmin(dataset.accuracy_by_depth.values[-1]))
-        yield "weakest depth at the end", format_share(lowest), ""
+    yield from run.highlights.numbers
 
 
 def _headline_accuracy(dataset: xr.Dataset) -> tuple[str, str, str]:
@@ -175,13 +194,13 @@ def _headline_accuracy(dataset: xr.Dataset) -> tuple[str, str, str]:
 
 
 def _phase_section(run: ReportedRun) -> Markup:
-    words = run.criterion.describe()
+    words = run.family.describe_phases() if run.criterion is None else run.criterion.describe()
     found = {phase.name: phase for phase in run.phases}
     rows = []
-    for name in PHASES:
+    for name in run.family.phase_names:
         phase = found.get(name)
         label = element("span", name, class_=name)
-        where = (_steps_of(phase), format_share(phase.accuracy)) if phase else ("not reached", "–")
+        where = (show_steps(phase), format_share(phase.accuracy)) if phase else ("not reached", "–")
         rows.append([label, *where, words[name]])
     return element(
         "section",
@@ -189,7 +208,8 @@ def _phase_section(run: ReportedRun) -> Markup:
         element(
             "p",
             "Each evaluation is read by itself with the criterion below; the run is then cut, in this order, so that "
-            "the fewest readings are contradicted. What lies between two phases is a transition. " + words["any"],
+            "the fewest readings are contradicted. What lies between two phases is a transition. "
+            + words.get("any", ""),
             class_="note",
         ),
         table(("phase", "steps", "accuracy", "criterion"), rows),
@@ -209,17 +229,16 @@ def _chart_section(run: ReportedRun, prefix: str) -> Markup:
         "section",
         element("h2", "Trajectory"),
         element("div", *figures, class_="charts"),
-        element("details", element("summary", "The numbers behind the charts"), _evaluation_table(run.dataset)),
+        element("details", element("summary", "The numbers behind the charts"), _evaluation_table(run)),
     )
 
 
-def _evaluation_table(dataset: xr.Dataset) -> Markup:
+def _evaluation_table(run: ReportedRun) -> Markup:
+    dataset = run.dataset
     pools = [str(pool) for pool in dataset.pool.values]
     columns = {f"accuracy, {pool}": dataset.pool_accuracy.sel(pool=pool).values for pool in pools}
     columns |= {f"loss, {pool}": dataset.pool_loss.sel(pool=pool).values for pool in pools}
-    if dataset.attrs["family"] == "binding":
-        columns |= {f"depth {int(d)}": dataset.accuracy_by_depth.sel(depth=d).values for d in dataset.depth.values}
-        columns |= {"follows chain": dataset.follows_chain.values, "line 1 or 2": dataset.follows_early_lines.values}
+    columns |= run.highlights.columns
     rows = [
         [f"{int(step):,}", *(_number(values[index]) for values in columns.values())]
         for index, step in enumerate(dataset.step.values)
@@ -228,28 +247,27 @@ def _evaluation_table(dataset: xr.Dataset) -> Markup:
 
 
 def _transition_section(run: ReportedRun) -> Markup:
-    dataset = run.dataset
-    binding = dataset.attrs["family"] == "binding"
-    accuracies = dataset.accuracy_by_depth.values[-1] if binding else dataset.pool_accuracy.values[-1]
-    counts = dataset.n_by_depth.values if binding else dataset.pool_n.values
-    rows = []
-    for (name, step), share, n in zip(transitions_of(dataset, THRESHOLD, run.criterion).items(), accuracies, counts):
+    parts, rows = learned_parts(run.dataset), []
+    reached_at = transitions_of(run.dataset, THRESHOLD, run.lasting)
+    for (name, curve), n in zip(parts.accuracy.items(), parts.n, strict=True):
+        share, step = curve[-1], reached_at[name]
         low, high = wilson_interval(np.nan_to_num(share) * n, n)
         interval = "–" if np.isnan(share) else f"{low:.2%} – {high:.2%}"
         reached = "not reached" if step is None else f"{step:,}"
         rows.append([name, reached, _number(share), interval, f"{int(n):,}"])
-    what = "depth" if binding else "pool"
     return element(
         "section",
-        element("h2", "When each hop was learned" if binding else "When each pool was learned"),
+        element("h2", parts.title),
         element(
             "p",
-            f"The step at which accuracy first reached {THRESHOLD:.0%} and stayed: at {run.criterion.persist} "
-            f"evaluations running, and at {run.criterion.consistency:.0%} of all later ones.",
+            f"The step at which accuracy first reached {THRESHOLD:.0%} and stayed: at {run.lasting.persist} "
+            f"evaluations running, and at {run.lasting.consistency:.0%} of all later ones.",
             class_="note",
         ),
         table(
-            (what, "learned at step", "accuracy at the end", "95 % interval", "examples"), rows, numbers=(1, 2, 3, 4)
+            (parts.what, "learned at step", "accuracy at the end", "95 % interval", "examples"),
+            rows,
+            numbers=(1, 2, 3, 4),
         ),
     )
 
@@ -317,7 +335,8 @@ def _making_section(run: ReportedRun) -> Markup:
     return element("section", join(pieces))
 
 
-def _steps_of(phase: Phase) -> str:
+def show_steps(phase: Phase) -> str:
+    """From where to where a phase lasts."""
     first, last = f"{phase.first_step:,}", f"{phase.last_step:,}"
     return first if first == last else f"{first} – {last}"
 

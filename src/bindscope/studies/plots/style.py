@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -30,6 +30,7 @@ PHASE_COLOURS: Mapping[str, str] = {
     **{"addition": GREY, "assignment": ORANGE, "refinement": BLUE},
 }
 CATEGORIES = (BLUE, ORANGE, "#8c5fbf", "#5aa9d6", "#b0893a", "#5c6470")
+IN_ORDER = (GREY, ORANGE, BLUE, *CATEGORIES[2:])  # of phases: first, second, …
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (8, 2)))
 DARK_PAPER = "#171a21"
 FORMATS = ("svg", "pdf", "png")
@@ -66,6 +67,15 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "bindscope",
     "pdf.fonttype": 42,
 }
+
+
+def phase_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each phase of a family, by its place among them.
+
+    >>> phase_colours(("guessing", "recall"))
+    {'guessing': '#8a919e', 'recall': '#e07b00'}
+    """
+    return {name: IN_ORDER[place % len(IN_ORDER)] for place, name in enumerate(names)}
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from bindscope.tasks.assign_add.sequence import (
     Sequence,
     SequenceFormat,
 )
-from bindscope.tasks.task import Batch, Layout
+from bindscope.tasks.task import Batch, Layout, Task
 from bindscope.tasks.vocabulary import Vocabulary
 
 LITERAL = -1  # stands for "a number, not a variable" wherever a variable's index is expected
@@ -51,7 +51,7 @@ class _Pool:
 
 
 @dataclass(frozen=True)
-class AssignAddTask:
+class AssignAddTask(Task):
     """Sums modulo ``modulus`` whose operands are numbers or variables assigned earlier in the sequence.
 
     ``operator`` may also be a difference, a product, or the composition of a group with ``modulus`` elements (see
@@ -161,6 +161,10 @@ class AssignAddTask:
     def parse(self, text: str) -> np.ndarray:
         """``c=1 b=17 | b+19`` to tokens [16]."""
         return self.sequences.parse(text)
+
+    def read(self, text: str, n_positions: int | None = None) -> np.ndarray:
+        """A sum that a person typed, as tokens [16]; all sums are equally long, so every model reads them."""
+        return self.parse(text)
 
     def render(self, tokens: np.ndarray) -> str:
         return self.sequences.render(tokens)

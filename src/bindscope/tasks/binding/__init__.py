@@ -5,6 +5,7 @@ from bindscope.tasks.binding.dataset import PAPER_SPLITS, BindingDataset, make_s
 from bindscope.tasks.binding.pairs import (
     CounterfactualPairs,
     pair_programs,
+    read_pair,
     sample_conflict_pairs,
     sample_name_pairs,
     sample_root_pairs,
@@ -40,6 +41,7 @@ __all__ = [
     "parse_program",
     "place_at",
     "position_of",
+    "read_pair",
     "sample_conflict_pairs",
     "sample_name_pairs",
     "sample_programs",

@@ -11,18 +11,32 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.tasks.binding.positions import LINE_WIDTH, QUERY_WIDTH
-from bindscope.tasks.binding.programs import ask_questions, tokens_to_programs
-from bindscope.tasks.binding.task import BindingTask
+from bindscope.tasks.binding.programs import Programs, ask_questions, tokens_to_programs
 from bindscope.tasks.task import Batch
 
 PAPER_SPLITS: Mapping[str, int] = {"train": 450_000, "validation": 1_000, "test": 49_000}
 CHUNK = 2048  # programs drawn at a time
 LEAST_NEW = 0.001  # the share of new programs in a round of draws below which the language counts as exhausted
+
+
+class DrawsPrograms(Protocol):
+    """What splits are drawn from: a binding task."""
+
+    @property
+    def lines(self) -> int: ...
+
+    @property
+    def min_lines(self) -> int | None: ...
+
+    def sample_questions(
+        self, rng: np.random.Generator, n_programs: int, n_lines: int, n_queries: int = 1
+    ) -> tuple[Programs, np.ndarray]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +62,7 @@ class BindingDataset:
 
 
 def make_splits(
-    task: BindingTask, seed: int, sizes: Mapping[str, int] = PAPER_SPLITS, n_queries: int = 1
+    task: DrawsPrograms, seed: int, sizes: Mapping[str, int] = PAPER_SPLITS, n_queries: int = 1
 ) -> dict[str, BindingDataset]:
     """Splits of the given sizes, the same for the same arguments. All programs in all splits are different.
 
@@ -74,7 +88,7 @@ def hash_rows(rows: np.ndarray) -> np.ndarray:
     return hashes
 
 
-def _sample_distinct(task: BindingTask, seed: int, n_wanted: int, n_queries: int) -> np.ndarray:
+def _sample_distinct(task: DrawsPrograms, seed: int, n_wanted: int, n_queries: int) -> np.ndarray:
     """``n_wanted`` token rows [example, position] no two of which have the same assignments."""
     rng = np.random.default_rng(seed)
     n_prefix = LINE_WIDTH * task.lines
@@ -92,7 +106,7 @@ def _sample_distinct(task: BindingTask, seed: int, n_wanted: int, n_queries: int
     return tokens[:n_wanted]
 
 
-def _sample_rows(task: BindingTask, rng: np.random.Generator, n_rows: int, n_queries: int) -> np.ndarray:
+def _sample_rows(task: DrawsPrograms, rng: np.random.Generator, n_rows: int, n_queries: int) -> np.ndarray:
     """Token rows [example, position] one byte a token, drawn chunk by chunk."""
     tokens = np.empty((n_rows, LINE_WIDTH * task.lines + QUERY_WIDTH * n_queries), np.uint8)
     for start in range(0, n_rows, CHUNK):

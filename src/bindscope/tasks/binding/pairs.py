@@ -96,6 +96,22 @@ def pair_programs(base: Program, counterfactual: Program) -> CounterfactualPairs
     )
 
 
+def read_pair(
+    task: BindingTask, base: str, counterfactual: str, n_positions: int | None = None
+) -> tuple[Program, Program, CounterfactualPairs]:
+    """Two programs that a person typed (see ``BindingTask.read``) and the pair they make.
+
+    A pair that cannot be patched is refused: of unequal length, of one program twice, or of one answer.
+    """
+    first, second = (task.read(text, n_positions) for text in (base, counterfactual))
+    pairs = pair_programs(first, second)
+    if first.answer == second.answer:
+        raise BindscopeError(
+            f"both programs have the answer {first.answer}; change the counterfactual so that its answer differs."
+        )
+    return first, second, pairs
+
+
 def sample_root_pairs(
     task: BindingTask,
     rng: np.random.Generator,

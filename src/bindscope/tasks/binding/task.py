@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -11,16 +12,17 @@ import numpy as np
 from bindscope.errors import BindscopeError
 from bindscope.tasks.binding.combinations import answers_in, hold_out_combinations, roots_in
 from bindscope.tasks.binding.curriculum import Curriculum, Stage
+from bindscope.tasks.binding.dataset import BindingDataset, make_splits
 from bindscope.tasks.binding.positions import n_positions
 from bindscope.tasks.binding.program import DIGITS, LETTERS, VOCABULARY, Program, parse_program
-from bindscope.tasks.binding.programs import Programs, ask_questions
+from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions
 from bindscope.tasks.binding.sampler import Balance, Grammar, sample_questions
-from bindscope.tasks.task import Batch
+from bindscope.tasks.task import Batch, FixedData, Task
 from bindscope.tasks.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class BindingTask:
+class BindingTask(Task):
     """Programs such as ``a=5 / b=a / #b:``; the answer is the digit that the queried variable holds.
 
     >>> batch = BindingTask(lines=6, max_depth=3, queries=6).sample_batch(np.random.default_rng(0), 64)
@@ -155,6 +157,15 @@ class BindingTask:
             pools["held_out"] = ask_questions(*drawn)
         return pools
 
+    def draw_fixed(self, seed: int, sizes: Mapping[str, int], n_evaluated: int) -> FixedData:
+        """Splits of distinct programs; ``test`` is the first of the test split with their first query, as every pool
+        asks one question an example.
+        """
+        splits = make_splits(self, seed, sizes, self.queries)
+        one_query = splits["test"].tokens[:n_evaluated, : self.n_positions]
+        pools = {"test": BindingDataset(one_query).batch(slice(None))} if len(one_query) else {}
+        return FixedData(splits["train"], splits["train"].content_hash, pools)
+
     def sample_questions(
         self, rng: np.random.Generator, n_programs: int, n_lines: int, n_queries: int = 1
     ) -> tuple[Programs, np.ndarray]:
@@ -169,6 +180,26 @@ class BindingTask:
     def parse(self, text: str) -> Program:
         """A program from its text, with reassignment where this task has it."""
         return parse_program(text, reassignment=self.reassign > 0)
+
+    def read(self, text: str, n_positions: int | None = None) -> Program:
+        """A program that a person typed: lines end with a line break, the two characters ``\\n``, or ``;``.
+
+        One that is longer than a model of ``n_positions`` can read (the task's own when left out) is refused.
+
+        >>> BindingTask().read("a=5;b=a;#b:").answer
+        5
+        """
+        program = self.parse(text.replace("\\n", "\n").replace(";", "\n"))
+        most, n_tokens = self.n_positions if n_positions is None else n_positions, len(program.tokens)
+        if n_tokens > most:
+            raise BindscopeError(
+                f"the program has {program.n_lines} lines and {n_tokens} tokens; the model reads {most}: leave out lines."
+            )
+        return program
+
+    def to_batch(self, program: Program) -> Batch:
+        """A program as a batch of one, with its true answer."""
+        return ask_programs([program])
 
     def _is_held_out(self, programs: Programs) -> np.ndarray:
         return answers_in(programs, self.held_out_combinations) | roots_in(programs, self.held_out_combinations)

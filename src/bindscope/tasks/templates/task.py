@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.tasks.task import Batch, Layout
+from bindscope.tasks.task import Batch, FixedData, Layout, SampledDataset, Task, hash_batch
 from bindscope.tasks.templates.named import NAMED_TASKS, RandomTemplates, TemplateSet
 from bindscope.tasks.templates.template import Template, Wildcard, check_templates
 from bindscope.tasks.vocabulary import Vocabulary
@@ -39,7 +39,7 @@ Name = Literal[
 
 
 @dataclass(frozen=True)
-class TemplateTask:
+class TemplateTask(Task):
     """Strings made from templates by giving each wildcard a symbol of its own, labelled by their template.
 
     The training set has ``alphabet`` strings over ``alphabet`` symbols and follows from ``seed``. Validation and test
@@ -145,6 +145,18 @@ class TemplateTask:
             "test": self.draw_strings(rng, n_examples, "test"),
         }
 
+    def check_data(self, fixed: bool, sized: bool) -> None:
+        if sized:
+            raise BindscopeError("dataset: template tasks have a training set of their own; set task.alphabet instead.")
+
+    def count_fixed(self, n_asked: int) -> int:
+        return self.alphabet
+
+    def draw_fixed(self, seed: int, sizes: Mapping[str, int], n_evaluated: int) -> FixedData:
+        """The task's own training set, whatever the seed and the sizes."""
+        examples = self.training_set()
+        return FixedData(SampledDataset(examples), hash_batch(examples))
+
     def draw_strings(self, rng: np.random.Generator, n_examples: int, alphabet: str) -> Batch:
         """New strings over the symbols of ``train``, ``validation`` or ``test``, templates and symbols uniform."""
         if alphabet not in self.alphabets:
@@ -164,6 +176,10 @@ class TemplateTask:
                     f"symbol {place}: '{symbol}' is not a token of this task; a string of it is '{self._example}'."
                 )
         return np.array(self.vocabulary.encode([*symbols, CLS]), dtype=np.int64)
+
+    def read(self, text: str, n_positions: int | None = None) -> np.ndarray:
+        """A string that a person typed, as tokens; all strings of a task are equally long, so every model reads them."""
+        return self.parse(text)
 
     def render(self, tokens: Sequence[int] | np.ndarray) -> str:
         """Tokens to text; ``parse`` is its inverse."""

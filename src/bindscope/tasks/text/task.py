@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.task import Batch, Layout
+from bindscope.tasks.task import Batch, Layout, Task
 from bindscope.tasks.text.corpus import SPLITS, Corpus, load_corpus
 from bindscope.tasks.text.tokenizer import FEWEST_TOKENS
 from bindscope.tasks.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class TextTask:
+class TextTask(Task):
     """The next token of a text, at every place of a window of ``context`` tokens.
 
     ``source`` is a text file, a directory of them, a dataset directory of Hugging Face, or ``python-library``: the
@@ -98,6 +98,19 @@ class TextTask:
             chosen = np.linspace(0, n_windows - 1, min(n_examples, n_windows)).round().astype(np.int64)
             pools[name] = self._windows(tokens, chosen * self.context)
         return pools
+
+    def check_data(self, fixed: bool, sized: bool) -> None:
+        if fixed or sized:
+            raise BindscopeError("training.data: windows of a text begin anywhere in it; leave it at 'stream'.")
+
+    def recognise_stream(self) -> dict[str, Any]:
+        """The hash of the text and its tokenizer."""
+        corpus = self.corpus
+        return {"kind": "text", "sha256": corpus.sha256, "source": corpus.description}
+
+    def read(self, text: str, n_positions: int | None = None) -> np.ndarray:
+        """Text has no question and no answer, so what a person types cannot be asked."""
+        raise BindscopeError("a text run has no answers to typed examples; 'bindscope evaluate' gives its perplexity.")
 
     def encode(self, text: str) -> np.ndarray:
         """The token ids of a text."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
+from bindscope.questions.sums import Sum, Transplant
 from bindscope.web.again import in_python
+from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun, NotMeasured
-from bindscope.web.page import Operation, Page, Question, Resource, Step
-from bindscope.web.programs import Steps
-from bindscope.web.sums import FAMILIES, SumText, read_sum, sum_task
+from bindscope.web.page import Operation, Page, Resource
+from bindscope.web.sums import KINDS, sum_task
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,23 +27,6 @@ WILSON = "95 % Wilson interval over sums"
 ARITHMETIC, STUDY = "bindscope.measures.arithmetic", "bindscope.studies.assign_add"
 
 
-class SumQuestion(Question):
-    """Where does the model look in this sum, and what does it answer, at these checkpoints?"""
-
-    steps: Steps
-    sequence: SumText
-
-
-class TransplantQuestion(Question):
-    """How well does one checkpoint answer with these parts of another?"""
-
-    receiver: Step
-    donor: Step
-    parts: Annotated[list[Annotated[str, Field(min_length=1, max_length=40)]], Field(min_length=1, max_length=12)]
-    n: Annotated[int, Field(ge=10, le=1000)] = 200  # sums of each pool
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-
-
 def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Accuracy of the nine pools over (step), the halves of those with held-out pairs, and over (spike) where it jumps."""
     from bindscope.measures.arithmetic.spikes import SpikeCriterion
@@ -52,7 +34,7 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
     from bindscope.studies.framework.trajectory import trajectory_dataset
 
     try:
-        whole = trajectory_dataset(run.run.metrics)
+        whole = trajectory_dataset(run.run.metrics, family=run.family)
     except BindscopeError as problem:
         raise NotMeasured(f"{run.name}: {problem}") from None
     dataset = whole[["pool_accuracy", "pool_accuracy_low", "pool_accuracy_high", "half_accuracy"]]
@@ -221,75 +203,42 @@ def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
     )
 
 
-def ask_sum(lab: Lab, run: LabRun, question: SumQuestion) -> dict[str, Any]:
+def ask_sum(lab: Lab, run: LabRun, question: Sum) -> dict[str, Any]:
     """Attention over (step, layer, query, key), four decimals, and probabilities over (step, output)."""
-    from bindscope.studies.assign_add.attention.one_sum import attention_over_steps
-
-    task, tokens, steps = sum_task(run), read_sum(run, question.sequence), question.steps
-    dataset = attention_over_steps(((step, run.model(step)) for step in steps), task, tokens)
+    dataset = question.answer(opened(run))
     dataset["pattern"] = (dataset.pattern.round(DECIMALS) + 0.0).assign_attrs(units="share")
-    text = task.render(tokens)
-    only = steps[0] if len(steps) == 1 else None
-    at = "run.steps" if tuple(steps) == run.run.steps else str(steps)
-    call = (
-        f"task = run.run.config.task\nmodels = ((step, run.model(step)) for step in {at})\n"
-        f'attention_over_steps(models, task, task.parse("{text}"))'
-    )
-    return to_body(
-        dataset,
-        Provenance(run=run.name, step=only, n=1),
-        title="Where the model looks, and what it answers",
-        command=f"bindscope attention {run.name} '{text}' --step {'all' if only is None else only}",
-        python=in_python(run, call, f"from {STUDY}.attention.one_sum import attention_over_steps"),
-    )
+    only = question.steps if isinstance(question.steps, int) else None
+    return answer_body(question, dataset, "Where the model looks, and what it answers", run=run, step=only, n=1)
 
 
-def transplant_parts(lab: Lab, run: LabRun, question: TransplantQuestion) -> dict[str, Any]:
+def transplant_parts(lab: Lab, run: LabRun, question: Transplant) -> dict[str, Any]:
     """Accuracy over (condition: receiver, transplanted, donor; pool), with its interval."""
     import numpy as np
     import xarray as xr
 
-    from bindscope.measures.arithmetic.transplanting import TOGETHER, ask_pools, measure_transplants
-
-    task, row = sum_task(run), TOGETHER.join(question.parts)
-    receiver, donor = run.model(question.receiver), run.model(question.donor)
-    asked = ask_pools(task, np.random.default_rng(question.seed), question.n)
-    found = measure_transplants(receiver, donor, [row], asked)
-    conditions = {
-        "receiver": found.drop_dims("part"),
-        "transplanted": found.isel(part=0, drop=True),
-        "donor": found.drop_dims("part"),
-    }
+    found = question.answer(opened(run)).isel(part=0)
     prefix = {"receiver": "receiver_", "transplanted": "", "donor": "donor_"}
     dataset = xr.Dataset(
         {
             f"accuracy{end}": (
                 ("condition", "pool"),
-                np.stack([conditions[name][f"{prefix[name]}accuracy{end}"].values for name in conditions]),
+                np.stack([found[f"{each}accuracy{end}"].values for each in prefix.values()]),
                 {"units": "share"},
             )
             for end in ("", "_low", "_high")
         },
-        {"condition": list(conditions), "pool": found.pool.values},
-        {"receiver": question.receiver, "donor": question.donor, "parts": row},
-    )  # fmt: skip
-    call = (
-        "asked = ask_pools(run.run.config.task, np.random.default_rng({seed}), {n})\n"
-        'measure_transplants(run.model({receiver}), run.model({donor}), ["{row}"], asked)'
-    ).format(**question.model_dump(), row=row)
-    importing = f"from {ARITHMETIC}.transplanting import ask_pools, measure_transplants"
-    return to_body(
-        dataset,
-        Provenance(run=run.name, n=question.n, seed=question.seed, interval=WILSON, note="n sums of each pool"),
-        title="Parts of another checkpoint",
-        command=_transplant_command(run, question),
-        python=in_python(run, call, "import numpy as np", importing),
+        {"condition": list(prefix), "pool": found.pool.values},
+        {"receiver": found.attrs["receiver"], "donor": found.attrs["donor"], "parts": question.parts[0]},
     )
+    about = {"n": question.n, "seed": question.seed, "interval": WILSON, "note": "n sums of each pool"}
+    return answer_body(question, dataset, "Parts of another checkpoint", run=run, **about)
 
 
-def _transplant_command(run: LabRun, question: TransplantQuestion) -> str:
-    ends, together = f"--from {question.donor} --to {question.receiver}", " + ".join(question.parts)
-    return f"bindscope transplant {run.name} {ends} --part '{together}' --n {question.n} --seed {question.seed}"
+def together(request: Any) -> Transplant:
+    """The question of a request, whose parts are all given at once."""
+    from bindscope.measures.arithmetic.transplanting import TOGETHER
+
+    return Transplant(**{**request.model_dump(), "parts": (TOGETHER.join(request.parts),)})
 
 
 def _forms(run: LabRun, step: int) -> SumForms:
@@ -315,16 +264,8 @@ def _imports(module: str, names: str) -> list[str]:
     return [f"from {ARITHMETIC}.{module} import {names}", f"from {ARITHMETIC}.forms import SumForms"]
 
 
-def asked_steps(question: SumQuestion, run: LabRun) -> list[int]:
-    return question.steps
-
-
-def both_steps(question: TransplantQuestion, run: LabRun) -> list[int]:
-    return [question.receiver, question.donor]
-
-
 def _over_run(name: str, make: Any, summary: str) -> Resource:
-    return Resource(f"runs/{{run}}/{name}.json", make, summary, families=FAMILIES)
+    return Resource(f"runs/{{run}}/{name}.json", make, summary, kinds=KINDS)
 
 
 PAGE = Page(
@@ -338,7 +279,10 @@ PAGE = Page(
         _over_run("steps/{step}/neurons", read_neurons, "The neurons of the last MLP as waves"),
     ),
     operations=(
-        Operation("sum", SumQuestion, ask_sum, "What a model makes of a sum", asked_steps),
-        Operation("transplant", TransplantQuestion, transplant_parts, "A checkpoint with parts of another", both_steps),
+        Operation("sum", Sum, ask_sum, "What a model makes of a sum", ("steps", "sequence")),
+        Operation(
+            "transplant", Transplant, transplant_parts, "A checkpoint with parts of another",
+            ("receiver", "donor", "parts", "n", "seed"), ask=together,
+        ),
     ),
-)
+)  # fmt: skip

@@ -13,7 +13,7 @@ from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.page import Page, Resource
-from bindscope.web.programs import FAMILIES
+from bindscope.web.programs import KINDS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -121,13 +121,13 @@ def _body(run: LabRun, dataset: xr.Dataset, step: int | None, title: str, option
 
 
 def _table(name: str, make: Any, summary: str) -> Resource:
-    return Resource(f"runs/{{run}}/steps/{{step}}/{name}.json", make, summary, families=FAMILIES)
+    return Resource(f"runs/{{run}}/steps/{{step}}/{name}.json", make, summary, kinds=KINDS)
 
 
 PAGE = Page(
     "checkpoint",
     resources=(
-        Resource("runs/{run}/predictions.json", read_predictions, "Predictions at every checkpoint", families=FAMILIES),
+        Resource("runs/{run}/predictions.json", read_predictions, "Predictions at every checkpoint", kinds=KINDS),
         _table("confusion", read_confusion, "Which digit was given for which"),
         _table("sources", read_sources, "Where predictions come from"),
         _table("attributes", read_attributes, "Accuracy by attribute"),

@@ -8,10 +8,8 @@ from typing import Any
 from bindscope.web.claims import Subject, claim_figure, claims_body, drawable_claims
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import SVG, Page, Parameters, Resource
-from bindscope.web.programs import FAMILIES as OF_PROGRAMS
-from bindscope.web.sums import FAMILIES as OF_SUMS
 
-FAMILIES = (*OF_PROGRAMS, *OF_SUMS, "templates")
+KINDS = ("claims",)  # of runs that a study has claims about
 
 
 def read_claims(lab: Lab, run: LabRun) -> dict[str, Any]:
@@ -31,8 +29,8 @@ def _drawable(lab: Lab, run: LabRun) -> Iterator[Parameters]:
 PAGE = Page(
     "claims",
     resources=(
-        Resource("runs/{run}/claims.json", read_claims, "The paper's claims against a run", families=FAMILIES),
-        Resource("runs/{run}/claims/{claim}.svg", draw_claim, "The figure behind a claim", media=SVG, families=FAMILIES,
+        Resource("runs/{run}/claims.json", read_claims, "The paper's claims against a run", kinds=KINDS),
+        Resource("runs/{run}/claims/{claim}.svg", draw_claim, "The figure behind a claim", media=SVG, kinds=KINDS,
                  each=_drawable),
     ),
 )  # fmt: skip

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from bindscope.questions.program import Lens
 from bindscope.web.again import in_python
+from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Operation, Page, Resource
-from bindscope.web.programs import FAMILIES, OneStepQuestion, ProgramText, asked_step, read_program
+from bindscope.web.programs import KINDS
 
 
-class LensQuestion(OneStepQuestion):
-    """What would each layer answer at each position?"""
-
-    program: ProgramText
-
-
-def lens(lab: Lab, run: LabRun, question: LensQuestion) -> dict[str, Any]:
-    """Readings of the stream over (layer, position), at one checkpoint."""
-    from bindscope.measures.lens_map import map_lens
-
-    program, step = read_program(run, question.program), run.find_step(question.step)
-    return to_body(
-        map_lens(run.model(step), program),
-        Provenance(run=run.name, step=step, n=1),
-        title="What each layer would answer",
-        command=f"bindscope lens {run.name} --steps {step} --program '{program.one_line}'",
-        python=in_python(run, f'run.lens("{program.one_line}", step={step})'),
-    )
+def lens(lab: Lab, run: LabRun, question: Lens) -> dict[str, Any]:
+    """Readings of the residual stream over (layer, position), at one checkpoint."""
+    dataset = question.answer(opened(run))
+    return answer_body(question, dataset, "What each layer would answer", run=run, step=question.step, n=1)
 
 
 def kept_lens(lab: Lab, run: LabRun) -> dict[str, Any]:
@@ -52,6 +40,6 @@ def kept_lens(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 PAGE = Page(
     "logits",
-    resources=(Resource("runs/{run}/lens.json", kept_lens, "The logit lens over checkpoints", families=FAMILIES),),
-    operations=(Operation("lens", LensQuestion, lens, "What each layer would answer to a program", asked_step),),
+    resources=(Resource("runs/{run}/lens.json", kept_lens, "The logit lens over checkpoints", kinds=KINDS),),
+    operations=(Operation("lens", Lens, lens, "What each layer would answer to a program", ("step", "program")),),
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import bindscope
 from bindscope.errors import BindscopeError
+from bindscope.families import all_families, family_of
 from bindscope.runs.directory import Run
 from bindscope.schema import to_mapping
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
@@ -51,6 +52,9 @@ class RunSummary(Strict):
     n_lines: int | None  # of a binding program
     max_depth: int | None
     phases: list[PhaseSpan]
+    phase_names: list[str]  # all that such a run can have, in their order
+    kinds: list[str]  # what can be asked of it: programs, sums, …, claims
+    subject: str  # what it is a run on, in a few words
     description: str  # in the words of the preset it comes from
 
 
@@ -61,6 +65,7 @@ class RunList(Strict):
     live: bool  # whether questions to a model are answered here
     opens_directories: bool  # whether the page may name further runs by their directory
     runs: list[RunSummary]
+    families: dict[str, list[str]]  # what can be asked → the families whose runs can be asked that
     problems: list[str]  # a sentence for each run that cannot be read
 
 
@@ -86,7 +91,16 @@ def list_runs(lab: Lab) -> RunList:
         opens_directories=lab.opens_directories,
         runs=found,
         problems=list(dict.fromkeys(map(lab.without_paths, problems))),
+        families=_families_by_kind(),
     )
+
+
+def _families_by_kind() -> dict[str, list[str]]:
+    families: dict[str, list[str]] = {}
+    for family in all_families():
+        for kind in family.pages:
+            families.setdefault(kind, []).append(family.name)
+    return families
 
 
 def describe_run(lab: Lab, run: LabRun) -> RunDetail:
@@ -120,7 +134,7 @@ def _summary(run: LabRun) -> RunSummary:
     version, opened = run.version, run.run
     measured, phases = _read_metrics(opened)
     config = opened.config
-    task, model = config.task, config.model
+    task, model, family = config.task, config.model, family_of(config.task)
     return RunSummary(
         name=run.name,
         family=run.family,
@@ -139,6 +153,9 @@ def _summary(run: LabRun) -> RunSummary:
         n_lines=getattr(task, "lines", None),
         max_depth=getattr(task, "max_depth", None),
         phases=phases,
+        phase_names=list(family.phase_names),
+        kinds=sorted(run.kinds),
+        subject=family.subject or family.name,
         description=run.description,
     )
 
@@ -146,10 +163,9 @@ def _summary(run: LabRun) -> RunSummary:
 def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
     """Accuracy by step of evaluation, and the phases so far."""
     records = run.metrics
-    try:
-        dataset = trajectory_dataset(records)
-    except BindscopeError:  # nothing was evaluated yet
+    if not any("watched" in record for record in records):  # nothing was evaluated yet
         return {}, []
+    dataset = trajectory_dataset(records, family=run.config.task.family)
     accuracies = _accuracy_of(dataset).tolist()
     measured = {
         step: accuracy if math.isfinite(accuracy) else None

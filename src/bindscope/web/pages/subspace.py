@@ -7,63 +7,35 @@ is first asked for, which takes a second or so, and then remembered.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from cachetools import LRUCache
-from pydantic import Field
 
-from bindscope.errors import BindscopeError
+from bindscope.questions.subspace import Project, Quality, Swap
 from bindscope.web.again import in_python
+from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun, Missing
 from bindscope.web.page import Operation, Page, Parameters, Resource
-from bindscope.web.programs import (
-    FAMILIES,
-    OneStepQuestion,
-    ProgramText,
-    asked_step,
-    binding_task,
-    read_pair,
-    read_program,
-)
+from bindscope.web.programs import KINDS
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from bindscope.model.transformer import Transformer
     from bindscope.studies.binding.representation.one_pair import Kept
-    from bindscope.tasks.binding import Program
 
 N_KEPT = 256  # subspaces remembered over all runs: a few kilobytes each
 HIDDEN = ("basis", "direction", "centre", "random_direction", "random_centre")
-QualityName = Literal["values", "names"]
-
-
-class ProjectQuestion(OneStepQuestion):
-    """Where do this program's tokens lie?"""
-
-    program: ProgramText
-    quality: QualityName = "values"
-    axes: Literal["frozen", "refitted", "random"] = "frozen"
-
-
-class SwapQuestion(OneStepQuestion):
-    """What becomes of the answer when the part of the stream inside a subspace is the counterfactual's?"""
-
-    program: ProgramText
-    counterfactual: ProgramText
-    quality: QualityName = "values"
-    control: Literal["found", "random", "rest"] = "found"
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0  # of the random subspace
 
 
 def read_projections(lab: Lab, run: LabRun, quality: str) -> dict[str, Any]:
     """Coordinates over (kind, step, point, axis), scores and swap success over (kind, step), of one quality."""
     from bindscope.tasks.binding.program import LETTERS
 
-    if quality not in get_args(QualityName):
-        raise Missing(f"'{quality}': there are projections of {' and '.join(get_args(QualityName))}.")
+    if quality not in get_args(Quality):
+        raise Missing(f"'{quality}': there are projections of {' and '.join(get_args(Quality))}.")
     dataset = _kept(run, "projections").sel(quality=quality, drop=True).drop_vars(HIDDEN)
     dataset.attrs |= {name: dataset[f"search_{name}"].item() for name in ("rank", "layer", "place")}
     labels = {name: ("point", dataset[name].values) for name in ("value", "depth", "position", "pair")}
@@ -91,53 +63,21 @@ def read_subspaces(lab: Lab, run: LabRun) -> dict[str, Any]:
     )
 
 
-def project(lab: Lab, run: LabRun, question: ProjectQuestion) -> dict[str, Any]:
-    """Coordinates of the program's own places over (point, axis)."""
-    from bindscope.studies.binding.representation.one_pair import kept_axes, project_program
-    from bindscope.subspaces import default_search
-
-    program, step = read_program(run, question.program), run.find_step(question.step)
-    _refuse_long(run, program)
-    model = run.model(step)
-    axes = kept_axes(_kept(run, "projections"), question.quality, question.axes, step)
-    dataset = project_program(model, program, default_search(model, question.quality), axes)
-    kind = "" if question.axes == "frozen" else f', axes="{question.axes}"'
-    return to_body(
-        dataset,
-        Provenance(run=run.name, step=step, n=1),
-        title="Where this program lies",
-        command=f"bindscope subspace {run.name} --of {question.quality} --over-training",
-        python=in_python(run, f'run.project("{program.one_line}", of="{question.quality}", step={step}{kind})'),
-    )
+def project(lab: Lab, run: LabRun, question: Project) -> dict[str, Any]:
+    """Coordinates of the program's own positions over (point, axis)."""
+    dataset = question.answer(opened(run), lambda name: _kept(run, name))
+    return answer_body(question, dataset, "Where this program lies", run=run, step=question.step, n=1)
 
 
-def swap(lab: Lab, run: LabRun, question: SwapQuestion) -> dict[str, Any]:
+def swap(lab: Lab, run: LabRun, question: Swap) -> dict[str, Any]:
     """Distributions of base, counterfactual and swapped run over (condition, output), and every metric."""
     from bindscope.studies.binding.representation.measure import N_PAIRS
-    from bindscope.studies.binding.representation.one_pair import swap_pair
 
-    (program, counterfactual), pairs = read_pair(run, question)
-    _refuse_long(run, program)
-    step = run.find_step(question.step)
-    model = run.model(step)
-    kept = FOUND.find(run, step, model, question.quality)
-    dataset = swap_pair(model, pairs, kept.search, kept.change(question.control, question.seed))
-    dataset.attrs["control"] = question.control
-    given = f'"{program.one_line}", "{counterfactual.one_line}", of="{question.quality}", step={step}'
-    control = "" if question.control == "found" else f', control="{question.control}"'
-    seed = f", seed={question.seed}" if question.control == "random" else ""
-    return to_body(
-        dataset,
-        Provenance(
-            run=run.name,
-            step=step,
-            n=1,
-            seed=question.seed if question.control == "random" else None,
-            note=f"subspace fitted on {N_PAIRS // 2} pairs",
-        ),
-        title="What the answer becomes",
-        command=f"bindscope subspace {run.name} --of {question.quality} --step {step} --n {N_PAIRS // 4}",
-        python=in_python(run, f"run.swap({given}{control}{seed})"),
+    dataset = question.answer(opened(run), lambda step, model, quality: FOUND.find(run, step, model, quality))
+    seed = question.seed if question.control == "random" else None
+    note = f"subspace fitted on {N_PAIRS // 2} pairs"
+    return answer_body(
+        question, dataset, "What the answer becomes", run=run, step=question.step, n=1, seed=seed, note=note
     )
 
 
@@ -148,7 +88,7 @@ class Subspaces:
         self._kept: LRUCache[tuple[str, str, str], Kept] = LRUCache(most)
         self._lock = threading.Lock()
 
-    def find(self, run: LabRun, step: int, model: Transformer, quality: QualityName) -> Kept:
+    def find(self, run: LabRun, step: int, model: Transformer, quality: Quality) -> Kept:
         """The subspace of a checkpoint, found once."""
         from bindscope.studies.binding.representation.one_pair import find_kept_subspace
 
@@ -180,15 +120,9 @@ def _provenance(run: LabRun, dataset: xr.Dataset) -> Provenance:
     )
 
 
-def _refuse_long(run: LabRun, program: Program) -> None:
-    most = binding_task(run).lines
-    if program.n_lines > most:
-        raise BindscopeError(f"the program has {program.n_lines} lines and this model knows positions for {most} only.")
-
-
 def each_quality(lab: Lab, run: LabRun) -> tuple[Parameters, ...]:
     """Every quality that a page asks for; where one was not measured its body says so."""
-    return tuple({"quality": quality} for quality in get_args(QualityName))
+    return tuple({"quality": quality} for quality in get_args(Quality))
 
 
 PAGE = Page(
@@ -196,12 +130,18 @@ PAGE = Page(
     resources=(
         Resource(
             "runs/{run}/projections/{quality}.json", read_projections, "Points of the stream along a subspace's axes",
-            families=FAMILIES, each=each_quality,
+            kinds=KINDS, each=each_quality,
         ),
-        Resource("runs/{run}/subspaces.json", read_subspaces, "Swaps inside subspaces", families=FAMILIES),
+        Resource("runs/{run}/subspaces.json", read_subspaces, "Swaps inside subspaces", kinds=KINDS),
     ),
     operations=(
-        Operation("project", ProjectQuestion, project, "Where a program lies along a subspace's axes", asked_step),
-        Operation("swap", SwapQuestion, swap, "A pair swapped inside a subspace", asked_step),
+        Operation(
+            "project", Project, project, "Where a program lies along a subspace's axes",
+            ("step", "program", "quality", "axes"),
+        ),
+        Operation(
+            "swap", Swap, swap, "A pair swapped inside a subspace",
+            ("step", "program", "counterfactual", "quality", "control", "seed"),
+        ),
     ),
 )  # fmt: skip

@@ -6,17 +6,18 @@ Nothing here is about a run. Curves come from datasets of experiments; kernels a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import suggest_nearest
+from bindscope.questions.templates import Kernel, TemplateSamples
+from bindscope.web.asking import answer_body
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.claims import claim_figure, claims_body, drawable_claims
 from bindscope.web.lab import Lab, Missing
-from bindscope.web.page import SVG, LabQuestion, Operation, Page, Parameters, Resource
+from bindscope.web.page import SVG, Operation, Page, Parameters, Resource
 from bindscope.web.symbols import (
     curve_experiments,
     dataset_files,
@@ -29,37 +30,12 @@ from bindscope.web.symbols import (
 if TYPE_CHECKING:
     from bindscope.studies.framework.experiments import Experiment
 
-MOST_TEMPLATES, MOST_TOKENS, MOST_TEXT = 8, 10, 120
+MOST_TOKENS = 10
 MOST_GELU = 4  # templates whose kernel with gelu, which is integrated number by number, is ready within a second
 MOST_STORED = 32  # templates of a named task whose kernel is stored
 SEEDS = "95 % over seeds, or over strings where there is one seed"
 JACKKNIFE = "95 % by leaving out each random shift"
-
-TemplateText = Annotated[str, Field(min_length=1, max_length=MOST_TEXT)]
-Templates = Annotated[list[TemplateText], Field(min_length=1, max_length=MOST_TEMPLATES)]
-Label = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
-Seed = Annotated[int, Field(ge=0, lt=2**31)]
-
-
-class KernelQuestion(LabQuestion):
-    """Can the transformer's kernel learn these templates for unseen symbols?"""
-
-    templates: Templates
-    labels: Annotated[list[Label], Field(max_length=MOST_TEMPLATES)] | None = None
-    beta: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = 3.0
-    gamma: Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)] = 1.0
-    activation: Literal["cos", "relu", "gelu", "tanh", "identity"] = "cos"
-    cls: bool = True
-    points: Annotated[int, Field(ge=16, le=1024)] = 512
-    seed: Seed = 0
-
-
-class SamplesQuestion(LabQuestion):
-    """Strings of these templates."""
-
-    templates: Templates
-    n: Annotated[int, Field(ge=1, le=50)] = 5  # of each
-    seed: Seed = 0
+Asked = TypeVar("Asked", Kernel, TemplateSamples)
 
 
 def list_experiments(lab: Lab) -> dict[str, Any]:
@@ -137,73 +113,51 @@ def read_kernel(lab: Lab, task: str) -> dict[str, Any]:
     return _task_kernel(task)
 
 
-def ask_kernel(lab: Lab, question: KernelQuestion) -> dict[str, Any]:
+def ask_kernel(lab: Lab, question: Kernel) -> dict[str, Any]:
     """N over (template, other) with errors, eigenvalues with intervals, overlaps, and in ``attrs`` the verdict and why."""
     return kernel_body(question)
 
 
-def ask_samples(lab: Lab, question: SamplesQuestion) -> dict[str, Any]:
+def ask_samples(lab: Lab, question: TemplateSamples) -> dict[str, Any]:
     """Over (sample): strings of each template with the substitution; over (problem) what is wrong with them as a task."""
-    import numpy as np
-    import xarray as xr
-
-    from bindscope.tasks.templates.checks import find_problems, parse, sample_strings
-
-    parsed = [parse(text) for text in question.templates]
-    rng = np.random.default_rng(question.seed)
-    samples = [(str(template), sample) for template in parsed for sample in sample_strings(template, question.n, rng)]
-    told = [", ".join(f"{name} = {symbol}" for name, symbol in sample.substitution.items()) for _, sample in samples]
-    dataset = xr.Dataset(
-        {
-            "template": ("sample", [template for template, _ in samples]),
-            "string": ("sample", [" ".join(sample.string) for _, sample in samples]),
-            "substitution": ("sample", told),
-            "problem_text": ("problem", np.array(find_problems(parsed), dtype=object)),
-        }
-    )
-    texts = [str(template) for template in parsed]
-    return to_body(
-        dataset,
-        Provenance(n=question.n, seed=question.seed, note="n strings of each template"),
-        title="Strings of these templates",
-        command=f"bindscope templates sample {_quoted(texts)} --n {question.n} --seed {question.seed}",
-        python=(
-            "import numpy as np\nfrom bindscope.tasks.templates.checks import sample_strings\n\n"
-            f"rng = np.random.default_rng({question.seed})\n"
-            f"[sample_strings(template, {question.n}, rng) for template in {texts}]"
-        ),
-    )
+    about: dict[str, Any] = {"n": question.n, "seed": question.seed, "note": "n strings of each template"}
+    return answer_body(_as_written(question), question.answer(), "Strings of these templates", **about)
 
 
-def kernel_body(question: KernelQuestion, most_tokens: int = MOST_TOKENS) -> dict[str, Any]:
+def kernel_body(question: Kernel, most_tokens: int = MOST_TOKENS) -> dict[str, Any]:
     """What ``bindscope kernel`` says, as a body."""
     from bindscope.errors import BindscopeError
-    from bindscope.tasks.templates.checks import parse
-    from bindscope.theory.kernel import KernelSettings
-    from bindscope.theory.kernel_learnable import learnable
+    from bindscope.tasks.templates import Template
 
-    parsed = [parse(text) for text in question.templates]
-    for template in parsed:
-        if len(template) > most_tokens:
-            raise BindscopeError(f"Template {template}: at most {most_tokens} tokens can be asked here.")
-    if question.activation == "gelu" and len(parsed) > MOST_GELU:
-        command = _kernel_command([str(template) for template in parsed], question)
-        raise BindscopeError(f"gelu: more than {MOST_GELU} templates take a while; on your own machine: {command}")
-    chosen = {name: getattr(question, name) for name in ("beta", "gamma", "activation", "cls", "points", "seed")}
-    report = learnable(parsed, question.labels, KernelSettings(**chosen))
+    question = _as_written(question)
+    for text in question.templates:
+        if len(Template.parse(text)) > most_tokens:
+            raise BindscopeError(f"Template {text}: at most {most_tokens} tokens can be asked here.")
+    if question.activation == "gelu" and len(question.templates) > MOST_GELU:
+        raise BindscopeError(
+            f"gelu: more than {MOST_GELU} templates take a while; on your own machine: {question.command()}"
+        )
+    report = question.report()
     dataset = report.to_dataset()
     overlaps = [(overlap.first, overlap.second, " ".join(overlap.string)) for overlap in report.overlaps]
     for place, name in enumerate(("first", "second", "string")):
         dataset[f"overlap_{name}"] = ("overlap", [overlap[place] for overlap in overlaps])
-    sampling, texts = report.settings.sampling, [str(template) for template in parsed]
+    sampling = report.settings.sampling
     n = sampling.n_randomisations * sampling.n_outer * sampling.n_inner
-    return to_body(
-        dataset,
-        Provenance(n=n, seed=question.seed, interval=JACKKNIFE, note="n points of a shifted lattice"),
-        title="N and what it says",
-        command=_kernel_command(texts, question),
-        python=_kernel_python(texts, question),
-    )
+    about: dict[str, Any] = {
+        "n": n,
+        "seed": question.seed,
+        "interval": JACKKNIFE,
+        "note": "n points of a shifted lattice",
+    }
+    return answer_body(question, dataset, "N and what it says", **about)
+
+
+def _as_written(question: Asked) -> Asked:
+    """The same question with its templates as they are written down."""
+    from bindscope.tasks.templates import Template
+
+    return replace(question, templates=tuple(str(Template.parse(text)) for text in question.templates))
 
 
 @cache
@@ -212,7 +166,7 @@ def _task_kernel(task: str) -> dict[str, Any]:
 
     found = NAMED_TASKS[task]
     labels = None if any(isinstance(label, str) for label in found.labels) else list(found.labels)
-    question = KernelQuestion.model_construct(templates=list(found.templates), labels=labels)
+    question = Kernel(templates=found.templates, labels=labels)  # type: ignore[arg-type]
     return kernel_body(question, most_tokens=20) | {"command": f"bindscope kernel {task}"}
 
 
@@ -221,24 +175,6 @@ def _stored_tasks() -> tuple[str, ...]:
     from bindscope.tasks.templates import NAMED_TASKS
 
     return tuple(name for name, found in NAMED_TASKS.items() if len(found.templates) <= MOST_STORED)
-
-
-def _kernel_command(texts: list[str], question: KernelQuestion) -> str:
-    words = [f"bindscope kernel {_quoted(texts)}"]
-    if question.labels is not None:
-        words.append(f"--labels={','.join(map(_show_label, question.labels))}")
-    words += [f"--{name} {getattr(question, name):g}" for name, usual in (("beta", 3), ("gamma", 1), ("points", 512), ("seed", 0)) if getattr(question, name) != usual]  # fmt: skip
-    words += [f"--activation {question.activation}"] if question.activation != "cos" else []
-    return " ".join([*words, *([] if question.cls else ["--no-cls"])])
-
-
-def _kernel_python(texts: list[str], question: KernelQuestion) -> str:
-    given = {name: getattr(question, name) for name in ("beta", "gamma", "activation", "cls", "points", "seed")}
-    settings = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    return (
-        "from bindscope.theory.kernel import KernelSettings\nfrom bindscope.theory.kernel_learnable import learnable\n\n"
-        f"learnable({texts}, {question.labels}, KernelSettings({settings})).to_dataset()"
-    )
 
 
 def _kind(experiment: Experiment) -> Literal["n", "width", "setting", "task"]:
@@ -251,12 +187,6 @@ def _kind(experiment: Experiment) -> Literal["n", "width", "setting", "task"]:
 
 def _show_label(label: float | str) -> str:
     return label if isinstance(label, str) else f"{label:.6g}"
-
-
-def _quoted(texts: list[str]) -> str:
-    import shlex
-
-    return " ".join(map(shlex.quote, texts))
 
 
 def _each_experiment(lab: Lab) -> Iterator[Parameters]:
@@ -300,7 +230,13 @@ PAGE = Page(
         Resource("symbols/kernel/{task}.json", read_kernel, "The kernel of a named task", every=_each_task, reads=_no_files),
     ),
     operations=(
-        Operation("kernel", KernelQuestion, ask_kernel, "What the kernel says of templates"),
-        Operation("samples", SamplesQuestion, ask_samples, "Strings of templates, and what is wrong with them"),
+        Operation(
+            "kernel", Kernel, ask_kernel, "What the kernel says of templates",
+            ("templates", "labels", "beta", "gamma", "activation", "cls", "points", "seed"),
+        ),
+        Operation(
+            "samples", TemplateSamples, ask_samples, "Strings of templates, and what is wrong with them",
+            ("templates", "n", "seed"),
+        ),
     ),
 )  # fmt: skip

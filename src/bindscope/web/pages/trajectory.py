@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
-from bindscope.web.again import in_python
+from bindscope.families import find_family
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.page import Page, Resource
@@ -18,24 +19,18 @@ WILSON = "95 % Wilson interval over {}"
 
 def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Every evaluation so far, with intervals; in the attributes what makes a phase."""
-    from bindscope.measures.arithmetic.spikes import SumPhaseCriterion
-    from bindscope.measures.binding.phases import PhaseCriterion
-
-    opened, dataset = run.run, _dataset_of(run)
+    opened, dataset, family = run.run, _dataset_of(run), find_family(run.family)
     dataset.attrs |= {"status": opened.status, "total_steps": opened.manifest.total_steps}
-    if dataset.attrs["family"] == "binding":
-        dataset.attrs |= {f"phase_{name}": words for name, words in PhaseCriterion().describe().items()}
-    elif dataset.attrs["family"] == "assign_add":
-        dataset.attrs |= {f"phase_{name}": words for name, words in SumPhaseCriterion().describe().items()}
-    interval = WILSON.format({"assign_add": "sums", "text": "tokens"}.get(dataset.attrs["family"], "programs"))
+    dataset.attrs |= {f"phase_{name}": words for name, words in family.describe_phases().items()}
+    interval = WILSON.format(family.counted)
     return to_body(
         dataset,
         Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=interval),
         title="Training trajectory",
-        command=f"bindscope trajectory {run.name}",
+        command=in_shell(run, f"bindscope trajectory {run.name}"),
         python=in_python(
             run,
-            "with_intervals(trajectory_dataset(run.run.metrics))",
+            f'with_intervals(trajectory_dataset(run.run.metrics, family="{run.family}"))',
             "from bindscope.studies.framework.trajectory import trajectory_dataset, with_intervals",
         ),
     )
@@ -71,7 +66,7 @@ def _dataset_of(run: LabRun) -> xr.Dataset:
     from bindscope.studies.framework.trajectory import trajectory_dataset, with_intervals
 
     try:
-        return with_intervals(trajectory_dataset(run.run.metrics))
+        return with_intervals(trajectory_dataset(run.run.metrics, family=run.family))
     except BindscopeError as problem:
         raise NotMeasured(f"{run.name}: {problem}") from None
 

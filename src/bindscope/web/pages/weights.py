@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from bindscope.web.lab import Lab, LabRun, Missing
 from bindscope.web.page import BYTES, Page, Parameters, Resource
-from bindscope.web.programs import FAMILIES as OF_PROGRAMS
-from bindscope.web.sums import FAMILIES as OF_SUMS
+from bindscope.web.programs import KINDS as OF_PROGRAMS
+from bindscope.web.sums import KINDS as OF_SUMS
 
 MOST_PARAMETERS = 2_000_000  # of a model that is offered: 8 MB a checkpoint in full precision
 

@@ -1,23 +1,25 @@
 """How a run on sums learned: the phases and spikes in its evaluations.
 
->>> phases, spikes = phases_and_spikes(trajectory_dataset(run.metrics))
+>>> phases, spikes = phases_and_spikes(trajectory_dataset(run.metrics, run.manifest.config))
 >>> [phase.name for phase in phases], len(spikes)
 (['addition', 'assignment', 'refinement'], 2)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from bindscope.measures.arithmetic.spikes import RESTRICTED, Spike, detect_sum_phases, find_spikes
+import numpy as np
+
+from bindscope.families import EventTable
+from bindscope.measures.arithmetic.spikes import RESTRICTED, Spike, SpikeCriterion, detect_sum_phases, find_spikes
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bindscope.measures.binding.phases import Phase
+    from bindscope.measures.phases import Phase
 
-FAMILY = "assign_add"
 FIRST_SPIKE = ("1tr", "1add", "2tr", "2add")  # every pool with variables where training shows them
 
 
@@ -32,11 +34,37 @@ def phases_of_sums(dataset: xr.Dataset) -> list[Phase]:
 
 
 def spikes_of(dataset: xr.Dataset) -> list[Spike]:
-    """The spikes in a trajectory; other families than sums have none."""
-    if dataset.attrs.get("family", FAMILY) != FAMILY:
-        return []
+    """The spikes in a trajectory of sums."""
     n = int(dataset.pool_n.min()) if "pool_n" in dataset else None
     return find_spikes(dataset.step.values, dataset.pool_accuracy.values, _pools(dataset), n)
+
+
+def list_spikes(spikes: Sequence[Spike]) -> list[EventTable]:
+    """Spikes as a table with what makes one; none without spikes."""
+    rows = tuple(
+        (
+            str(spike.number),
+            f"{spike.before_step:,}",
+            f"{spike.after_step:,}",
+            f"{spike.size:.4f}",
+            " ".join(spike.pools),
+        )
+        for spike in spikes
+    )
+    head = ("spike", "from step", "to step", "largest rise", "pools that rose")
+    return [EventTable(head, rows, (0, 1, 2, 3), {"spike": SpikeCriterion().describe()})] if rows else []
+
+
+def half_variables(
+    evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Variables and coordinates of a trajectory: held-out pairs apart by whether training shows their swap."""
+    halves = ("swap_seen", "both_held")
+    accuracy = np.array(
+        [[[e[pool].get(half, {}).get("accuracy") for half in halves] for pool in pools] for e in evaluations],
+        dtype=float,
+    )  # [step, pool, half]
+    return {"half_accuracy": (("step", "pool", "half"), accuracy)}, {"half": list(halves)}
 
 
 def published_spikes(spikes: Sequence[Spike]) -> tuple[Spike | None, Spike | None]:

@@ -1,7 +1,7 @@
 """Spikes of a run as labelled arrays: beside its curves, and as a table of what jumped.
 
 >>> spike_table(run).kept_before.sel(spike=2)
->>> with_spikes(trajectory_dataset(run.metrics)).spike_after.values
+>>> with_spikes(trajectory_dataset(run.metrics, run.manifest.config)).spike_after.values
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def spike_table(run: Run) -> xr.Dataset:
     ``kept_before`` and ``kept_after`` (-1 where none is close by); over (spike, pool) ``accuracy_before``,
     ``accuracy_after`` with intervals, and ``jumped``.
     """
-    trajectory = trajectory_dataset(run.metrics)
+    trajectory = trajectory_dataset(run.metrics, family="assign_add")
     spikes = spikes_of(trajectory)
     kept = {window.spike.number: (window.before, window.after) for window in find_windows(run)}
     steps = {end: np.array([getattr(spike, f"{end}_step") for spike in spikes], int) for end in ("before", "after")}

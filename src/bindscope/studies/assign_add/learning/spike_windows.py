@@ -37,7 +37,7 @@ def find_windows(run: Run) -> list[Window]:
     if not any("watched" in record for record in run.metrics):
         return []
     found = []
-    for spike in _choose(spikes_of(trajectory_dataset(run.metrics))):
+    for spike in _choose(spikes_of(trajectory_dataset(run.metrics, family="assign_add"))):
         before = max((step for step in run.steps if step <= spike.before_step), default=None)
         after = min((step for step in run.steps if step >= spike.after_step), default=None)
         if before is None or after is None:

@@ -69,7 +69,7 @@ def modulus_of(dataset: xr.Dataset) -> int:
     """Of the sums that were trained."""
     from bindscope.studies.framework.presets import find_preset
 
-    return int(find_preset(str(dataset.attrs["preset"])).config.task.modulus)  # type: ignore[union-attr]
+    return int(find_preset(str(dataset.attrs["preset"])).config.task.modulus)  # type: ignore[attr-defined]
 
 
 def threshold_of(dataset: xr.Dataset, sweep: Sweep, curve: Curve) -> Threshold | None:

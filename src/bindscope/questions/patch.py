@@ -1,0 +1,193 @@
+"""Activation patching (interchange intervention) of a typed pair or of drawn pairs: a grid, chosen sites, or a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from bindscope.errors import BindscopeError
+from bindscope.questions.fields import one_step, other_step, some_sites, some_steps
+from bindscope.questions.opened import Opened
+from bindscope.questions.pairs import Drawn, PairQuestion
+from bindscope.questions.program import Progress
+from bindscope.questions.question import BadValue, Step, Steps, ask, to_texts
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.interventions.attribution import Agreement
+    from bindscope.interventions.contrast import Contrast
+    from bindscope.model.transformer import Transformer
+    from bindscope.studies.binding.mechanism.one_pair import GridPart
+    from bindscope.studies.binding.mechanism.patching import Patch as Request
+
+Grid = Literal["chain", "residual", "heads", "mlps"]
+LARGE = 3_000_000  # parameters from which the chain's columns of a streamed grid come first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch(PairQuestion):
+    """What becomes of the answer when activations are those of another program?"""
+
+    command_name, method = "patch", "patch"
+
+    grid: Grid | None = ask(
+        None, live={"type": Literal["residual", "heads", "mlps"], "default": "residual"},
+        help="Cells to change one after another: the residual stream at the named positions of the chain, or at all "
+        "positions (residual), each head's whole output, or each MLP's.",
+    )  # fmt: skip
+    sites: tuple[str, ...] = some_sites(
+        flag="--site", live={"min_length": 1, "required": True},
+        help='Change these sites together instead of a grid: L3.resid_pre@14, L2.H1 (a head\'s whole output), "L2.H1@rhs 2" '
+        "(at a named position), L1.H0.q, L4.mlp_out. Give it once per site.",
+    )  # fmt: skip
+    neurons: tuple[int, ...] = ask((), flag="--neuron", convert=tuple, help="Take only these coordinates of the sites.")
+    steps: Steps = some_steps()
+    source_step: Step | None = other_step(flag="--from-step", help="Take the activations from this checkpoint instead.")
+    approximate: bool = ask(
+        False, help="Estimate the grid by its gradient, and say how near that comes to the exact one."
+    )
+
+    def check(self) -> None:
+        super().check()
+        object.__setattr__(self, "grid", None if self.sites else self.grid or "residual")
+        if self.neurons and not self.sites:
+            raise BadValue("neurons", "name the sites whose neurons these are, such as --site L2.post.")
+        if self.approximate and (self.sites or self.source_step is not None or self.several):
+            raise BadValue("approximate", "works on grids of one checkpoint; leave out --site, --steps, --from-step.")
+
+    @property
+    def several(self) -> bool:
+        """Whether it is asked of several checkpoints."""
+        return self.steps == "all" or isinstance(self.steps, tuple)
+
+    @property
+    def request(self) -> Request:
+        """What is changed, as the study says it."""
+        from bindscope.studies.binding.mechanism.patching import Patch as Request
+
+        return Request(self.grid or "residual", self.sites, self.neurons, self.direction, self.approximate)
+
+    def answer(self, opened: Opened, on_progress: Progress | None = None) -> xr.Dataset:
+        """Every outcome over (step, cell …, pair)."""
+        from bindscope.studies.binding.mechanism.patching import patch_steps
+
+        drawn, steps = self.find_pairs(opened), opened.find_steps(self.steps)
+        source = None if self.source_step is None else opened.find_step(self.source_step)
+        dataset = patch_steps(
+            opened.load, steps, drawn.pairs, self.request, source_step=source, on_progress=on_progress
+        )
+        return dataset.assign_attrs(run=opened.name, pairs=drawn.note)
+
+    def compare(self, opened: Opened, estimate: xr.Dataset, metric: str) -> Agreement:
+        """How near an approximate answer comes to the exact grid."""
+        from bindscope.interventions.attribution import compare_with_exact
+        from bindscope.studies.binding.mechanism.patching import patch_model
+
+        (step,) = opened.find_steps(self.steps)
+        request = replace(self, approximate=False).request
+        exact = patch_model(opened.load(step), self.find_pairs(opened).pairs, request)
+        return compare_with_exact(estimate.isel(step=0), exact, metric)
+
+    def distributions(self, opened: Opened) -> xr.Dataset:
+        """Of a typed pair: distributions of base, source and patched run (step, condition, output), every metric (step)."""
+        from bindscope.studies.binding.mechanism.one_pair import patch_distributions
+        from bindscope.tasks.binding.program import VOCABULARY
+        from bindscope.tasks.binding.structure import structural_places
+
+        drawn, steps = self.find_pairs(opened), opened.find_steps(self.steps)
+        contrast, places = self._contrast(drawn), structural_places(drawn.pairs)
+        source = None if self.source_step is None else opened.find_step(self.source_step)
+        dataset = patch_distributions(opened.load, steps, contrast, self.sites, places, source)
+        dataset = dataset.assign_coords(output=VOCABULARY.shown(dataset.sizes["output"]))
+        return dataset.assign_attrs({**_answers(contrast), "sites": " ".join(self.sites)})
+
+    def empty(self, opened: Opened) -> xr.Dataset:
+        """The grid of a typed pair that ``parts`` fill, all cells missing."""
+        from bindscope.studies.binding.mechanism.one_pair import empty_grid
+
+        contrast = self._contrast(self.find_pairs(opened))
+        dataset = empty_grid(self._model(opened), contrast, self.grid)  # type: ignore[arg-type]
+        if self.grid == "residual":
+            base = self.program if self.direction == "noising" else self.counterfactual
+            tokens = opened.task.read(base, opened.n_positions).shown_tokens
+            dataset = dataset.assign_coords(token=("position", tokens))
+        return dataset.assign_attrs(_answers(contrast))
+
+    def parts(self, opened: Opened) -> Iterator[GridPart]:
+        """The grid of a typed pair, part by part as it is made; of a large model the chain's columns first."""
+        from bindscope.studies.binding.mechanism.one_pair import stream_grid
+
+        drawn, model = self.find_pairs(opened), self._model(opened)
+        source = None if self.source_step is None else opened.model(self.source_step)
+        pairs, first = drawn.pairs, set[int]()
+        if model.config.n_parameters >= LARGE:
+            first = {*pairs.chain_positions[0].tolist(), pairs.query_position, pairs.colon_position}
+        yield from stream_grid(model, self._contrast(drawn), self.grid, source, first)  # type: ignore[arg-type]
+
+    @property
+    def note(self) -> str:
+        """Where activations come from, if not from the checkpoint itself."""
+        return "" if self.source_step is None else f"activations taken from step {self.source_step:,}"
+
+    def _model(self, opened: Opened) -> Transformer:
+        (step,) = opened.find_steps(self.steps)
+        return opened.load(step)
+
+    def _contrast(self, drawn: Drawn) -> Contrast:
+        from bindscope.interventions.contrast import contrast_pairs
+
+        return contrast_pairs(drawn.pairs, self.direction)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Path(PairQuestion):
+    """What does one part of the model tell another directly (path patching)?"""
+
+    command_name, method = "path", "path"
+
+    sender: str = ask(
+        "",
+        help='The site that speaks: L1.H0 (a head\'s whole output), L2.mlp_out, "L2.H1@rhs 2" (at a named position).',
+    )
+    receivers: tuple[str, ...] = ask(
+        (), flag="--receiver", convert=to_texts,
+        help="The site that hears: a head's input (L3.H1.q, .k or .v), L3.pre, logits, … Give it once per receiver; each "
+        "is measured alone.",
+    )  # fmt: skip
+    step: Step = one_step()
+
+    def check(self) -> None:
+        super().check()
+        if not self.sender or not self.receivers:
+            raise BindscopeError("name both ends: --sender L1.H0 --receiver L3.H1.k, or --receiver logits.")
+
+    def answer(self, opened: Opened) -> xr.Dataset:
+        """Every metric over (receiver, pair)."""
+        import xarray as xr
+
+        from bindscope.interventions.contrast import contrast_pairs
+        from bindscope.interventions.paths import patch_path
+        from bindscope.studies.binding.mechanism.patching import locate_sites
+        from bindscope.tasks.binding import structural_places
+
+        drawn, step = self.find_pairs(opened), opened.find_step(self.step)
+        contrast, places = contrast_pairs(drawn.pairs, self.direction), structural_places(drawn.pairs)
+        model = opened.load(step)
+        (speaks,), sent = locate_sites([self.sender], places)
+        parts: list[Any] = []
+        for text in self.receivers:
+            (hears,), received = locate_sites([text], places)
+            end, ends = "final" if hears == "logits" else hears, received.get(hears)
+            parts.append(
+                patch_path(model, contrast, speaks, end, sender_positions=sent.get(speaks), receiver_positions=ends)
+            )
+        dataset = xr.concat(parts, dim="receiver", combine_attrs="drop_conflicts")
+        dataset = dataset.assign_coords(receiver=list(self.receivers))
+        frozen = "; ".join(f"{name}: {part.attrs['frozen']}" for name, part in zip(self.receivers, parts))
+        return dataset.assign_attrs(frozen=frozen, run=opened.name, step=step, pairs=drawn.note)
+
+
+def _answers(contrast: Contrast) -> dict[str, str]:
+    return {"base_answer": str(int(contrast.base_answers[0])), "source_answer": str(int(contrast.source_answers[0]))}

@@ -1,0 +1,39 @@
+"""Every question, and the table from which the browser writes their commands and Python.
+
+python -m bindscope.questions.table frontend/src/api/questions.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from bindscope.questions.patch import Patch
+from bindscope.questions.patch import Path as PathPatch
+from bindscope.questions.program import Ablate, Attention, Lens, Predict
+from bindscope.questions.question import Question, describe_question
+from bindscope.questions.samples import Sample
+from bindscope.questions.subspace import Project, Swap
+from bindscope.questions.sums import Sum, Transplant
+from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
+
+QUESTIONS: tuple[type[Question], ...] = (
+    Predict, Lens, Attention, Ablate, Patch, PathPatch, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
+    TemplateCheck,
+)  # fmt: skip
+
+
+def encode_table() -> bytes:
+    """The table as it is written to a file, a field a line."""
+    parts = []
+    for question in QUESTIONS:
+        row = describe_question(question)
+        head = ", ".join(f'"{name}": {json.dumps(row[name])}' for name in ("command", "opener", "method"))  # type: ignore[literal-required]
+        fields = ",\n".join("      " + json.dumps(field) for field in row["fields"])
+        parts.append(f'  "{question.__name__}": {{\n    {head},\n    "fields": [\n{fields}\n    ]\n  }}')
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_bytes(encode_table())

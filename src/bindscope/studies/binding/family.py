@@ -1,0 +1,131 @@
+"""The family of binding: symbolic programs that assign variables and ask for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bindscope.errors import BindscopeError
+from bindscope.families import Example, Family, LearnedParts
+from bindscope.tasks.binding import BindingTask, Program, constants_by_line
+from bindscope.tasks.task import Batch
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.measures.phases import Phase
+    from bindscope.runs.directory import Run
+    from bindscope.studies.framework.claims import Study
+    from bindscope.studies.framework.experiments import Experiment
+    from bindscope.studies.framework.preset import Preset
+    from bindscope.studies.plots.curves import Panel
+    from bindscope.studies.plots.report import ExampleProgram, Highlights
+
+
+class BindingFamily(Family):
+    """Programs such as ``a=5 / b=a / #b:``."""
+
+    task = BindingTask
+    subject = "binding programs"
+    kinds = ("programs",)
+    counted = "programs"
+    view = "bindscope.notebook.programs:ProgramsView"
+    preset = "binding-laptop"
+    counted_by = {  # noqa: RUF012
+        "accuracy_by_depth": "n_by_depth",
+        "accuracy_by_root_line": "n_by_root_line",
+        "follows_chain": "n_misleading",
+        "follows_early_lines": "n_misleading",
+    }
+
+    def presets(self) -> Sequence[Preset]:
+        from bindscope.studies.binding.presets import PRESETS
+
+        return PRESETS
+
+    def experiments(self) -> Sequence[Experiment]:
+        from bindscope.studies.binding.experiments.define import EXPERIMENTS
+
+        return EXPERIMENTS
+
+    def study(self) -> Study:
+        from bindscope.studies.binding.study import STUDY
+
+        return STUDY
+
+    def draw_examples(self, task: BindingTask, rng: np.random.Generator, n: int) -> Batch:
+        return replace(task, queries=1).sample_batch(rng, n)
+
+    def check_depth(self, task: BindingTask, depth: int) -> None:
+        if not 1 <= depth <= task.max_depth:
+            raise BindscopeError(f"--depth: must lie between 1 and {task.max_depth} for this task, got {depth}.")
+
+    def predict(self, task: BindingTask, models: Iterable[tuple[int, Any]], example: Program) -> xr.Dataset:
+        from bindscope.studies.binding.behaviour.one_program import predict_program
+
+        return predict_program(models, example)
+
+    def describe_example(self, task: BindingTask, batch: Batch, row: int) -> Example:
+        program = Program.from_tokens(batch.tokens[row])
+        chain = [str(program.assignments[line - 1]) for line in program.chain]
+        facts = {"depth": program.depth, "root_line": program.root_line, "chain": chain}
+        return Example(program.text, self.format_answer(task, batch.targets[row, 0]), facts)
+
+    def render_tokens(self, task: BindingTask, tokens: np.ndarray) -> str:
+        return "".join(task.vocabulary.decode(list(tokens)))
+
+    def score_pool(self, task: BindingTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
+        from bindscope.measures.evaluation import read_answers
+        from bindscope.measures.scores import score_binding
+
+        digits = [int(symbol) if symbol.isdigit() else -1 for symbol in task.vocabulary.symbols]  # [output]
+        constants = constants_by_line(batch.tokens, int(batch.labels["lines"].max()))  # [batch, line]
+        return score_binding(read_answers(model, batch), batch, constants, np.array(digits))
+
+    def watch(self, evaluation: Mapping[str, Any]) -> dict[str, float | None]:
+        by_depth = evaluation["test"]["accuracy_by_depth"]
+        return {f"depth {depth}": accuracy for depth, accuracy in enumerate(by_depth, start=1)}
+
+    def trajectory_variables(
+        self, evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        from bindscope.studies.binding.learning.trajectory import binding_variables
+
+        return binding_variables([evaluation["test"] for evaluation in evaluations])
+
+    def describe_phases(self) -> dict[str, str]:
+        from bindscope.measures.binding.phases import PhaseCriterion
+
+        return PhaseCriterion().describe()
+
+    def find_phases(self, dataset: xr.Dataset, criterion: Any = None) -> list[Phase]:
+        from bindscope.studies.binding.learning.trajectory import find_phases
+
+        return find_phases(dataset, criterion)
+
+    def learned_parts(self, dataset: xr.Dataset) -> LearnedParts:
+        curves = {f"depth {int(d)}": dataset.accuracy_by_depth.sel(depth=d).values for d in dataset.depth.values}
+        return LearnedParts("depth", "When each hop was learned", curves, dataset.n_by_depth.values.tolist())
+
+    def summarise_cell(self, trajectory: xr.Dataset) -> xr.Dataset:
+        from bindscope.studies.binding.learning.cells import summarise_cell
+
+        return summarise_cell(trajectory)
+
+    def panels(self, dataset: xr.Dataset) -> list[Panel]:
+        from bindscope.studies.binding.learning.panels import binding_panels
+
+        return binding_panels(dataset)
+
+    def describe_run(self, dataset: xr.Dataset, phases: Sequence[Phase]) -> Highlights:
+        from bindscope.studies.binding.learning.report import describe_run
+
+        return describe_run(dataset, phases)
+
+    def show_examples(self, run: Run, phases: Sequence[Phase]) -> list[ExampleProgram]:
+        from bindscope.studies.binding.behaviour.checkpoints import show_programs
+
+        return show_programs(run, phases)

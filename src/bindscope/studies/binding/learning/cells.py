@@ -1,0 +1,59 @@
+"""What an experiment keeps of one binding run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bindscope.measures.binding.phases import PHASES, lowest_accuracy
+from bindscope.measures.phases import find_transition
+from bindscope.studies.binding.learning.trajectory import find_phases
+from bindscope.studies.framework.cells import read_seconds
+
+CURVES = ("accuracy_by_depth", "follows_chain", "follows_early_lines", "training_loss")
+
+
+def summarise_cell(trajectory: xr.Dataset) -> xr.Dataset:
+    """Its curves, its phases, and how it went in numbers."""
+    phases = {phase.name: phase for phase in find_phases(trajectory)}
+    by_phase: dict[str, Any] = {
+        "phase_first_step": (
+            "phase",
+            [float(phases[name].first_step) if name in phases else np.nan for name in PHASES],
+        ),
+        "phase_last_step": ("phase", [float(phases[name].last_step) if name in phases else np.nan for name in PHASES]),
+        "phase_accuracy": ("phase", [phases[name].accuracy if name in phases else np.nan for name in PHASES]),
+    }
+    dataset = trajectory[[name for name in CURVES if name in trajectory]]
+    pools = trajectory.pool_accuracy
+    dataset["accuracy"] = pools.sel(pool="test", drop=True)
+    n = trajectory.pool_n
+    dataset["n"] = n.sel(pool="test", drop=True)
+    dataset["n_misleading"] = trajectory.n_misleading.astype(float)
+    if "held_out" in pools.pool.values:
+        dataset["held_out_accuracy"] = pools.sel(pool="held_out", drop=True)
+        dataset["n_held_out"] = n.sel(pool="held_out", drop=True)
+    dataset = dataset.assign({**by_phase, **summarise_run(trajectory), "phases": ", ".join(phases)})
+    return dataset.assign_coords(phase=list(PHASES))
+
+
+def summarise_run(trajectory: xr.Dataset) -> dict[str, float]:
+    """How a run went, in numbers.
+
+    ``left_plateau`` is the step at which misleading programs are first answered by the chain more often than not and
+    go on being so, ``learned`` the step at which every depth reaches 90 % and stays; NaN where it never happened.
+    """
+    steps = trajectory.step.values
+    worst = lowest_accuracy(trajectory.accuracy_by_depth.values)
+    left = find_transition(steps, trajectory.follows_chain.values, threshold=0.5)
+    learned = find_transition(steps, worst, threshold=0.9)
+    return {
+        "left_plateau": np.nan if left is None else left,
+        "learned": np.nan if learned is None else learned,
+        "last_step": float(steps[-1]),
+        "last_accuracy": float(trajectory.pool_accuracy.sel(pool="test").values[-1]),
+        "worst_depth": float(worst[-1]),
+        "seconds": read_seconds(trajectory),
+    }

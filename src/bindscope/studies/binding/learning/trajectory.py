@@ -1,0 +1,65 @@
+"""What the evaluations of a binding run recorded, beyond its pools, and the phases in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bindscope.measures.binding.phases import PhaseCriterion, PhaseCurves, detect_phases, lowest_accuracy
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.measures.phases import Phase
+
+
+def find_phases(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> list[Phase]:
+    """The phases in a trajectory."""
+    test = dataset.sel(pool="test")
+    curves = PhaseCurves(
+        steps=dataset.step.values,
+        accuracy=test.pool_accuracy.values,
+        follows_chain=dataset.follows_chain.values,
+        follows_early_lines=dataset.follows_early_lines.values,
+        worst_depth=lowest_accuracy(dataset.accuracy_by_depth.values),
+        chance=float(test.pool_chance),
+        n_examples=int(test.pool_n),
+    )
+    return detect_phases(curves, criterion)
+
+
+def binding_variables(pools: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Variables and coordinates of a trajectory, from the scores of the test pool at each evaluation."""
+    first = pools[0]
+    rules, n_lines = list(first["agreement"]), len(first["accuracy_by_root_line"])
+
+    def gather(key: str) -> np.ndarray:
+        return np.array([pool[key] for pool in pools], dtype=float)
+
+    def gather_misleading(key: str) -> np.ndarray:
+        return np.array([pool["misleading"][key] for pool in pools], dtype=float)
+
+    variables = {
+        "accuracy_by_depth": (("step", "depth"), gather("accuracy_by_depth")),
+        "n_by_depth": ("depth", np.array(first["n_by_depth"])),
+        "accuracy_by_root_line": (("step", "root_line"), gather("accuracy_by_root_line")),
+        "n_by_root_line": ("root_line", np.array(first["n_by_root_line"])),
+        "agreement": (("step", "rule"), np.array([[p["agreement"][r] for r in rules] for p in pools], dtype=float)),
+        "rule_accuracy": ("rule", np.array([first["rule_accuracy"][rule] for rule in rules], dtype=float)),
+        "prediction_source": (("step", "source"), gather("prediction_source")),
+        "answer_source": ("source", np.array(first["answer_source"], dtype=float)),
+        "follows_chain": ("step", gather_misleading("follows_chain")),
+        "follows_early_lines": ("step", gather_misleading("follows_early_lines")),
+        "n_misleading": ((), int(first["misleading"]["n"])),
+        "digit_share": ("step", gather("digit_share")),
+        "mean_rank": ("step", gather("mean_rank")),
+    }
+    coordinates = {
+        "depth": np.arange(1, len(first["accuracy_by_depth"]) + 1),
+        "root_line": np.arange(1, n_lines + 1),
+        "rule": rules,
+        "source": [*(f"line {line}" for line in range(1, n_lines + 1)), "none"],
+    }
+    return variables, coordinates
