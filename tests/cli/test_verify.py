@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +61,20 @@ def test_what_was_kept_is_used_again_and_said_to_be(workplace: Path, capsys: pyt
     assert "measured chain" in answer(capsys, *arguments, "--n", "17")
     assert "measured chain" in answer(capsys, *arguments, "--n", "17", "--fresh")
     assert not (workplace / "runs/made/verify.html").exists()
+
+
+@pytest.mark.parametrize("name", ["made", "assign-add", "symbols"])
+def test_json_is_printed_without_loading_what_draws_and_with_no_page(name: str, workplace: Path) -> None:
+    program = (
+        "import sys; from bindscope.cli.main import run; code = run(sys.argv[1:]);"
+        "print(code, [name for name in ('matplotlib',) if name in sys.modules], file=sys.stderr)"
+    )
+    arguments = ["verify", name, "--json", *(["--claim", "VB3", *FEW] if name == "made" else [])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, env=environment)
+    assert done.stderr == "0 []\n"
+    assert json.loads(done.stdout)["claims"]
+    assert not list(workplace.rglob("verify.html"))
 
 
 def test_json_holds_every_number(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:

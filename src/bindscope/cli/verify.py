@@ -32,7 +32,7 @@ def verify(
     seed: Seed = 0,
     fresh: Flag = False,
     out: Path | None = None,
-    html: bool = True,
+    html: bool | None = None,
     json: Flag = False,
 ) -> None:
     """Check the paper's claims against a run, with a verdict for each.
@@ -65,7 +65,7 @@ def verify(
         The directory that gets results/ and verify.html: the run itself when left out, or runs/verify-NAME for a
         shipped run.
     html
-        Write the page with every figure.
+        Write the page with every figure; when left out, with the table and not with --json.
     json
         Print the verdicts as JSON instead of a table.
     """
@@ -85,7 +85,7 @@ def verify(
         print(json_format.dumps(verification.to_mapping()))
     else:
         print(format_verification(verification))
-    if html:
+    if html or (html is None and not json):
         options = "".join([f" --claim {name}" for name in claim] + [f" --n {n}" if n else "", f" --seed {seed}"])
         page = write_page(verification, library.opened, library.folder.parent, f"bindscope verify {run}{options}")
         if not json:

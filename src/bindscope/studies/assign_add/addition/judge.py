@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bindscope.studies.assign_add.addition.draw import draw_addition, draw_equivalence
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ AA5 = Claim(
     ),
     results=("equivalence",),
     judge=judge_equivalence,
-    draw=draw_equivalence,
+    draw=defer(f"{__package__}.draw", "draw_equivalence"),
 )
 
 AA6 = Claim(
@@ -163,7 +163,7 @@ AA6 = Claim(
     ),
     results=("addition", "answer_probes"),
     judge=judge_addition,
-    draw=draw_addition,
+    draw=defer(f"{__package__}.draw", "draw_addition"),
 )
 
 CLAIMS = (AA5, AA6)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bindscope.studies.assign_add.attention.draw import draw_looks
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of, share_of
 
 if TYPE_CHECKING:
@@ -93,6 +93,6 @@ CLAIMS = (
         ),
         results=("attention",),
         judge=judge_attention,
-        draw=draw_looks,
+        draw=defer(f"{__package__}.draw", "draw_looks"),
     ),
 )

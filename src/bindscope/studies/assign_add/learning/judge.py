@@ -9,10 +9,10 @@ import numpy as np
 
 from bindscope.measures.arithmetic.spikes import SUM_PHASES, Spike, SpikeCriterion
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
-from bindscope.studies.assign_add.learning.draw import draw_learning
 from bindscope.studies.assign_add.learning.phases import phases_and_spikes, phases_of_sums, published_spikes, spikes_of
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
 from bindscope.tasks.assign_add import POOL_NAMES
 
@@ -146,7 +146,7 @@ AA1 = Claim(
     ),
     results=("trajectory",),
     judge=judge_learning,
-    draw=draw_learning,
+    draw=defer(f"{__package__}.draw", "draw_learning"),
 )
 
 CLAIMS = (AA1,)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.intervals import bootstrap_interval
-from bindscope.studies.assign_add.neurons.draw import draw_neurons
 from bindscope.studies.assign_add.neurons.measure import FITS
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ AA7 = Claim(
     ),
     results=("neurons",),
     judge=judge_neurons,
-    draw=draw_neurons,
+    draw=defer(f"{__package__}.draw", "draw_neurons"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AA7,)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bindscope.studies.assign_add.one_step.draw import draw_one_step
 from bindscope.studies.assign_add.one_step.measure import DIRECTIONS, chosen, scale_limit
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ AA11 = Claim(
     ),
     results=("one_step",),
     judge=judge_one_step,
-    draw=draw_one_step,
+    draw=defer(f"{__package__}.draw", "draw_one_step"),
 )
 
 CLAIMS = (AA11,)

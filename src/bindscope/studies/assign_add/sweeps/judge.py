@@ -15,7 +15,6 @@ from bindscope.measures.stats.thresholds import (
     straight_line,
 )
 from bindscope.studies.assign_add.published import REPORTED
-from bindscope.studies.assign_add.sweeps.draw import draw_pair_fraction, draw_two_variable_frequency
 from bindscope.studies.assign_add.sweeps.swept import (
     PAIR_FRACTION,
     TWO_VARIABLE_FREQUENCY,
@@ -26,6 +25,7 @@ from bindscope.studies.assign_add.sweeps.swept import (
     threshold_of,
 )
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -160,7 +160,7 @@ AA2 = Claim(
     control_description=_CONTROL.format(trained="Trained pairs"),
     results=("pair-fraction",),
     judge=judge_pair_fraction,
-    draw=draw_pair_fraction,
+    draw=defer(f"{__package__}.draw", "draw_pair_fraction"),
 )
 
 AA3 = Claim(
@@ -177,7 +177,7 @@ AA3 = Claim(
     control_description=_CONTROL.format(trained="Sums of none and of one variable, of trained pairs,"),
     results=("two-variable-frequency",),
     judge=judge_two_variable_frequency,
-    draw=draw_two_variable_frequency,
+    draw=defer(f"{__package__}.draw", "draw_two_variable_frequency"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AA2, AA3)

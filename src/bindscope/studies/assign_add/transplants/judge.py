@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.studies.assign_add.published import REPORTED
-from bindscope.studies.assign_add.transplants.draw import draw_spikes
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ AA10 = Claim(
     ),
     results=("transplants", "by_variable", "part_ablations"),
     judge=judge_spikes,
-    draw=draw_spikes,
+    draw=defer(f"{__package__}.draw", "draw_spikes"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AA10,)

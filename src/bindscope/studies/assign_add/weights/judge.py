@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.studies.assign_add.published import REPORTED
-from bindscope.studies.assign_add.weights.draw import draw_first_layer, draw_identity
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
 from bindscope.tasks.assign_add.sequence import OPERAND_POSITIONS
 
@@ -164,7 +164,7 @@ AA8 = Claim(
     control_description=_CONTROL,
     results=("weights", "trajectory"),
     judge=judge_first_layer,
-    draw=draw_first_layer,
+    draw=defer(f"{__package__}.draw", "draw_first_layer"),
 )
 
 AA9 = Claim(
@@ -182,7 +182,7 @@ AA9 = Claim(
     control_description=_CONTROL,
     results=("weights", "trajectory"),
     judge=judge_identity,
-    draw=draw_identity,
+    draw=defer(f"{__package__}.draw", "draw_identity"),
 )
 
 CLAIMS = (AA8, AA9)

@@ -9,9 +9,9 @@ import numpy as np
 
 from bindscope.measures.binding.phases import PHASES, PhaseCurves, detect_phases, lowest_accuracy
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
-from bindscope.studies.binding.conditions.draw import draw_seeds, draw_weighting
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ VB8 = Claim(
     ),
     results=("seeds",),
     judge=judge_seeds,
-    draw=draw_seeds,
+    draw=defer(f"{__package__}.draw", "draw_seeds"),
 )
 
 VB12 = Claim(
@@ -165,7 +165,7 @@ VB12 = Claim(
     control_description="Every run with cubic weights, trained in the same way, does become systematic.",
     results=("weighting",),
     judge=judge_weighting,
-    draw=draw_weighting,
+    draw=defer(f"{__package__}.draw", "draw_weighting"),
 )
 
 CLAIMS = (VB8, VB12)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bindscope.studies.binding.generalisation.draw import draw_held_out, draw_lengths
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of, share_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ VB9 = Claim(
     control_description=f"Combinations that training showed are answered at {KNOWN:.0%} or better.",
     results=("held-out",),
     judge=judge_held_out,
-    draw=draw_held_out,
+    draw=defer(f"{__package__}.draw", "draw_held_out"),
 )
 
 VB10 = Claim(
@@ -138,7 +138,7 @@ VB10 = Claim(
     control_description=f"At the length and depths of training the model answers {KNOWN:.0%} or more.",
     results=("lengths",),
     judge=judge_lengths,
-    draw=draw_lengths,
+    draw=defer(f"{__package__}.draw", "draw_lengths"),
 )
 
 CLAIMS = (VB9, VB10)

@@ -9,9 +9,9 @@ import numpy as np
 
 from bindscope.measures.binding.phases import PHASES, Phase
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
-from bindscope.studies.binding.learning.draw import draw_phases, draw_sources
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
 from bindscope.studies.framework.trajectory import phases_of, transitions_of
 
@@ -218,7 +218,7 @@ VB1 = Claim(
     ),
     results=("trajectory",),
     judge=judge_phases,
-    draw=draw_phases,
+    draw=defer(f"{__package__}.draw", "draw_phases"),
 )
 
 VB2 = Claim(
@@ -244,7 +244,7 @@ VB2 = Claim(
     ),
     results=("trajectory",),
     judge=judge_sources,
-    draw=draw_sources,
+    draw=defer(f"{__package__}.draw", "draw_sources"),
 )
 
 CLAIMS = (VB1, VB2)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.measures.binding.phases import find_transition
-from bindscope.studies.binding.mechanism.draw import draw_chain, draw_emergence, draw_heads
 from bindscope.studies.binding.mechanism.measure import CARRIES, ENOUGH, chain_places
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of, share_of
 from bindscope.studies.framework.trajectory import phases_of
 
@@ -213,7 +213,7 @@ VB3 = Claim(
     control_description=f"The right-hand side of a line off the chain reaches at most {ASIDE:.0%} at any layer.",
     results=("chain",),
     judge=judge_chain,
-    draw=draw_chain,
+    draw=defer(f"{__package__}.draw", "draw_chain"),
 )
 
 VB4 = Claim(
@@ -232,7 +232,7 @@ VB4 = Claim(
     ),
     results=("heads",),
     judge=judge_heads,
-    draw=draw_heads,
+    draw=defer(f"{__package__}.draw", "draw_heads"),
 )
 
 VB5 = Claim(
@@ -253,7 +253,7 @@ VB5 = Claim(
     control_description=f"At a distractor's place the same layers reach at most {ASIDE:.0%} at any checkpoint.",
     results=("trajectory", "emergence"),
     judge=judge_emergence,
-    draw=draw_emergence,
+    draw=defer(f"{__package__}.draw", "draw_emergence"),
 )
 
 CLAIMS = (VB3, VB4, VB5)

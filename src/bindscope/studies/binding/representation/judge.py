@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.studies.binding.published import REPORTED
-from bindscope.studies.binding.representation.draw import draw_probes, draw_retention, draw_subspaces
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ VB6 = Claim(
     ),
     results=("subspaces",),
     judge=judge_subspaces,
-    draw=draw_subspaces,
+    draw=defer(f"{__package__}.draw", "draw_subspaces"),
 )
 
 VB7 = Claim(
@@ -217,7 +217,7 @@ VB7 = Claim(
     ),
     results=("retention", "lens"),
     judge=judge_retention,
-    draw=draw_retention,
+    draw=defer(f"{__package__}.draw", "draw_retention"),
 )
 
 VB11 = Claim(
@@ -239,7 +239,7 @@ VB11 = Claim(
     ),
     results=("probes",),
     judge=judge_probes,
-    draw=draw_probes,
+    draw=defer(f"{__package__}.draw", "draw_probes"),
 )
 
 CLAIMS = (VB6, VB7, VB11)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
     HALF,
@@ -15,12 +16,6 @@ from bindscope.studies.symbols.efficiency.curves import (
     curve_of,
     half_loss_n,
     ratio_of,
-)
-from bindscope.studies.symbols.efficiency.draw import (
-    draw_mlps,
-    draw_relation_mlp,
-    draw_scaled_transformer,
-    draw_transformer,
 )
 from bindscope.studies.symbols.efficiency.evidence import (
     FITTED,
@@ -215,7 +210,7 @@ AS1 = Claim(
     control_description=f"{_FITTED}, and an MLP on one-hot tokens stays at {NOTHING:g} or more at its largest n.",
     results=("same-different",),
     judge=judge_transformer,
-    draw=draw_transformer,
+    draw=defer(f"{__package__}.draw", "draw_transformer"),
 )
 
 AS2 = Claim(
@@ -239,7 +234,7 @@ AS2 = Claim(
     ),
     results=("same-different",),
     judge=judge_scaled_transformer,
-    draw=draw_scaled_transformer,
+    draw=defer(f"{__package__}.draw", "draw_scaled_transformer"),
 )
 
 AS3 = Claim(
@@ -252,7 +247,7 @@ AS3 = Claim(
     control_description=f"{_FITTED} by both, and the transformer falls below {HALF:g} at its largest n.",
     results=("same-different",),
     judge=judge_mlps,
-    draw=draw_mlps,
+    draw=defer(f"{__package__}.draw", "draw_mlps"),
 )
 
 AS7 = Claim(
@@ -268,7 +263,7 @@ AS7 = Claim(
     control_description=f"{_FITTED}, and without XXᵀ the MLP is at {NOTHING:g} or more at its smallest n.",
     results=("same-different",),
     judge=judge_relation_mlp,
-    draw=draw_relation_mlp,
+    draw=defer(f"{__package__}.draw", "draw_relation_mlp"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS1, AS2, AS3, AS7)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.kernel.define import find_task
-from bindscope.studies.symbols.kernel.draw import draw_kernel_claim
 from bindscope.studies.symbols.kernel.learnability import (
     COMMON,
     HALF,
@@ -203,7 +203,7 @@ AS13 = Claim(
     control_description="With labels dealt out anew among the training strings the error stays above a half in every task.",
     results=("kernel", "learnability"),
     judge=judge_kernel,
-    draw=draw_kernel_claim,
+    draw=defer(f"{__package__}.draw", "draw_kernel_claim"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS13,)

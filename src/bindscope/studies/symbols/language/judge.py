@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.language.define import BOTH, FROZEN, NAME, PLAIN
-from bindscope.studies.symbols.language.draw import draw_language_claim
 from bindscope.studies.symbols.language.perplexities import Paired, compare_with_plain
 from bindscope.studies.symbols.published import REPORTED
 
@@ -123,7 +123,7 @@ AS12 = Claim(
     ),
     results=(NAME,),
     judge=judge_language,
-    draw=draw_language_claim,
+    draw=defer(f"{__package__}.draw", "draw_language_claim"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS12,)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.pretrained.compare import (
     FITTED,
     Comparison,
@@ -17,7 +18,6 @@ from bindscope.studies.symbols.pretrained.compare import (
     shapes_of,
 )
 from bindscope.studies.symbols.pretrained.define import GPT2_TOKENS, PRETRAINED, SCRATCH, TORCH
-from bindscope.studies.symbols.pretrained.draw import draw_pretrained
 from bindscope.studies.symbols.published import REPORTED
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ AS11 = Claim(
     control_description="Both have learned their training strings (loss at most 0.1) at every n.",
     results=("gpt2",),
     judge=judge_pretrained,
-    draw=draw_pretrained,
+    draw=defer(f"{__package__}.draw", "draw_pretrained"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS11,)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
     HALF,
@@ -27,7 +28,6 @@ from bindscope.studies.symbols.efficiency.evidence import (
 )
 from bindscope.studies.symbols.efficiency.judge import NOTHING, SOLVED, TIMES_FEWER, judge_fewer_strings
 from bindscope.studies.symbols.published import published
-from bindscope.studies.symbols.tasks.draw import draw_majority, draw_print_real, draw_print_symbolic, draw_repetition
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -185,7 +185,7 @@ AS4 = Claim(
     ),
     results=("print-real",),
     judge=judge_print_real,
-    draw=draw_print_real,
+    draw=defer(f"{__package__}.draw", "draw_print_real"),
 )
 
 AS5 = Claim(
@@ -204,7 +204,7 @@ AS5 = Claim(
     control_description=f"In both models {_FITTED.replace('loss', 'error')}.",
     results=("print-symbolic",),
     judge=judge_print_symbolic,
-    draw=draw_print_symbolic,
+    draw=defer(f"{__package__}.draw", "draw_print_symbolic"),
 )
 
 AS6 = Claim(
@@ -226,7 +226,7 @@ AS6 = Claim(
     control_description=f"In all seven {_FITTED}.",
     results=("aba-abb",),
     judge=judge_repetition,
-    draw=draw_repetition,
+    draw=defer(f"{__package__}.draw", "draw_repetition"),
 )
 
 AS10 = Claim(
@@ -245,7 +245,7 @@ AS10 = Claim(
     control_description=f"In both models {_FITTED}.",
     results=("majority",),
     judge=judge_majority,
-    draw=draw_majority,
+    draw=defer(f"{__package__}.draw", "draw_majority"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS4, AS5, AS6, AS10)

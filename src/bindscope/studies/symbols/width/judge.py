@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.published import COPY_FIRST_N_MODIFIED, REPORTED
-from bindscope.studies.symbols.width.draw import draw_copy_claim, draw_width_claim
 from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
 from bindscope.studies.symbols.width.widths import (
     FEWEST_WIDTHS,
@@ -243,7 +243,7 @@ AS8 = Claim(
     ),
     results=("copy", "copy_directions"),
     judge=judge_copy,
-    draw=draw_copy_claim,
+    draw=defer(f"{__package__}.draw", "draw_copy_claim"),
 )
 
 AS9 = Claim(
@@ -262,7 +262,7 @@ AS9 = Claim(
     control_description=f"Training strings are learned at every width: a loss of at most {FITTED:g} in every run.",
     results=("width",),
     judge=judge_width,
-    draw=draw_width_claim,
+    draw=defer(f"{__package__}.draw", "draw_width_claim"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS8, AS9)
