@@ -21,7 +21,7 @@ class Peer(Protocol):
         """Run the source rows [pair, position] and keep the streams that enter layers, and every head's z."""
 
     def residual(self, base: Tensor, layer: int, pairs: Tensor, positions: Tensor) -> Tensor:
-        """Logits [pair, output] with the stream entering ``layer`` taken from the source at one position a pair."""
+        """Logits [pair, output] with the residual stream entering ``layer`` taken from the source at one position a pair."""
 
     def head(self, base: Tensor, layer: int, head: int) -> Tensor:
         """Logits [pair, output] with one head's z taken from the source at all positions."""

@@ -75,7 +75,7 @@ class NanoGPT(nn.Module):
 
 
 class HookPoint(nn.Module):
-    """A named place that lets hooks see and change what passes."""
+    """A named position that lets hooks see and change what passes."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x

@@ -137,7 +137,7 @@ def build_lens(ours: Transformer) -> nn.Module | None:
 
 
 class HookPoint(nn.Module):
-    """A named place that lets hooks see and change what passes."""
+    """A named position that lets hooks see and change what passes."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x

@@ -65,7 +65,7 @@ class Family:
     """One kind of task and what stands around it. Derive from it, name the ``task``, and say what is special."""
 
     task: ClassVar[type[Task]]  # its ``family`` is the family's name
-    subject: str = ""  # what its runs are on, in a sentence: "a run on sums"
+    subject: str = ""  # what its runs are on, in a sentence: "a run on modular addition"
     kinds: tuple[str, ...] = ()  # what can be asked of its runs: the pages and commands on "programs", "sums", …
     counted: str = "examples"  # what a pool is counted in
     view: str | type = "bindscope.notebook.view:RunView"  # of a run in a notebook

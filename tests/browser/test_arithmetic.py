@@ -15,7 +15,7 @@ from bindscope.studies.framework.trajectory import trajectory_dataset
 from browser.opening import open_page, settle
 
 RUN = SHIPPED_DIRECTORY / "assign-add"
-pytestmark = pytest.mark.skipif(not RUN.is_dir(), reason="no run on sums is shipped")
+pytestmark = pytest.mark.skipif(not RUN.is_dir(), reason="no run on modular addition is shipped")
 ADDRESS = "#/1/arithmetic?run=assign-add"
 
 

@@ -13,7 +13,7 @@ from browser.opening import open_page, settle
 FRONTEND = Path(__file__).parents[2] / "frontend"
 AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = sorted(path.parent.name for path in (FRONTEND / "src" / "pages").glob("*/index.ts"))
-SUMS = "assign-add"  # the shipped run on sums, which pages for all families show too
+SUMS = "assign-add"  # the shipped run on modular addition, which pages for all families show too
 ADDRESSES = [*PAGES, *(f"{name}?run={SUMS}" for name in ("start", "trajectory", "claims", "runs"))]
 SIZES = {"phone": (360, 780), "wall": (3840, 2160), "laptop": (1280, 900)}
 
@@ -53,7 +53,7 @@ def test_a_page_fits_every_screen_and_axe_finds_nothing(served: Any, chromium: A
 
 def skip_without_sums(name: str) -> None:
     if (SUMS in name or name == "arithmetic") and SUMS not in [place.name for place in shipped_runs()]:
-        pytest.skip("no run on sums is shipped")
+        pytest.skip("no run on modular addition is shipped")
 
 
 def find_violations(page: Any) -> list[str]:

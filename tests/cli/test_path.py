@@ -25,7 +25,7 @@ def test_each_receiver_is_measured_alone(workplace: Path, tmp_path: Path, capsys
 def test_everything_the_embedding_says_along_all_ways_at_once_is_the_counterfactual(
     workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With nothing between the two ends the path is the whole stream."""
+    """With nothing between the two ends the path is the whole residual stream."""
     words = ("a=5;b=a;#b:", "a=8;b=a;#b:", "--sender", "embed", "--receiver", "L0.resid_pre")
     (cell,) = json.loads(answer(capsys, "path", "small", *words, "--json"))["cells"]
     assert cell["mean"] == pytest.approx(1, abs=1e-3)

@@ -69,7 +69,10 @@ def test_probes_are_shown_beside_what_line_1_gives(workplace: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["subspace", "small", "--rank", "17"], "rank 17: the stream is 16 wide, so give a rank between 1 and 16."),
+        (
+            ["subspace", "small", "--rank", "17"],
+            "rank 17: the residual stream is 16 wide, so give a rank between 1 and 16.",
+        ),
         (["subspace", "small", "--layer", "7"], "layer 7: the model has layers 0 to 1"),
         (["subspace", "small", "--place", "collon"], "Did you mean 'colon'?"),
         (["subspace", "small", "--place", "somewhere"], "Known: chain, changed, colon"),

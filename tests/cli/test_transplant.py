@@ -29,7 +29,7 @@ PAIR = ("--from", "12", "--to", "0", "--n", "20")
 
 @pytest.fixture(scope="module")
 def sums(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of a very small model of sums."""
+    """A finished run of a very small model of modular addition."""
     folder = tmp_path_factory.mktemp("sums") / "runs"
     options = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
     arguments = ["train", "assign-add", "--name", "sums", "--out", str(folder), "--steps", "12", "--threads", "1"]

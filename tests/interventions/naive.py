@@ -8,7 +8,7 @@ from bindscope.model.run import run
 
 @torch.no_grad()
 def naive_cell(model, contrast, site, marked, source_model=None):
-    """Logits [pair, output] with ``site`` taken from the source run at the marked places [pair, position]."""
+    """Logits [pair, output] with ``site`` taken from the source run at the marked positions [pair, position]."""
     source = run(source_model or model, contrast.source, read=[site])[site]
 
     def take(value):

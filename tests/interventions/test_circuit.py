@@ -25,7 +25,7 @@ TASK = BindingTask(lines=6, max_depth=4)
     ("depth", "direction"), [(1, "noising"), (2, "noising"), (3, "noising"), (4, "noising"), (2, "denoising")]
 )
 def test_the_constructed_circuit_is_recovered_exactly(depth: int, direction: str) -> None:
-    """Right heads, right places, nothing else: neither the decoy head nor a distractor's place."""
+    """Right heads, right positions, nothing else: neither the decoy head nor a distractor's position."""
     model, pairs = construct_dereferencer(TASK.lines, TASK.max_depth), sample_pairs(12, depth, task=TASK)
     circuit = find_circuit(model, contrast_pairs(pairs, direction), structural_places(pairs))  # type: ignore[arg-type]
     found = {(move.layer, move.head, move.source, move.target) for move in circuit.moves}
@@ -101,7 +101,7 @@ def test_a_frozen_circuit_meets_pairs_and_checkpoints_it_was_not_found_on() -> N
 
 @pytest.mark.parametrize("make", [random_model, identity_model])
 def test_both_tests_equal_whole_runs(make) -> None:  # type: ignore[no-untyped-def]
-    """Oracle for every head: interchange of its output by ``patch_sites``, cuts of an edge by ``knock_out_edges``."""
+    """Oracle for every head: patching of its output by ``patch_sites``, cuts of an edge by ``knock_out_edges``."""
     model, pairs = make(), sample_pairs(6, 2)
     contrast, places = contrast_pairs(pairs), structural_places(pairs)
     search, layers = _Search(model, contrast, places, "logit_difference"), range(3)

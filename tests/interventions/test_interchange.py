@@ -77,7 +77,7 @@ def test_heads_in_an_identity_model_are_patched_with_their_identity_path() -> No
     without = patch_sites(model, CONTRAST, ["L1.H0.z", "L1.H1.z"])
     np.testing.assert_allclose(heads.logit_difference, together.logit_difference, atol=1e-4)
     assert np.abs(heads.logit_difference - without.logit_difference).max() > 1e-3
-    assert "includes its identity path" in heads.attrs["heads"]
+    assert "includes its identity-scaling term" in heads.attrs["heads"]
     assert "leaves out" in without.attrs["heads"]
 
 

@@ -19,7 +19,7 @@ PLACES = structural_places(PAIRS)
 
 
 def sent_directly(model, sender: str, entry: str) -> torch.Tensor:  # type: ignore[no-untyped-def]
-    """The stream at ``entry`` when only what the sender adds to it differs: base plus the sender's difference."""
+    """The residual stream at ``entry`` when only what the sender adds to it differs: base plus the sender's difference."""
     base, source = (run(model, tokens, [sender, entry]) for tokens in (CONTRAST.base, CONTRAST.source))
     return base[entry] + source[sender] - base[sender]
 
@@ -33,7 +33,7 @@ def outcome_of(model, write) -> dict[str, np.ndarray]:  # type: ignore[no-untype
 @pytest.mark.parametrize("side", ["q", "k", "v"])
 @pytest.mark.parametrize("sender", ["L0.H1.result", "L0.mlp_out", "embed"])
 def test_a_head_hears_the_sender_through_one_of_its_inputs(sender: str, side: str) -> None:
-    """Oracle: the stream by hand, through LayerNorm and the head's own weights, written at q, k or v by ``run``."""
+    """Oracle: the residual stream by hand, through LayerNorm and the head's own weights, written at q, k or v by ``run``."""
     model = random_model(n_layers=4)
     attention = model.layers[2].attention
     stream = model.layers[2].norm1(sent_directly(model, sender, "L2.resid_pre"))
@@ -46,7 +46,7 @@ def test_a_head_hears_the_sender_through_one_of_its_inputs(sender: str, side: st
 
 @torch.no_grad()
 def test_the_direct_way_to_the_logits_is_the_senders_difference_unembedded() -> None:
-    """Without a last LayerNorm the logits are linear in the stream."""
+    """Without a last LayerNorm the logits are linear in the residual stream."""
     model = random_model(norm="none")
     sender = "L1.H0.result"
     base, source = (run(model, tokens, [sender]) for tokens in (CONTRAST.base, CONTRAST.source))

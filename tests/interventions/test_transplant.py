@@ -1,4 +1,4 @@
-"""Transplants between two models of sums: identities that hold whatever the weights are, and a run by hand."""
+"""Transplants between two models of modular addition: identities that hold whatever the weights are, and a run by hand."""
 
 from __future__ import annotations
 

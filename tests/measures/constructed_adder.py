@@ -1,6 +1,6 @@
-"""A model of sums whose weights are written by hand: it routes and adds exactly as the published circuit does.
+"""A model of modular addition whose weights are written by hand: it routes and adds exactly as the published circuit does.
 
-The stream is cut into orthogonal parts: tokens, positions, names that were copied, numbers that were fetched, answers.
+The residual stream is cut into orthogonal parts: tokens, positions, names that were copied, numbers that were fetched, answers.
 Layer 1 copies each variable's name to the number behind it and the operands' names to `=`; layer 2 fetches numbers whose
 copied name is asked for, or that stand in column 13 or 14; the MLP has one neuron for each pair of numbers.
 """
@@ -26,7 +26,7 @@ APART = 20.0  # how much a number that a neuron is not about holds it down
 
 @dataclass(frozen=True)
 class Parts:
-    """Where each part of the stream begins."""
+    """Where each part of the residual stream begins."""
 
     task: AssignAddTask
 
@@ -60,7 +60,7 @@ def adder_config(task: AssignAddTask = TASK) -> ModelConfig:
 
 
 def construct_adder(task: AssignAddTask = TASK) -> Transformer:
-    """Every sum answered rightly, every look kept, all weight there."""
+    """Every sum answered correctly, every look kept, all weight there."""
     parts, sums = Parts(task), task.sequences
     model = Transformer(adder_config(task), torch.Generator().manual_seed(0)).eval()
     basis = np.eye(parts.width)

@@ -1,4 +1,4 @@
-"""Binding runs whose phases are known because we choose them: predictions on real programs from a mix of habits."""
+"""Binding runs whose phases are known because we choose them: predictions on real programs from a mix of heuristics."""
 
 from __future__ import annotations
 

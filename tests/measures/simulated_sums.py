@@ -1,4 +1,4 @@
-"""Evaluations of a run on sums with known phases and spikes: addition, a spike at 5,350, another from 14,500 to 16,000."""
+"""Evaluations of a run on modular addition with known phases and spikes: addition, a spike at 5,350, another from 14,500 to 16,000."""
 
 from __future__ import annotations
 

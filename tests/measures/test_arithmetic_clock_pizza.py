@@ -29,13 +29,13 @@ WEIGHTS = 1 + 0.2 * torch.cos(3 * ANGLES)  # of the outputs, so that a clock's r
 
 
 def clock(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """The operands' waves multiplied, and compared with every output's."""
+    """The operands' Fourier components multiplied, and compared with every output's."""
     product = torch.view_as_complex(first) * torch.view_as_complex(second)
     return (product[:, None] * CIRCLE.conj()).real * WEIGHTS
 
 
 def pizza(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """The square of the operands' sum over its length: |cos(half the distance)| times the wave of n1 + n2."""
+    """The square of the operands' sum over its length: |cos(half the distance)| times the Fourier component of n1 + n2."""
     middle = torch.view_as_complex(first + second)
     return ((middle**2 / middle.abs())[:, None] * CIRCLE.conj()).real
 

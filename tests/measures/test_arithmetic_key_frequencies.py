@@ -1,4 +1,4 @@
-"""Restricted and excluded loss on logits whose waves are known, and against a projection written out."""
+"""Restricted and excluded loss on logits whose Fourier components are known, and against a projection written out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBERS = CyclicNumbers.of(TASK)
 
 
 def wave_logits(*key: int, size: float = 3.0) -> np.ndarray:
-    """[n1, n2, answer]: the waves of n1 + n2 − answer."""
+    """[n1, n2, answer]: the Fourier components of n1 + n2 − answer."""
     n = np.arange(11)
     away = n[:, None, None] + n[:, None] - n
     return size * sum(np.cos(2 * np.pi * k * away / 11) for k in key)

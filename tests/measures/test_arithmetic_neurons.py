@@ -1,4 +1,4 @@
-"""The fit of neurons against brute force, planted waves, and the reading on the released model."""
+"""The fit of neurons against brute force, planted Fourier components, and the reading on the released model."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def brute_force(values: np.ndarray, equal: bool) -> tuple[int, float]:
 
 @pytest.fixture(scope="module")
 def mixed() -> np.ndarray:
-    """[n1, n2, neuron] over 7 numbers: a wave of frequency 1, 2 or 3 with unequal amplitudes, and noise."""
+    """[n1, n2, neuron] over 7 numbers: a Fourier component of frequency 1, 2 or 3 with unequal amplitudes, and noise."""
     rng = np.random.default_rng(0)
     n = 2 * np.pi * np.arange(7) / 7
     waves = [

@@ -1,4 +1,4 @@
-"""Behaviour of models whose habits are known, and attributes against the program's own reading."""
+"""Behaviour of models whose heuristics are known, and attributes against the program's own reading."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ def random_model(**changes) -> Transformer:
     config = {"d_vocab": 40, "n_positions": TASK.n_positions, "n_layers": 2, "n_heads": 2, "d_model": 16, "d_head": 8}
     model = Transformer(ModelConfig(**{**config, "d_mlp": 16, **changes}), torch.Generator().manual_seed(1))
     with torch.no_grad():
-        for index, weight in enumerate(model.parameters()):  # no bias, scale or identity path may stay at its start
+        for index, weight in enumerate(
+            model.parameters()
+        ):  # no bias, scale or identity-scaling term may stay at its start
             weight += 0.3 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(index))
     return model.eval()
 

@@ -149,7 +149,7 @@ def test_each_hop_is_learned_when_it_was(seed):
     records = run.records()
     by_depth = np.array([record["test"]["accuracy_by_depth"] for record in records], dtype=float)
     one, two, three = find_hop_transitions([record["step"] for record in records], by_depth)
-    assert abs(one - 1200) <= 100  # the habit already answers some, so it may come a little sooner
+    assert abs(one - 1200) <= 100  # the heuristic already answers some, so it may come a little sooner
     assert abs(two - 1400) <= 100
     assert three is None
 

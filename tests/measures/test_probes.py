@@ -14,7 +14,7 @@ from bindscope.tasks.task import Batch
 from bindscope.theory.constructed import construct_dereferencer
 
 RHS_1, RHS_2, RHS_3, COLON = 2, 6, 10, 14
-LEAVING = 4  # the stream that leaves the constructed model's last layer
+LEAVING = 4  # the residual stream that leaves the constructed model's last layer
 
 
 def fixed_shape(n: int, seed: int) -> Batch:

@@ -1,4 +1,4 @@
-"""A model of sums whose weights are written by hand, so that every measure of it is known."""
+"""A model of modular addition whose weights are written by hand, so that every measure of it is known."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_a_patch_is_the_study_s(view: RunView, run: Run) -> None:
     sites = ("L0.resid_pre",)
     together = view.patch(PROGRAM, OTHER, sites=sites, steps=[run.steps[0], run.steps[-1]], direction="denoising")
     assert together.success.dims == ("step", "pair")
-    assert together.success.values[-1] == 1  # the whole stream at the bottom is the other program
+    assert together.success.values[-1] == 1  # the whole residual stream at the bottom is the other program
 
 
 def test_drawn_pairs_need_no_program(view: RunView) -> None:

@@ -1,4 +1,4 @@
-"""What ``open_run`` gives for a run on sums equals the model, its weights and the study, and draws itself."""
+"""What ``open_run`` gives for a run on modular addition equals the model, its weights and the study, and draws itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model of sums whose mechanism is known because its weights are written: layer 2 attends to both operands alike, and
+"""A model of modular addition whose mechanism is known because its weights are written: layer 2 attends to both operands alike, and
 each neuron of its MLP is one wave of their sum, with the output phase of the analytic network."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run on sums whose mechanism is known because its weights are written: an untrained checkpoint, then the adder."""
+"""A run on modular addition whose mechanism is known because its weights are written: an untrained checkpoint, then the adder."""
 
 from __future__ import annotations
 

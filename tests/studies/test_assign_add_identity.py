@@ -21,7 +21,7 @@ N_SUMS = 60
 
 @pytest.fixture(scope="module")
 def cells():
-    """One cell of each variant with an untrained model whose identity paths are strong."""
+    """One cell of each variant with an untrained model whose identity-scaling terms are strong."""
     torch.manual_seed(0)
     runs = {}
     for cell in plan_cells(find_experiment("identity-sums"), [0]):

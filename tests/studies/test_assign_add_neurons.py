@@ -1,4 +1,4 @@
-"""Results about waves on a run that adds by construction, the judge of AA7 for all verdicts, figure and command."""
+"""Results about Fourier components on a run that adds by construction, the judge of AA7 for all verdicts, figure and command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retention on models whose circuit and habits are written by us."""
+"""Retention on models whose circuit and heuristics are written by us."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def habitual_model() -> torch.nn.Module:
     out[:, 0] = 0
     out[:, 1] = mechanism  # value → answer
     v.copy_(attention.qkv.weight.data.view(3, config.n_heads, config.d_head, config.d_model)[2, 0])
-    position = slice(40, 40 + config.n_positions)  # the stream's position subspace
+    position = slice(40, 40 + config.n_positions)  # the residual stream's position subspace
     q.zero_()
     k.zero_()
     q[0, position] = 120.0 * config.d_head**0.5  # wherever it stands …

@@ -220,7 +220,7 @@ def test_where_all_learn_the_ratio_and_its_interval_are_told():
     assert float(dataset.ratio_lowest.sel(comparison="sums", path="vo")) == 1
     text = conclude_across(dataset)
     assert "without takes 1.77 times as many, 95 % interval 1.25–2.60, p = 0.029; seed by seed 1.77 times, open" in text
-    assert text.endswith("With both identity paths: binding, recipe, fewer examples; sums, fewer examples.")
+    assert text.endswith("With both identity-scaling terms: binding, recipe, fewer examples; sums, fewer examples.")
 
 
 def test_where_some_end_before_the_interval_stays_open_above():
@@ -228,7 +228,7 @@ def test_where_some_end_before_the_interval_stays_open_above():
     both = dataset.sel(comparison="binding, recipe", path="both")
     assert (float(both.ratio_low), float(both.ratio_high)) == (600 / 400, inf)
     text = conclude_across(dataset)
-    assert "learned by 1 of 4 runs without identity paths (median > 51,200 examples), 4 of 4 with both" in text
+    assert "learned by 1 of 4 runs without identity-scaling terms (median > 51,200 examples), 4 of 4 with both" in text
     assert "95 % interval > 1.50, p = 0.029" in text
     assert "recipe, fewer examples" in text
 
@@ -244,8 +244,8 @@ def test_where_none_learns_nothing_is_claimed():
     assert (both.ratio_low == 0).all()
     assert np.isinf(both.ratio_high).all()
     text = conclude_across(dataset)
-    assert "binding, recipe: learned by 0 of 4 runs without identity paths, 0 of 4 with both." in text
-    assert "binding, neutral: learned by 0 of 2 runs without identity paths, 0 of 2 with both." in text
+    assert "binding, recipe: learned by 0 of 4 runs without identity-scaling terms, 0 of 4 with both." in text
+    assert "binding, neutral: learned by 0 of 2 runs without identity-scaling terms, 0 of 2 with both." in text
     assert text.endswith("recipe, no difference shown; sums, no difference shown.")
 
 
@@ -262,7 +262,7 @@ def test_what_was_not_trained_is_left_out():
     dataset = gathered(programs, sums)
     assert int(dataset.examples.sel(comparison="binding, recipe", path="both").notnull().sum()) == 2
     text = conclude_across(dataset)
-    assert "binding, recipe: no run without identity paths to compare with." in text
+    assert "binding, recipe: no run without identity-scaling terms to compare with." in text
     assert "with one in the scores" not in text
     assert len(draw_across(dataset).axes) == 2
 

@@ -43,7 +43,7 @@ def test_symbolic_labels_have_errors_and_one_seed_an_interval_over_strings():
     assert point.value == pytest.approx(0.25)
     assert 0.21 < point.low < 0.22 < 0.28 < point.high < 0.29  # Wilson, 125 of 500
     (loss,) = curve_of(made_curves({"both": {64: 0.25}}, n_seeds=1), "both").points
-    assert loss.low is None  # the spread of losses over strings was not recorded
+    assert loss.low is None  # the spread of losses over sequences was not recorded
 
 
 def test_half_loss_lies_where_log_n_says():

@@ -60,7 +60,7 @@ def test_the_papers_own_numbers_replicate():
     assert ratio.value > 100
     assert ratio.low is not None
     assert {quantity.label for quantity in finding.control} == {
-        "largest loss on training strings, from scratch", "largest loss on training strings, pretrained",
+        "largest loss on training sequences, from scratch", "largest loss on training sequences, pretrained",
     }  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def test_a_model_that_was_trained_too_short_is_no_evidence():
     finding = judge(made(*curves, training_loss=0.6))
     assert finding.verdict == "differs"
     assert "its control is not" in finding.reason
-    assert "has not learned its training strings" in finding.reason
+    assert "has not learned its training sequences" in finding.reason
 
 
 @pytest.mark.parametrize(

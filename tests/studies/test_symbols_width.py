@@ -35,7 +35,7 @@ WIDTHS = (32, 64, 128, 256, 512)
 def made_cells(
     rows: Sequence[Mapping[str, Any]], test: Sequence[Sequence[float]], train: float, accuracy: bool
 ) -> xr.Dataset:
-    """Runs that end with the given test numbers, [variant][seed], and ``train`` on their training strings."""
+    """Runs that end with the given test numbers, [variant][seed], and ``train`` on their training sequences."""
     last = np.repeat(np.array(test, float)[..., None], len(POOLS), axis=-1)
     last[..., 0] = train
     dims = ("variant", "seed", "pool")

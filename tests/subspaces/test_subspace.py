@@ -1,4 +1,4 @@
-"""A subspace's algebra, and swaps in the stream against plain reruns and the constructed mechanism."""
+"""A subspace's algebra, and swaps in the residual stream against plain reruns and the constructed mechanism."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_subspace_survives_being_kept_as_a_dataset() -> None:
 
 
 def test_impossible_subspaces_are_refused() -> None:
-    with pytest.raises(BindscopeError, match="rank 7: the stream is 6 wide, so give a rank between 1 and 6"):
+    with pytest.raises(BindscopeError, match="rank 7: the residual stream is 6 wide, so give a rank between 1 and 6"):
         random_subspace(6, 7, generator())
     with pytest.raises(BindscopeError, match="not orthonormal"):
         Subspace(torch.ones(2, 6))
@@ -152,7 +152,9 @@ def test_places_and_layers_that_do_not_exist_are_refused(known: Known, root_pair
     pairs, _ = root_pairs
     with pytest.raises(BindscopeError, match=r"place 'quer': unknown. Did you mean 'query'\?"):
         find_columns(pairs, "quer")
-    with pytest.raises(BindscopeError, match="layer 5: the model has layers 0 to 3; 4 is the stream that leaves"):
+    with pytest.raises(
+        BindscopeError, match="layer 5: the model has layers 0 to 3; 4 is the residual stream that leaves"
+    ):
         read_stream(known.model, pairs.base_tokens, 5, find_columns(pairs, "query"))
     with pytest.raises(BindscopeError, match="values or names"):
         label_columns(pairs.base_tokens, find_columns(pairs, "query"), "digits")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Named places of a chain stand where the program says."""
+"""Named positions of a chain stand where the program says."""
 
 import numpy as np
 import pytest

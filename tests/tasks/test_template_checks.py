@@ -1,4 +1,4 @@
-"""Templates as typed: what is wrong with them, and the strings they make."""
+"""Templates as typed: what is wrong with them, and the sequences they make."""
 
 from __future__ import annotations
 

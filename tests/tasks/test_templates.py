@@ -43,7 +43,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def all_strings(template: Template, alphabet: str) -> set[tuple[str, ...]]:
-    """Every string of a template, by trying all injective substitutions."""
+    """Every sequence of a template, by trying all injective substitutions."""
     choices = permutations(alphabet, len(template.wildcards))
     return {template.substitute(dict(zip(template.wildcards, symbols))) for symbols in choices}
 
@@ -167,7 +167,7 @@ def test_counting_labels_grow_evenly_with_how_often_the_first_symbol_occurs(leng
 
 
 def run_print_program(task: TemplateTask, row: np.ndarray) -> str:
-    """Run the string as the Python program it is and catch what it prints."""
+    """Run the sequence as the Python program it is and catch what it prints."""
     text = task.render(row).replace(" ", "").replace("train_", "v")
     *assignments, call = text.split(",")
     names = dict(assignment.split("=") for assignment in assignments)

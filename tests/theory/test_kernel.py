@@ -24,7 +24,7 @@ COARSE = KernelSettings(points=128, inner_points=8)
 
 
 def sample_plainly(first, second, beta, gamma, n=60_000, seed=0):
-    """K_attn of two strings by Monte Carlo, and its standard error."""
+    """K_attn of two sequences by Monte Carlo, and its standard error."""
     rng, symbols = np.random.default_rng(seed), sorted({*first, *second})
     x, y = (np.array([[a == b for b in symbols] for a in string], float) for string in (first, second))
     w, p = rng.standard_normal((n, len(symbols))), gamma * rng.standard_normal((n, len(first)))

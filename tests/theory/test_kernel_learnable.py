@@ -12,7 +12,7 @@ from bindscope.theory.kernel import KernelSettings
 from bindscope.theory.kernel_learnable import learnable
 
 COARSE = KernelSettings(points=128, inner_points=8)
-BLIND = KernelSettings(points=64, gamma=0.0, cls=False)  # strings without a common symbol tell nothing of each other
+BLIND = KernelSettings(points=64, gamma=0.0, cls=False)  # sequences without a common symbol tell nothing of each other
 FLAT = KernelSettings(points=16, beta=0.0, activation="identity")  # every template looks the same
 
 

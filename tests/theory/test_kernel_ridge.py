@@ -1,4 +1,4 @@
-"""Ridge regression and random features with the kernel, against doing the same string by string."""
+"""Ridge regression and random features with the kernel, against doing the same sequence by sequence."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from bindscope.theory.kernel_series import derivative, known_derivative, meeting
 
 
 def integrate_attention(first, second, beta, gamma, n_nodes=10):
-    """K_attn(β, γ) of two short strings by Gauss–Hermite quadrature over every symbol and place."""
+    """K_attn(β, γ) of two short sequences by Gauss–Hermite quadrature over every symbol and place."""
     symbols = sorted({*first, *second})
     x, y = (np.array([[a == b for b in symbols] for a in string], float) for string in (first, second))
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)

@@ -25,7 +25,7 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sum_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run on sums, of a model of the published shape but very small; read only, please."""
+    """A finished run on modular addition, of a model of the published shape but very small; read only, please."""
     out = tmp_path_factory.mktemp("web")
     arguments = ["train", "assign-add", "--name", "sums", "--out", str(out), "--steps", "30", "--threads", "1"]
     settings = {

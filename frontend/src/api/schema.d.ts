@@ -166,7 +166,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Strings of templates, and what is wrong with them */
+        /** Sequences of templates, and what is wrong with them */
         post: operations["ask_samples"];
         delete?: never;
         options?: never;
@@ -300,7 +300,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Mean patch grid of the chain's places */
+        /** Mean patch grid of the positions of the chain */
         get: operations["read_runs_run_grid_chain"];
         put?: never;
         post?: never;
@@ -436,7 +436,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Points of the stream along a subspace's axes */
+        /** Points of the residual stream along a subspace's axes */
         get: operations["read_runs_run_projections_quality"];
         put?: never;
         post?: never;
@@ -555,7 +555,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The neurons of the last MLP as waves */
+        /** The neurons of the last MLP as Fourier components */
         get: operations["read_runs_run_steps_step_neurons"];
         put?: never;
         post?: never;
@@ -808,7 +808,7 @@ export interface components {
             kind: "zero" | "mean";
             /**
              * Program
-             * @description The program, lines separated by ';'; of a run on sums, the sum.
+             * @description The program, lines separated by ';'; of a run on modular addition, the sum.
              */
             program: string;
             /**
@@ -927,7 +927,7 @@ export interface components {
             beta: number;
             /**
              * Cls
-             * @description Whether strings end with a CLS token.
+             * @description Whether sequences end with a CLS token.
              * @default true
              */
             cls: boolean;
@@ -944,7 +944,7 @@ export interface components {
             labels?: number[] | null;
             /**
              * Points
-             * @description Points over what two strings share; more make the error smaller.
+             * @description Points over what two sequences share; more make the error smaller.
              * @default 512
              */
             points: number;
@@ -1279,12 +1279,12 @@ export interface components {
         };
         /**
          * SamplesQuestion
-         * @description Strings of these templates.
+         * @description Sequences of these templates.
          */
         SamplesQuestion: {
             /**
              * N
-             * @description How many strings to draw of each template.
+             * @description How many sequences to draw of each template.
              * @default 5
              */
             n: number;

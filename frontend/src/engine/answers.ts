@@ -57,7 +57,7 @@ export async function predict(runs: Runs, question: PredictQuestion): Promise<Bo
   });
 }
 
-/** What the stream at each position would answer after each layer. */
+/** What the residual stream at each position would answer after each layer. */
 export async function lens(runs: Runs, question: LensQuestion): Promise<Body> {
   const run = await runs.find(question.run);
   const program = readFitting(run, question.program);
@@ -124,7 +124,7 @@ function readLens(model: Model, tokens: number[], answer: number, line1: number)
   return readings;
 }
 
-/** The stream entering each layer, and leaving the last one. */
+/** The residual stream entering each layer, and leaving the last one. */
 function readStreams(model: Model, tokens: number[]): Numbers[] {
   const last = model.shape.n_layers - 1;
   const keys = [...model.layers.map((_, layer) => keyOf(layer, 'resid_pre')), keyOf(last, 'resid_post')];

@@ -158,7 +158,7 @@ describe('runs', () => {
     ['plain', { identity_qk: false, identity_vo: false, positions: 'learned' }],
     ['bare', { norm: 'none', bias: false, activation: 'relu', mlp_layers: [1], positions: 'none', tied: true }],
   ];
-  it.each(kinds)('resumed in the middle are as if run anew: %s', (_, change) => {
+  it.each(kinds)('resumed in the middle are as if run again: %s', (_, change) => {
     const model = drawModel({ ...SHAPE, ...change });
     const kept = keepRun(model, BASE);
     const whole = runModel(model, BASE);

@@ -29,7 +29,7 @@ const SILENT: Tap = { wants: () => false, see: () => undefined };
 export interface Seen {
   readonly keys: Numbers;
   readonly values: Numbers;
-  readonly normed: Numbers; // the stream after LayerNorm, for identity scaling
+  readonly normed: Numbers; // the residual stream after LayerNorm, for identity scaling
 }
 
 export interface Attended {
@@ -53,7 +53,7 @@ export function runModel(model: Model, tokens: readonly number[], tap: Tap = SIL
   return toLogits(model, x, tap);
 }
 
-/** The stream to logits: the last LayerNorm and the unembedding. */
+/** The residual stream to logits: the last LayerNorm and the unembedding. */
 export function toLogits(model: Model, x: Numbers, tap: Tap = SILENT): Numbers {
   const normed = applyNorm(model.norm, x, model.shape.d_model);
   tap.see(null, 'final', normed);
@@ -149,7 +149,7 @@ function seeScores(scores: Numbers, nQueries: number, nKeys: number, first: numb
   hide(0);
 }
 
-/** What all heads add to the stream together, [query, d_model]. */
+/** What all heads add to the residual stream together, [query, d_model]. */
 export function mix(layer: Layer, attended: Attended, normed: Numbers, first: number, model: Model): Numbers {
   const mixed = applyLinear(layer.out, attended.z);
   if (!layer.b) return mixed;
@@ -168,7 +168,7 @@ export function mix(layer: Layer, attended: Attended, normed: Numbers, first: nu
   return mixed;
 }
 
-/** What each head adds, its identity path included, and then their sum. */
+/** What each head adds, its identity-scaling term included, and then their sum. */
 function sumResults(model: Model, layer: Layer, index: number, attended: Attended, normed: Numbers, tap: Tap): Numbers {
   const { d_model: dModel, n_heads: nHeads, d_head: width } = model.shape;
   const nQueries = normed.length / dModel;

@@ -1,4 +1,4 @@
-/** The cells of a patch grid, each as if the model ran anew with that one change. */
+/** The cells of a patch grid, each as if the model ran again with that one change. */
 import { add, type Numbers } from './arithmetic';
 import { mlp } from './forward';
 import type { Model } from './model';
@@ -35,7 +35,7 @@ export function* gridCells(sides: Sides, grid: Grid): Generator<Cells> {
 
 type Changed = Generator<{ at: number; logits: Numbers[] }>;
 
-/** The stream entering each layer, taken from the source at one position after another. */
+/** The residual stream entering each layer, taken from the source at one position after another. */
 function* changeStream(base: KeptRun, source: KeptRun, first: number): Changed {
   const { n_layers: nLayers, d_model: dModel } = base.model.shape;
   for (let position = 0; position < base.nPositions; position += 1) {
@@ -50,7 +50,7 @@ function* changeStream(base: KeptRun, source: KeptRun, first: number): Changed {
   }
 }
 
-/** All that one head adds, its identity path included, taken from the source at every position. */
+/** All that one head adds, its identity-scaling term included, taken from the source at every position. */
 function* changeHeads(base: KeptRun, source: KeptRun, first: number): Changed {
   const { n_heads: nHeads, d_model: dModel } = base.model.shape;
   for (const [layer, kept] of base.layers.entries()) {

@@ -134,7 +134,7 @@ function emptyGrid(pair: Pair, question: GridQuestion, kind: Grid, model: Model)
   if (kind === 'mlps') coords.layer = labelled(['layer'], layersWithMlp(model.shape));
   if (kind === 'residual') coords.token = showTokens(pair.base, 'position');
   return makeBody({
-    title: { residual: 'The stream, place by place', heads: 'Heads', mlps: 'MLPs' }[kind],
+    title: { residual: 'The residual stream, position by position', heads: 'Heads', mlps: 'MLPs' }[kind],
     run: pair.run.name,
     step: question.step,
     note: noteOf(question),

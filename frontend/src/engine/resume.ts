@@ -1,4 +1,4 @@
-/** Runs that start in the middle of another: a change in the stream at position p reaches only what comes after it.
+/** Runs that start in the middle of another: a change in the residual stream at position p reaches only what comes after it.
 
     const kept = keepRun(model, tokens);
     const logits = resumeRun(kept, 2, 14, streams); // streams [position from 14 on, d_model] entering layer 2 */

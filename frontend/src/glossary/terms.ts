@@ -1,7 +1,7 @@
 /** Words that need explaining, each in a sentence or two. A page adds its own here and writes `<Term name="logit lens" />`. */
 export const TERMS: Record<string, string> = {
   binding:
-    'Tying a name to a value so that the value can be found again by the name: after x=5 the name x stands for 5, until it is assigned anew.',
+    'Tying a name to a value so that the value can be found again by the name: after x=5 the name x stands for 5, until it is assigned again.',
   dereference: 'Finding the value of a name: from the name to the line that assigns it, and on if that line names another variable.',
   'reference chain':
     'The assignments that lead from the queried variable back to a constant: in a=5, b=a, #b: the chain is #b → b=a → a=5.',
@@ -71,12 +71,12 @@ export const TERMS: Record<string, string> = {
     'A set of sums for evaluation, named by the number of variables in the sum (0, 1, 2) and by what training never showed: tr nothing, add the pair of numbers, var a variable on that side of the sum.',
   'held-out pair': 'Two numbers in this order that training never adds. 3+1 can be held out while 1+3 is trained.',
   'swap seen': 'Said of a held-out pair whose swapped pair was trained: who treats both sides alike needs nothing new for it. The harder half is held out in both orders.',
-  addition: 'The first phase of a run on sums: two numbers are added, variables are not yet looked up.',
-  assignment: 'The second phase of a run on sums: variables are looked up where training shows them.',
-  refinement: 'The third phase of a run on sums: variables are looked up also where training never shows them.',
+  addition: 'The first phase of a run on modular addition: two numbers are added, variables are not yet looked up.',
+  assignment: 'The second phase of a run on modular addition: variables are looked up where training shows them.',
+  refinement: 'The third phase of a run on modular addition: variables are looked up also where training never shows them.',
   spike: 'A sudden jump of accuracy on several pools between two neighbouring evaluations.',
   'progress measure': 'A number that follows one part of the circuit through training, and can rise before accuracy does.',
-  QK: 'The bilinear form of an attention layer that says how much one vector looks at another, before the softmax.',
+  QK: 'The bilinear form of an attention layer that says how much one vector attends to another, before the softmax.',
   OV: 'The map of an attention layer that says what is carried over from where it looks.',
   'Fourier feature': 'A cosine or sine of a number, as though it were an angle: cos(2πkn/p). Adding numbers modulo p is turning by angles.',
   neuron: 'One unit of the MLP. Before its activation it is a weighted sum of what it reads.',
@@ -88,7 +88,7 @@ export const TERMS: Record<string, string> = {
     'Adding a trained multiple of the identity to the product of two attention matrices: a·I to W_K W_Qᵀ lets a head look at equal symbols, b·I to W_V W_Oᵀ lets it pass a symbol on as it is. Both start at 0.',
   'transformer kernel':
     'How alike an infinitely wide transformer with random weights finds two strings. N compares templates under it, each with symbols of its own; if no labels make it vanish, kernel regression learns any labels of the templates for unseen symbols.',
-  sharpness: 'β: how sharply the random attention looks. At 0 it looks at all places alike.',
+  sharpness: 'β: how sharply the random attention looks. At 0 it attends to all positions alike.',
 };
 
 /** The explanation of a word, whatever its case; empty for a word that is not explained. */

@@ -22,7 +22,7 @@ def ablate(question: Ablate, /, *, out: Path | None = None, json: Flag = False) 
     """Ablate heads or MLPs, or knock attention edges out, see which answers fall.
 
     Accuracy by depth with 95 % Wilson intervals, or the answer to one typed
-    program before and after. A head's output includes its identity path where
+    program before and after. A head's output includes its identity-scaling term where
     the model has one.
 
     Examples:

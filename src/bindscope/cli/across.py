@@ -78,7 +78,7 @@ def format_across(dataset: xr.Dataset) -> str:
             rows.append(texts)
     headings = [
         "task, start",
-        "identity paths",
+        "identity-scaling terms",
         "learned",
         "median examples",
         "95 %",

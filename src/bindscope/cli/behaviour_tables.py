@@ -89,7 +89,7 @@ def format_importance(dataset: xr.Dataset) -> str:
 
 
 def format_grid(dataset: xr.Dataset) -> str:
-    """Accuracy, and the line-1 habit where it misleads, over program lengths and depths."""
+    """Accuracy, and the line-1 heuristic where it misleads, over program lengths and depths."""
     trained = dataset.attrs
     lines = f"{trained['trained_min_lines']} to {trained['trained_lines']}"
     if trained["trained_min_lines"] == trained["trained_lines"]:

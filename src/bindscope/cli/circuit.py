@@ -1,4 +1,4 @@
-"""``bindscope circuit``: which heads move the value between which places, and since when."""
+"""``bindscope circuit``: which heads move the value between which positions, and since when."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def copying(
     widths
         Widths of the model, with commas between.
     n
-        Training symbols, and training strings.
+        Training symbols, and training sequences.
     steps
         After which steps to look, with commas between; the gradient at the start is always read.
     seeds

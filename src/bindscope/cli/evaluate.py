@@ -22,7 +22,7 @@ def evaluate(
 ) -> None:
     """Measure a checkpoint's accuracy, by depth and more.
 
-    Every share comes with its 95 % Wilson interval. The examples are drawn anew
+    Every share comes with its 95 % Wilson interval. The examples are drawn again
     with --seed, never from training.
 
     Examples:

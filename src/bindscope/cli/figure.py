@@ -42,7 +42,7 @@ def figure(
     seed
         The seed that draws them.
     fresh
-        Measure anew, whatever was kept.
+        Measure again, whatever was kept.
     """
     from bindscope.cli.verify import open_library, watch_results
     from bindscope.studies.framework.verify import verify

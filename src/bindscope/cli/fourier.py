@@ -1,4 +1,4 @@
-"""``bindscope fourier``: the waves that a model of sums computes with."""
+"""``bindscope fourier``: the Fourier components that a model of modular addition computes with."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fourier(
     step
         Which checkpoint: a step, 'first' or 'last'.
     neuron
-        Show one neuron's wave instead.
+        Show one neuron's Fourier component instead.
     n
         How many (n1, n2, output) to draw for gradient symmetricity.
     seed
@@ -97,7 +97,7 @@ def format_neurons(dataset: xr.Dataset) -> str:
         share_of(f"neurons that fit by {fits:.0%}", float((explained >= fits).mean()), size),
         share_of("  untrained model", float((dataset.untrained_explained_variance.values >= fits).mean()), size),
         share_of("  numbers shuffled", float((dataset.permuted_explained_variance.values >= fits).mean()), size),
-        share_of("sums answered rightly", float(model.accuracy), int(dataset.attrs["n_pairs"])),
+        share_of("sums answered correctly", float(model.accuracy), int(dataset.attrs["n_pairs"])),
         share_of("  by waves alone", float(model.fitted_accuracy), int(dataset.attrs["n_pairs"])),
     ]
     words = [[share.label, share.number] for share in shares]
@@ -129,7 +129,7 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
     dataset = dataset.merge(losses).merge(measure_clock_pizza(model, task, triples))
     dataset["is_key"] = ("wave", np.isin(dataset.wave.values, key).astype("int8"))
     dataset.attrs = {**attributes, "n": n, "seed": seed}
-    title = f"{opened.name} at step {step:,}: waves in {dataset.sizes['neuron']} neurons, numbers by {attributes['ordered_by']}"
+    title = f"{opened.name} at step {step:,}: Fourier components in {dataset.sizes['neuron']} neurons, numbers by {attributes['ordered_by']}"
     figure = None
     if draws:
         from bindscope.studies.assign_add.neurons.draw import draw_neurons

@@ -28,7 +28,7 @@ RIDGE_SEEDS = (0, 1, 2)
 def kernel(question: Kernel, /, *, ridge: Flag = False, out: Path | None = None, json: Flag = False) -> None:
     """Judge by its kernel whether a transformer can learn templates for unseen symbols.
 
-    An infinitely wide random transformer sees strings through a kernel. N compares the templates
+    An infinitely wide random transformer sees sequences through a kernel. N compares the templates
     under it, each with symbols of its own: where it is not singular, kernel ridge regression
     learns any labels of the templates so that symbols never seen are answered right.
 
@@ -42,7 +42,7 @@ def kernel(question: Kernel, /, *, ridge: Flag = False, out: Path | None = None,
     Parameters
     ----------
     ridge
-        Also train kernel ridge regression on 16 to 1,024 strings and test it on fresh symbols.
+        Also train kernel ridge regression on 16 to 1,024 sequences and test it on fresh symbols.
     out
         Also write the figure (.svg, .pdf, .png) or all numbers (.nc); with --ridge, of the regression.
     json
@@ -134,7 +134,7 @@ def _format_size(report: KernelReport) -> list[str]:
 
 
 def _half_loss(report: KernelReport) -> Estimate | None:
-    """How many strings halve the error, for labels that can be learned."""
+    """How many sequences halve the error, for labels that can be learned."""
     from bindscope.theory.kernel_ridge import half_loss_size
 
     return half_loss_size(report.kernel, report.labels) if report.labels and report.verdict == "learnable" else None

@@ -35,7 +35,7 @@ def lens(
 ) -> None:
     """Read what each layer would answer, checkpoint by checkpoint (logit lens).
 
-    The stream at the answer's place goes through the last LayerNorm and the
+    The residual stream at the answer's place goes through the last LayerNorm and the
     unembedding after every layer. Only programs on which the answer, line 1 and
     a third constant differ are read.
 

@@ -94,6 +94,6 @@ def _remarks(attrs: dict[str, Any]) -> list[str]:
     if "source_step" in attrs:
         remarks.append(f"activations taken from step {attrs['source_step']:,}")
     identity = str(attrs.get("remark", attrs.get("heads", "")))
-    if "identity path" in identity and "no identity" not in identity and "follows" not in identity:
+    if "identity-scaling term" in identity and "no identity" not in identity and "follows" not in identity:
         remarks.append(identity)
     return remarks

@@ -1,4 +1,4 @@
-"""``bindscope probe``: what can be read off the stream at single positions."""
+"""``bindscope probe``: what can be read off the residual stream at single positions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def probe(
     probes
         Which probes; give it once per kind. logistic and mlp are slow.
     layers
-        Which layers; give it once per layer. All, and the stream that leaves the last, when left out.
+        Which layers; give it once per layer. All, and the residual stream that leaves the last, when left out.
     positions
         all; rhs: right-hand sides, query and colon; question: the last right-hand side, query and colon. All for linear
         probes and question for others when left out.

@@ -1,4 +1,4 @@
-"""``bindscope progress``: which parts of the circuit of sums are there, checkpoint by checkpoint."""
+"""``bindscope progress``: which parts of the circuit for modular addition are there, checkpoint by checkpoint."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def progress(
     seed
         The seed that draws them.
     fresh
-        Measure anew, whatever was kept.
+        Measure again, whatever was kept.
     json
         Print the numbers as JSON instead of a table, and draw nothing.
     out

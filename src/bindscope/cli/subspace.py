@@ -1,4 +1,4 @@
-"""``bindscope subspace``: where names or values live in the stream, tested by swapping and held against controls."""
+"""``bindscope subspace``: where names or values live in the residual stream, tested by swapping and held against controls."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def subspace(
 
     Examples:
         bindscope subspace binding-laptop --of values
-        bindscope subspace binding-plain --of names --layer 2 --place question
+        bindscope subspace binding-plain --of names --layer 2 --position question
         bindscope subspace binding-laptop --method rotation --rank 10 --n 200
         bindscope subspace binding-plain --everywhere --n 100 --out sweep.svg
-        bindscope subspace binding-plain --layer 5 --place colon --over-training --out path.svg
+        bindscope subspace binding-plain --layer 5 --position colon --over-training --out path.svg
         bindscope subspace runs/fast --over-training --keep
         bindscope subspace binding-laptop "c=1;d=2;a=5;b=a;#b:" "c=1;d=2;a=8;b=a;#b:" --control rest
         bindscope subspace binding-laptop "c=1;d=2;a=5;b=a;#b:" --of names
@@ -66,19 +66,19 @@ def subspace(
     rank
         How many dimensions; 10 for values and 26 for names when left out, as in the paper.
     layer
-        The stream entering this layer; one more than the last is the stream that leaves it.
-    place
+        The residual stream entering this layer; one more than the last is the residual stream that leaves it.
+    position
         Which tokens: rhs 1, lhs 1, …, query, colon, or several at once: rhs, chain, question, changed.
     n
         How many pairs are tested; twice as many are fitted on.
     seed
         The seed that draws pairs, random subspaces and the untrained model.
     everywhere
-        Search at every layer and place instead of one, without shuffled labels and untrained model.
+        Search at every layer and position instead of one, without shuffled labels and untrained model.
     over_training
-        Instead of swapping, project the stream at all checkpoints onto two axes, for --out.
+        Instead of swapping, project the residual stream at all checkpoints onto two axes, for --out.
     refit
-        With --over-training: fit the axes at each checkpoint anew; otherwise they are frozen to --step.
+        With --over-training: fit the axes at each checkpoint again; otherwise they are frozen to --step.
     keep
         With --over-training: measure values and names at every checkpoint along frozen, refitted and random axes, and
         keep that with the run (a shipped one's in runs/verify-NAME), for the Subspace page.
@@ -221,7 +221,7 @@ def format_subspace(dataset: xr.Dataset) -> str:
 
 
 def format_sweep(dataset: xr.Dataset) -> str:
-    """Success at every place and layer: in the subspace / whole stream."""
+    """Success at every position and layer: in the subspace / whole residual stream."""
     rows = []
     for name in dataset.place.values:
         cells = dataset.sel(place=name)
@@ -229,7 +229,7 @@ def format_sweep(dataset: xr.Dataset) -> str:
         rows.append([str(name), *(f"{_share(found)} / {_share(whole)}" for found, whole in shares), str(int(cells.n))])
     headings = ["place", *(f"layer {layer}" for layer in dataset.layer.values), "n"]
     table = format_table(headings, rows, numbers=range(1, len(headings)))
-    return f"success in the subspace / of the whole stream; – where the latter is below {dataset.attrs['least_whole']}\n\n{table}"
+    return f"success in the subspace / of the whole residual stream; – where the latter is below {dataset.attrs['least_whole']}\n\n{table}"
 
 
 def describe(dataset: xr.Dataset) -> str:

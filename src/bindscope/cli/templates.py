@@ -1,4 +1,4 @@
-"""``bindscope templates``: are these templates a task, and what strings do they make?"""
+"""``bindscope templates``: are these templates a task, and what sequences do they make?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def templates(
 
     A capital or a Greek letter is a wildcard, any other character a regular token; 'quotes' make
     one token of several characters. Templates form a task when they are equally long, no two
-    are equivalent, and no two match the same string; 'check' shows one that does, and
+    are equivalent, and no two match the same sequence; 'check' shows one that does, and
     ends with exit code 1 when something is wrong.
 
     Examples:
@@ -71,7 +71,7 @@ def check_templates(question: TemplateCheck, json: bool) -> int:
 
 
 def print_samples(question: TemplateSamples, json: bool) -> None:
-    """Strings of each template with the substitution that made them."""
+    """Sequences of each template with the substitution that made them."""
     samples = question.draw()
     if json:
         for template, sample in samples:

@@ -60,7 +60,7 @@ def verify(
     seed
         The seed that draws them.
     fresh
-        Measure everything anew, whatever was kept.
+        Measure everything again, whatever was kept.
     out
         The directory that gets results/ and verify.html: the run itself when left out, or runs/verify-NAME for a
         shipped run.

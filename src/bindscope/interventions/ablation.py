@@ -7,7 +7,7 @@ What the part gives is replaced by
                  else over all positions: what the part always says stays, what it says of this program goes;
 - ``resample``   what it gives for another program, drawn at random: the mean's blandness is avoided.
 
-A head's output is its ``result``, identity path included; an MLP's is ``mlp_out``.
+A head's output is its ``result``, identity-scaling term included; an MLP's is ``mlp_out``.
 
     >>> dataset = ablate_heads(model, batch, kind="mean")
     >>> accuracy_by(dataset, "depth").accuracy.sel(layer=2, head=1)

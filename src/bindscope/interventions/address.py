@@ -5,7 +5,7 @@
     ('L2.H1.result', (array([0]), array([6])))
 
 A head's *whole output* is its ``result``: z through the output map plus, where the model has identity scaling, the
-identity path, which z does not contain. Naming ``L2.H1.z`` touches z alone.
+identity-scaling term, which z does not contain. Naming ``L2.H1.z`` touches z alone.
 """
 
 from __future__ import annotations
@@ -140,12 +140,12 @@ def change_where(marks: np.ndarray, site: Site, change: Callable[[Tensor], Tenso
 
 
 def describe_heads(sites: Sequence[Site], model: Transformer) -> str:
-    """What a change of these sites does with the identity path, for a result's attributes."""
+    """What a change of these sites does with the identity-scaling term, for a result's attributes."""
     if not model.config.identity_vo:
-        return "the model has no identity path"
+        return "the model has no identity-scaling term"
     names = {site.name for site in sites}
     if "result" in names:
-        return "a head's output includes its identity path"
+        return "a head's output includes its identity-scaling term"
     if "z" in names:
-        return "z leaves out the identity path; name 'result' for a head's whole output"
-    return "the identity path follows what is changed"
+        return "z leaves out the identity-scaling term; name 'result' for a head's whole output"
+    return "the identity-scaling term follows what is changed"

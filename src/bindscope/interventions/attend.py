@@ -21,7 +21,9 @@ class Before:
 
     keys: Tensor  # [pair, head, position, d_head]
     values: Tensor  # [pair, head, position, d_head]
-    normed: Tensor | None  # [pair, position, d_model]: the stream after LayerNorm, for the identity path
+    normed: (
+        Tensor | None
+    )  # [pair, position, d_model]: the residual stream after LayerNorm, for the identity-scaling term
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,7 @@ def attend(layer: Layer, rows: Rows, before: Before | None, bias: Tensor | None)
 
 
 def add_attended(layer: Layer, x: Tensor, z: Tensor, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
-    """The stream x [pair, row, query, d_model] with all heads added, as a new tensor."""
+    """The residual stream x [pair, row, query, d_model] with all heads added, as a new tensor."""
     mixed = z.permute(0, 2, 3, 1, 4).reshape(-1, layer.out.shape[0])  # [pair·row·query, head·d_head]
     added = torch.addmm(x.reshape(-1, x.shape[-1]), mixed, layer.out)
     if layer.out_bias is not None:
@@ -108,7 +110,7 @@ def add_attended(layer: Layer, x: Tensor, z: Tensor, pattern: Tensor, rows: Rows
 
 
 def split_results(layer: Layer, z: Tensor, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
-    """What each head adds to the stream, identity path included: [pair, row, query, head, d_model]."""
+    """What each head adds to the residual stream, identity-scaling term included: [pair, row, query, head, d_model]."""
     results = torch.einsum("bhrqe,hem->brqhm", z, layer.by_head)
     if layer.b is not None:
         for head, scale in enumerate(layer.b):

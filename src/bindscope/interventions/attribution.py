@@ -34,7 +34,7 @@ METRICS = ("logit_difference", "new_logit")
 
 
 def attribute_residual(model: Transformer, contrast: Contrast, *, site: str = "resid_pre") -> xr.Dataset:
-    """Over (layer, position, pair), as ``residual_grid``: each column of the stream in each layer."""
+    """Over (layer, position, pair), as ``residual_grid``: each column of the residual stream in each layer."""
     layers = [layer for layer in range(model.config.n_layers) if _has(model, site, layer)]
     effects = _attribute(model, contrast, [Site(site, layer) for layer in layers])
     grid = {name: np.moveaxis(values, 1, 2) for name, values in effects.items()}  # [layer, position, pair]
@@ -45,9 +45,9 @@ def attribute_residual(model: Transformer, contrast: Contrast, *, site: str = "r
 def attribute_places(
     model: Transformer, contrast: Contrast, places: Mapping[str, np.ndarray], *, site: str = "resid_pre"
 ) -> xr.Dataset:
-    """Over (layer, place, pair), as ``place_grid``: NaN where a pair has no such place."""
+    """Over (layer, position, pair), as ``place_grid``: NaN where a pair has no such position."""
     whole = attribute_residual(model, contrast, site=site)
-    columns = np.stack(list(places.values()))  # [place, pair]
+    columns = np.stack(list(places.values()))  # [position, pair]
     pairs = np.arange(len(contrast))
     grid = {name: np.where(columns >= 0, whole[name].values[:, columns, pairs], np.nan) for name in METRICS}
     return label_outcomes(grid, ("layer", "place"), {"layer": whole.layer, "place": list(places)}, whole.attrs)

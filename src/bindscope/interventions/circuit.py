@@ -1,12 +1,12 @@
-"""The circuit behind an answer: which heads move information between which places of the queried chain.
+"""The circuit behind an answer: which heads move information between which positions of the queried chain.
 
-A *move* is (layer, head, source place, target place): the head, at the target, looks at the source and writes what it
+A *move* is (layer, head, source position, target position): the head, at the target, looks at the source and writes what it
 finds. Two tests find moves, on pairs of one depth that differ in the root's constant:
 
-- **interchange** asks who carries the value. What a head adds at a place is a sum over the places it looks at,
+- **interchange** asks who carries the value. What a head adds at a place is a sum over the positions it looks at,
   output = Σ_source pattern·(v W_O + b x). First its whole output at the target is taken from the source run; if the
   answer follows in at least ``least_success`` of the pairs, each single term of the sum is, and every term that alone
-  makes the answer follow in that share of them is a move. If none does, it comes in parts or from places without a
+  makes the answer follow in that share of them is a move. If none does, it comes in parts or from positions without a
   name, and its source is called ``spread``.
 - **knock-out** asks what the answer cannot do without, also where both runs agree (a right-hand side learning whose
   value it is). The edge target→source is cut in that head; it is a move if the answer is lost in at least
@@ -14,7 +14,7 @@ finds. Two tests find moves, on pairs of one depth that differ in the root's con
   attention on average are not tried: cutting an edge moves no more attention than it holds. Nor are those from a place
   to itself, which move nothing.
 
-Each test asks only the pairs that have both places; how many those were is in the move.
+Each test asks only the pairs that have both positions; how many those were is in the move.
 
 A circuit is plain data. Found at the last checkpoint it can be frozen and applied to any other one.
 
@@ -52,7 +52,7 @@ from bindscope.tasks.task import Batch
 Places = Mapping[str, np.ndarray]  # columns [pair] by name, −1 where a pair has none
 Progress = Callable[[int, int], None]
 Metric = Literal["success", "logit_difference"]
-SPREAD = "spread"  # the source of a move that comes in parts, or from places without a name
+SPREAD = "spread"  # the source of a move that comes in parts, or from positions without a name
 SAME = 1e-5  # activations this near are the same in both runs: putting one for the other cannot change an answer
 
 
@@ -66,7 +66,7 @@ class Move:
     target: str
     success: float = math.nan  # interchange: how far the answer follows this term alone
     loss: float = math.nan  # knock-out: share of right answers lost without this edge
-    n_pairs: int = 0  # how many pairs have both places; a spread source is in all that have the target
+    n_pairs: int = 0  # how many pairs have both positions; a spread source is in all that have the target
 
     def __str__(self) -> str:
         return f"L{self.layer}.H{self.head} {self.source} → {self.target}"
@@ -97,7 +97,7 @@ class Circuit:
         return cls(**{**fields, "moves": tuple(Move(**move) for move in fields["moves"])})
 
     def targets(self) -> dict[Site, tuple[str, ...]]:
-        """For each head that takes part the places where it writes."""
+        """For each head that takes part the positions where it writes."""
         return {
             Site("result", layer, head): tuple(
                 dict.fromkeys(move.target for move in self.moves if (move.layer, move.head) == (layer, head))
@@ -165,7 +165,7 @@ def ablate_circuit(
     reference: Batch | None = None,
     rng: np.random.Generator | None = None,
 ) -> xr.Dataset:
-    """Answers without the circuit or, with ``keep``, with nothing but it: all other heads and places are ablated.
+    """Answers without the circuit or, with ``keep``, with nothing but it: all other heads and positions are ablated.
 
     MLPs are left alone either way; a circuit consists of heads.
     """
@@ -189,7 +189,7 @@ def _columns(circuit: Circuit, places: Places) -> dict[Site | str, np.ndarray]:
 
 
 class _Search:
-    """Both tests at one target place: every head of every layer in one sweep, its output there replaced."""
+    """Both tests at one target position: every head of every layer in one sweep, its output there replaced."""
 
     @torch.no_grad()
     def __init__(self, model: Transformer, contrast: Contrast, places: Places, metric: Metric) -> None:
@@ -245,12 +245,12 @@ class _Search:
         return found
 
     def present(self, *places: str) -> np.ndarray:
-        """Which pairs have all of these places, [pair]; any pair has what is ``spread``."""
+        """Which pairs have all of these positions, [pair]; any pair has what is ``spread``."""
         named = [self.places[place] for place in places if place != SPREAD]
         return np.all([column >= 0 for column in named], axis=0)
 
     def count(self, *places: str) -> int:
-        """How many pairs have all of these places."""
+        """How many pairs have all of these positions."""
         return int(self.present(*places).sum())
 
     def _follow(self, target: str, outputs: Sequence[Tensor], changes: Sequence[Tensor]) -> np.ndarray:

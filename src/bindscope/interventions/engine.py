@@ -1,6 +1,6 @@
 """Continue runs of a transformer from changed residual streams, computing only what the change can reach.
 
-A change in the stream that enters layer l at position p of a causal model reaches the layers from l on and the
+A change in the residual stream that enters layer l at position p of a causal model reaches the layers from l on and the
 positions from p on, and only one column of logits is asked for. So one run is kept, and every changed run starts in the
 middle of it:
 

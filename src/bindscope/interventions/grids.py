@@ -3,9 +3,9 @@
     >>> grid = residual_grid(model, contrast)                # layer × position
     >>> summarise_outcomes(grid, rng).success                # the share of pairs whose answer becomes the source's
 
-Every cell equals running the model anew with that one change (``model.run``), up to rounding; ``engine`` says how what
-cannot change is not computed again. A head's output is all that it adds to the stream: z·W_O, and where the model has
-identity scaling also its identity path.
+Every cell equals running the model again with that one change (``model.run``), up to rounding; ``engine`` says how what
+cannot change is not computed again. A head's output is all that it adds to the residual stream: z·W_O, and where the model has
+identity scaling also its identity-scaling term.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def residual_grid(
     source_model: Transformer | None = None,
     on_progress: Progress = None,
 ) -> xr.Dataset:
-    """Outcomes over (layer, position, pair) of taking the stream from the source at one layer and position.
+    """Outcomes over (layer, position, pair) of taking the residual stream from the source at one layer and position.
 
     ``site`` may also be resid_mid, resid_post, attn_out or mlp_out. ``wanted`` [pair, position] limits the cells; others
     are missing. ``source_model`` is run on the source rows instead, for instance another checkpoint.
@@ -70,13 +70,13 @@ def place_grid(
     source_model: Transformer | None = None,
     on_progress: Progress = None,
 ) -> xr.Dataset:
-    """Outcomes over (layer, place, pair) at named columns [pair], −1 where a pair has no such place.
+    """Outcomes over (layer, position, pair) at named columns [pair], −1 where a pair has no such position.
 
     >>> place_grid(model, contrast, structural_places(pairs))
     """
     if not places:
         raise BindscopeError("place_grid: no place was named; name at least one.")
-    columns = np.stack([_check_place(name, column, contrast) for name, column in places.items()])  # [place, pair]
+    columns = np.stack([_check_place(name, column, contrast) for name, column in places.items()])  # [position, pair]
     wanted = np.zeros(tuple(contrast.base.shape), dtype=bool)
     pairs = np.arange(len(contrast))
     for column in columns:
@@ -84,7 +84,7 @@ def place_grid(
     grid = residual_grid(model, contrast, site=site, wanted=wanted, source_model=source_model, on_progress=on_progress)
     outcomes = {}
     for name in METRICS:
-        values = grid[name].values[:, columns, pairs]  # [layer, place, pair]
+        values = grid[name].values[:, columns, pairs]  # [layer, position, pair]
         outcomes[name] = np.where(columns < 0, np.nan, values)
     coords = {"layer": grid.layer.values, "place": list(places)}
     return label_outcomes(outcomes, ("layer", "place"), coords, grid.attrs)
@@ -98,7 +98,7 @@ def head_grid(
     source_model: Transformer | None = None,
     on_progress: Progress = None,
 ) -> xr.Dataset:
-    """Outcomes over (layer, head, pair) of taking all that one head adds to the stream from the source.
+    """Outcomes over (layer, head, pair) of taking all that one head adds to the residual stream from the source.
 
     ``at_positions`` [pair, position] marks where; default: everywhere.
     """
@@ -163,7 +163,7 @@ def _check_place(name: str, column: np.ndarray, contrast: Contrast) -> np.ndarra
         or column.min(initial=0) < -1
     ):
         raise BindscopeError(
-            f"place '{name}': one column from 0 to {contrast.base.shape[1] - 1}, or -1, is needed for each of "
+            f"position '{name}': one column from 0 to {contrast.base.shape[1] - 1}, or -1, is needed for each of "
             f"{len(contrast)} pairs."
         )
     return column
@@ -176,5 +176,5 @@ def _attributes(
     if source_model is not None:
         attributes["source"] = "another model"
     if model.config.identity_vo and site in ("result", "attn_out"):
-        attributes["remark"] = "a head's output includes its identity path"
+        attributes["remark"] = "a head's output includes its identity-scaling term"
     return attributes

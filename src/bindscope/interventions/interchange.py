@@ -53,7 +53,7 @@ def patch_sites(
     put in, the source's value when left out; ``value`` already feels the changes made before it. ``source_model`` gives
     the source's activations and defaults to ``model``: another checkpoint asks whether it speaks the same language.
 
-    A head named without more, ``L2.H1``, means its whole output (``result``), identity path included.
+    A head named without more, ``L2.H1``, means its whole output (``result``), identity-scaling term included.
     """
     logits = patch_logits(model, contrast, sites, positions=positions, edit=edit, source_model=source_model)
     attrs = {

@@ -1,13 +1,13 @@
 """Attention knock-out: cut what one place may see of another, and see which answers fall.
 
-An edge is written from the place that looks to the place that is looked at: ``colon>query``, ``rhs 2>rhs 1``. Where it
-is cut, the score is −∞ and the rest of the row is renormalised, identity path included, so the head looks elsewhere.
+An edge is written from the position that attends to the position that is looked at: ``colon>query``, ``rhs 2>rhs 1``. Where it
+is cut, the score is −∞ and the rest of the row is renormalised, identity-scaling term included, so the head looks elsewhere.
 
     >>> edge = name_edge("colon>query", structural_places(pairs))
     >>> dataset = knock_out_edges(model, pairs.base, [edge])
     >>> accuracy_by(dataset, "depth")
 
-An example that lacks one of the two places has no such edge; it is missing from the result.
+An example that lacks one of the two positions has no such edge; it is missing from the result.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Edge:
 
 
 def name_edge(text: str, places: Mapping[str, np.ndarray], layer: int | None = None, head: int | None = None) -> Edge:
-    """The edge between two named places: ``name_edge("query>rhs 2", structural_places(pairs), layer=3)``."""
+    """The edge between two named positions: ``name_edge("query>rhs 2", structural_places(pairs), layer=3)``."""
     looker, arrow, target = (part.strip() for part in text.partition(">"))
     if not arrow or not looker or not target:
-        raise BindscopeError(f"edge '{text}': write who looks and what it looks at, as in 'colon>query'.")
+        raise BindscopeError(f"edge '{text}': write who looks and what it attends to, as in 'colon>query'.")
     for place in (looker, target):
         if place not in places:
             raise BindscopeError(f"edge '{text}': there is no place '{place}'.{suggest_nearest(place, places)}")
@@ -98,7 +98,7 @@ def cut_edits(model: Transformer, edges: Sequence[Edge], shape: tuple[int, int])
                     heads = slice(None) if edge.head is None else slice(edge.head, edge.head + 1)
                     changed[:, heads] = changed[:, heads].masked_fill(mark[rows, None].to(scores.device), HIDDEN)
             if bool((changed == HIDDEN).all(-1).any()):
-                raise BindscopeError(f"layer {layer}: with these edges cut a place has nothing left to look at.")
+                raise BindscopeError(f"layer {layer}: with these edges cut a place has nothing left to attend to.")
             return changed
 
         return edit
@@ -136,7 +136,7 @@ def _check_edges(model: Transformer, edges: Sequence[Edge], marks: Sequence[Tens
     for edge, mark in zip(edges, marks):
         resolve_site(Site("scores", edge.layer or 0, edge.head), model, mark.shape[1])
         if not bool(mark.any()):
-            raise BindscopeError(f"edge '{edge.name}': no program here has both places.")
+            raise BindscopeError(f"edge '{edge.name}': no program here has both positions.")
         if model.config.causal and not bool(mark.tril().any()):
             raise BindscopeError(
                 f"edge '{edge.name}': the first place stands before the second and cannot see it; turn them round."

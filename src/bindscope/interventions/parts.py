@@ -63,7 +63,7 @@ class Parts:
         self.cos, self.sin = _rotation(model, n_positions)
 
     def embed(self, tokens: Tensor, first: int) -> Tensor:
-        """The stream [pair, position, d_model] that enters the first layer; the tokens stand from ``first`` on."""
+        """The residual stream [pair, position, d_model] that enters the first layer; the tokens stand from ``first`` on."""
         x = self.model.embed(tokens)
         if self.config.positions in ("learned", "normal"):
             x = x + self.model.pos_embed[first : first + tokens.shape[1]]

@@ -8,8 +8,8 @@ The effect of a sender S on the answer *through* a receiver R is measured with t
 2. R takes that value; nothing else is changed or frozen, and the answer is read.
 
 A head as receiver is named with the input that the message arrives by: ``L4.H0.q``, ``.k`` or ``.v``. Its output is then
-computed from the changed stream on that side and the base stream on the two others. That includes the identity path
-of a scaled head, whose scores and copies read the stream itself (for heads without one it is the same as changing q, k
+computed from the changed stream on that side and the base stream on the two others. That includes the identity-scaling term
+of a scaled head, whose scores and copies read the residual stream itself (for heads without one it is the same as changing q, k
 or v). ``final`` as receiver is the direct effect on the logits; ``L3.pre`` the way through one MLP; any site works.
 
     >>> outcome = patch_path(model, contrast, "L2.H1", "L4.H0.k", receiver_positions=places["rhs 2"])
@@ -54,7 +54,7 @@ def patch_path(
     """Every metric of ``outcome`` over (pair,) when only the path from ``sender`` to ``receiver`` carries the source.
 
     Positions are columns [pair], [pair, k] or marks [pair, position], or common ones behind ``@``; all when left out.
-    For a receiver's q they are the places that look, for k and v the places that are looked at. ``source_model`` gives
+    For a receiver's q they are the positions that look, for k and v the positions that are looked at. ``source_model`` gives
     the sender's value, and the source run that metrics are normalised by; it defaults to ``model``.
     """
     n_pairs, n_positions = contrast.base.shape
@@ -145,7 +145,7 @@ def _receive_as_input(
 
 
 def head_results(attention: Attention, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """What each head adds to the stream [pair, position, head, d_model] when its three sides read different streams."""
+    """What each head adds to the residual stream [pair, position, head, d_model] when its three sides read different streams."""
     config, positions = attention.config, torch.arange(queries.shape[1])
     q = attention.project(queries, queries, None)[0]
     k = attention.project(keys, keys, None)[1]

@@ -1,4 +1,4 @@
-"""Replace what one head, or one MLP, adds to the stream, each in turn: the other grids, and ablation.
+"""Replace what one head, or one MLP, adds to the residual stream, each in turn: the other grids, and ablation.
 
 >>> zero = replace_heads(model, tokens, at, lambda layer, rows: torch.zeros(()))   # [layer, head, row, output]
 """
@@ -34,7 +34,7 @@ def replace_heads(
 ) -> Tensor:
     """Logits [layer, head, row, output] at column ``at`` with each head's whole output replaced in turn.
 
-    ``replacement(layer, rows)`` gives what every head of the layer adds instead, identity path included, in a shape
+    ``replacement(layer, rows)`` gives what every head of the layer adds instead, identity-scaling term included, in a shape
     that broadcasts to [row, position, head, d_model]: zeros, means, or the results of other rows. ``at_positions``
     [row, position] marks where; default: everywhere. Positions end with ``at``
     in causal models.

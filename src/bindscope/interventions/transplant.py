@@ -165,7 +165,7 @@ def _sequences_of(config: ModelConfig) -> SequenceFormat:
     n_variables = config.d_vocab - config.outputs - N_OTHER_TOKENS
     if config.n_positions != N_POSITIONS or not 1 <= n_variables <= 26 or config.tied:
         raise BindscopeError(
-            "parts are named for models of sums (16 positions; numbers, an operator, =, PAD and variables); this model "
+            "parts are named for models of modular addition (16 positions; numbers, an operator, =, PAD and variables); this model "
             "has another task."
         )
     return SequenceFormat(config.outputs, n_variables)

@@ -70,7 +70,7 @@ def logit_contributions(model: Transformer, batch: Batch) -> xr.Dataset:
 def _contribute(
     model: Transformer, batch: Batch, candidates: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
-    """Contributions and identity paths [candidate, example] by component, and the logits they add up to."""
+    """Contributions and identity-scaling terms [candidate, example] by component, and the logits they add up to."""
     device = next(model.parameters()).device
     at = int(batch.target_positions[0])
     tokens = torch.from_numpy(np.ascontiguousarray(batch.tokens)).to(device)
@@ -97,7 +97,7 @@ def _contribute(
 def _components(
     model: Transformer, trace: Trace, at: int, score: Path
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Every part's score in the order of the network, and that of each head's identity path."""
+    """Every part's score in the order of the network, and that of each head's identity-scaling term."""
     start = _at(trace, Site("embed", positions=(at,)))
     if model.config.positions in ("learned", "normal"):
         start = start + _at(trace, Site("pos_embed", positions=(at,)))

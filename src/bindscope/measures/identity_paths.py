@@ -74,7 +74,7 @@ def accuracy_by_depth(model: Transformer, batch: Batch, depths: np.ndarray) -> n
 def without_part(model: Transformer, part: str, heads: HeadSet) -> Iterator[None]:
     """Inside, the named part of these (layer, head) is zero; afterwards the weights are what they were."""
     if part not in PARTS:
-        raise BindscopeError(f"identity paths: unknown part '{part}'; use one of {', '.join(PARTS)}.")
+        raise BindscopeError(f"identity-scaling terms: unknown part '{part}'; use one of {', '.join(PARTS)}.")
     before = {name: value.clone() for name, value in model.state_dict().items() if ".attention." in name}
     try:
         with torch.no_grad():
@@ -86,11 +86,11 @@ def without_part(model: Transformer, part: str, heads: HeadSet) -> Iterator[None
 
 
 def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
-    """How much each head owes to its identity paths, over (layer, head).
+    """How much each head owes to its identity-scaling terms, over (layer, head).
 
     ``identity_share_of_scores``: variance of the identity part over the variance of both parts, of the scores that one
     query gives to the keys it sees. ``identity_share_of_outputs``: the same with squared lengths of what a head adds to
-    the stream. ``name_attention`` (layer, head, path, target): attention from names (references and the query
+    the residual stream. ``name_attention`` (layer, head, path, target): attention from names (references and the query
     variable) to certain places, by the whole head, by its trained scores alone and by its identity scores alone.
     ``likeness`` (layer, target): the mean product x·x/d_model, after LayerNorm, of a name with what stands there.
     """
@@ -222,4 +222,4 @@ def _stack(model: Transformer, name: str) -> np.ndarray:
 
 def _require_identity(model: Transformer) -> None:
     if not (model.config.identity_qk or model.config.identity_vo):
-        raise BindscopeError("identity paths: this model has none; use one with identity_qk or identity_vo.")
+        raise BindscopeError("identity-scaling terms: this model has none; use one with identity_qk or identity_vo.")

@@ -1,6 +1,6 @@
 """The logit lens: what the residual stream would answer if the network ended after each layer.
 
-The stream at the answer column, entering layer 0, 1, … and leaving the last one, goes through the last LayerNorm and the
+The residual stream at the answer column, entering layer 0, 1, … and leaving the last one, goes through the last LayerNorm and the
 unembedding. On programs where the chain and line 1 name different digits, three candidates compete:
 
     answer    the digit at the root of the queried chain
@@ -56,7 +56,7 @@ def logit_lens(
     dimension ``place``. Rows where answer and line 1 agree, or without any other digit, are left out and counted.
     """
     kept, competitors = _find_competitors(batch)
-    columns = _place_columns(batch, kept, places)  # [place, row]
+    columns = _place_columns(batch, kept, places)  # [position, row]
     rng = np.random.default_rng(0) if rng is None else rng
     counts = rng.multinomial(len(kept), np.full(len(kept), 1 / len(kept)), n_resamples)  # [resample, row]
     rows, steps, sites = [], [], []
@@ -83,7 +83,7 @@ def logit_lens(
 
 
 def lens_sites(model: Transformer) -> list[Site]:
-    """The stream entering each layer, and leaving the last one."""
+    """The residual stream entering each layer, and leaving the last one."""
     n_layers = model.config.n_layers
     return [*(Site("resid_pre", layer) for layer in range(n_layers)), Site("resid_post", n_layers - 1)]
 
@@ -122,7 +122,7 @@ def _place_columns(batch: Batch, kept: np.ndarray, places: Mapping[str, np.ndarr
     if places is None:
         return np.full((1, len(kept)), int(batch.target_positions[0]))
     if not places:
-        raise BindscopeError("logit lens: places names none; give at least one, or leave it out.")
+        raise BindscopeError("logit lens: positions names none; give at least one, or leave it out.")
     columns = np.stack([np.broadcast_to(at, len(batch))[kept] for at in places.values()])
     if columns.max() >= batch.tokens.shape[1]:
         raise BindscopeError(f"logit lens: column {columns.max()} is beyond the {batch.tokens.shape[1]} of these rows.")
@@ -132,20 +132,20 @@ def _place_columns(batch: Batch, kept: np.ndarray, places: Mapping[str, np.ndarr
 def _read_lens(
     model: Transformer, tokens: Tensor, batch: Batch, sites: list[Site], columns: np.ndarray, competitors: _Competitors
 ) -> dict[str, np.ndarray]:
-    """Every reading [layer, place, candidate or 1, row], a bounded part of the rows at a time."""
+    """Every reading [layer, position, candidate or 1, row], a bounded part of the rows at a time."""
     needed, index = np.unique(columns.clip(0), return_inverse=True)  # read no more columns than are asked
     reads = [replace(site, positions=tuple(needed.tolist())) for site in sites]
-    index = index.reshape(columns.shape)  # [place, row]
+    index = index.reshape(columns.shape)  # [position, row]
     n_rows = max(1, TOKENS_AT_ONCE // (tokens.shape[1] + len(sites) * len(needed)))
     device = next(model.parameters()).device
     parts: list[dict[str, np.ndarray]] = []
     with evaluating(model), torch.no_grad():
         for start in range(0, len(tokens), n_rows):
             part = slice(start, start + n_rows)
-            at = torch.from_numpy(index[:, part]).to(device)  # [place, row]
+            at = torch.from_numpy(index[:, part]).to(device)  # [position, row]
             trace = run(model, tokens[part].to(device), read=reads, layout=batch.layout, at=torch.tensor([0]))
             stream = torch.stack([trace[site] for site in reads])  # [layer, row, needed column, d_model]
-            logits = model.to_logits(stream[:, torch.arange(at.shape[1]), at])  # [layer, place, row, output]
+            logits = model.to_logits(stream[:, torch.arange(at.shape[1]), at])  # [layer, position, row, output]
             readings = _compare(logits.float().cpu(), competitors.take(part))
             missing = columns[:, part] < 0
             parts.append({name: np.where(missing[None, :, None], np.nan, v) for name, v in readings.items()})
@@ -153,8 +153,8 @@ def _read_lens(
 
 
 def _compare(logits: Tensor, who: _Competitors) -> dict[str, np.ndarray]:
-    """Readings [layer, place, candidate, row] of logits [layer, place, row, output]."""
-    above = (logits[..., None, :] > logits[..., :, None]).sum(-1)  # [layer, place, row, output]
+    """Readings [layer, position, candidate, row] of logits [layer, position, row, output]."""
+    above = (logits[..., None, :] > logits[..., :, None]).sum(-1)  # [layer, position, row, output]
     equal = (logits[..., None, :] == logits[..., :, None]).sum(-1) - 1
     rank = 1 + above + equal / 2
     values = {
@@ -174,12 +174,12 @@ def _compare(logits: Tensor, who: _Competitors) -> dict[str, np.ndarray]:
 
 
 def _pick(values: Tensor, outputs: Tensor) -> Tensor:
-    """One output of each row: [layer, place, row, output] to [layer, place, row]."""
+    """One output of each row: [layer, position, row, output] to [layer, position, row]."""
     return values.gather(-1, outputs.expand(values.shape[:-1])[..., None])[..., 0]
 
 
 def _summarise(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Mean, low and high over rows, the last axis, into a new first one; rows without the place are left out."""
+    """Mean, low and high over rows, the last axis, into a new first one; rows without the position are left out."""
     flat = values.reshape(-1, values.shape[-1])  # [cell, row]
     known = np.isfinite(flat)
     filled = np.where(known, flat, 0)
@@ -197,7 +197,7 @@ def _summarise(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def _label(rows: list[dict[str, np.ndarray]], steps: list[int], sites: list[Site], places: list[str]) -> xr.Dataset:
     variables = {}
     for name in rows[0]:
-        values = np.stack([row[name] for row in rows])  # [step, bound, layer, place, candidate]
+        values = np.stack([row[name] for row in rows])  # [step, bound, layer, position, candidate]
         dims: tuple[str, ...] = ("step", "layer", "place", "candidate")
         if name == "margin":
             values, dims = values[..., 0], dims[:-1]

@@ -1,4 +1,4 @@
-"""The logit lens on one program, everywhere: what the stream at each position would answer after each layer.
+"""The logit lens on one program, everywhere: what the residual stream at each position would answer after each layer.
 
 >>> lens = map_lens(run.checkpoint(3700), parse_program("a=5\\nb=a\\nc=3\\n#b:"))
 >>> lens.answer.sel(layer=5)[-1]  # the model's own probability of the answer, at the colon
@@ -27,7 +27,7 @@ def map_lens(model: Transformer, program: Program) -> xr.Dataset:
 
     ``answer`` and ``line_1``: the probabilities of the true answer and of line 1's constant, with their logits;
     ``top`` and ``top_probability``: the likeliest token; ``entropy`` of all outputs, in bits. Only the last position
-    was trained to answer: elsewhere the lens shows what the stream holds, not what the model would say.
+    was trained to answer: elsewhere the lens shows what the residual stream holds, not what the model would say.
     """
     batch = ask_programs([program])
     sites = lens_sites(model)

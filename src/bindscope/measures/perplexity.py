@@ -30,7 +30,7 @@ N_RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Perplexity:
-    """A perplexity with its 95 % interval, from drawing the blocks of the text anew."""
+    """A perplexity with its 95 % interval, from drawing the blocks of the text again."""
 
     value: float
     low: float

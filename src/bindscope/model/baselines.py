@@ -1,8 +1,8 @@
 """Simpler networks that read the same strings as the transformer, to see what its attention is needed for.
 
-    one-hot-mlp     every place as a one-hot vector of its token, side by side, into an MLP
-    embedding-mlp   the same with one embedding shared by all places
-    relation-mlp    the same, and beside the embeddings X the matrix XXᵀ of how alike the places are
+    one-hot-mlp     every position as a one-hot vector of its token, side by side, into an MLP
+    embedding-mlp   the same with one embedding shared by all positions
+    relation-mlp    the same, and beside the embeddings X the matrix XXᵀ of how alike the positions are
     rnn, lstm       embeddings one after another into a recurrent network; its last state answers
 
 Each takes a transformer's shape for the vocabulary, the positions, the width and the outputs, so that a run says in one
@@ -43,7 +43,7 @@ class _Answering(nn.Module):
 
 
 class OneHotMLP(_Answering):
-    """The first layer is a table of one row for each (place, token): a one-hot input times a matrix."""
+    """The first layer is a table of one row for each (position, token): a one-hot input times a matrix."""
 
     def __init__(self, baseline: BaselineConfig, shape: ModelConfig) -> None:
         super().__init__()
@@ -70,13 +70,13 @@ class EmbeddingMLP(_Answering):
 
 
 class RelationMLP(EmbeddingMLP):
-    """An MLP that is also given XXᵀ, X the embeddings: large where two places hold the same token."""
+    """An MLP that is also given XXᵀ, X the embeddings: large where two positions hold the same token."""
 
     def __init__(self, baseline: BaselineConfig, shape: ModelConfig) -> None:
         super().__init__(baseline, shape, n_more=shape.n_positions**2)
 
     def answer(self, tokens: Tensor) -> Tensor:
-        x = self.embed(tokens)  # [batch, place, d_model]
+        x = self.embed(tokens)  # [batch, position, d_model]
         return self.layers(torch.cat([x.flatten(1), (x @ x.transpose(1, 2)).flatten(1)], 1))
 
 

@@ -25,9 +25,9 @@ class InitConfig:
     mimetic_vo: float = 0.0  # W_O = mimetic_vo · W_Vᵀ per head
     mimetic_qk: float = 0.0  # W_Q = W_K, spread mimetic_qk/√d_model, in the layers without offset-biased attention
     orthogonal: bool = False  # the mimetic matrices are orthonormal over all heads instead of Gaussian
-    offset_bias: float = 0.0  # c: each head of an offset layer starts by preferring the token some places back
+    offset_bias: float = 0.0  # c: each head of an offset layer starts by preferring the token some positions back
     offset_layers: int = 1
-    offsets: tuple[int, ...] | None = None  # how many places, head by head; None: head h looks h back
+    offsets: tuple[int, ...] | None = None  # how many positions, head by head; None: head h looks h back
     relay_offset: int | None = None  # the offset head that copies through a rotation which later keys look through
     readout_gain: float = 1.0  # the unembedding starts this many times as large as the scheme says
     qk_bias_std: float = 0.0  # query and key biases start as N(0, qk_bias_std²) instead of zero
@@ -104,7 +104,7 @@ class ModelConfig:
         if self.init.offsets is not None and len(self.init.offsets) != self.n_heads:
             raise BindscopeError(f"model.init.offsets: name one for each of the {self.n_heads} heads.")
         if self.init.relay_offset is not None and self.init.relay_offset not in self.head_offsets:
-            raise BindscopeError(f"model.init.relay_offset: no head looks {self.init.relay_offset} places back.")
+            raise BindscopeError(f"model.init.relay_offset: no head looks {self.init.relay_offset} positions back.")
         if self.init.qk_bias_std and not self.bias:
             raise BindscopeError("model.init.qk_bias_std: random query and key biases need bias = true.")
         if self.init.offset_bias and not (self.bias and self.positions == "rope"):
@@ -122,7 +122,7 @@ class ModelConfig:
 
     @property
     def head_offsets(self) -> tuple[int, ...]:
-        """How many places back each head of an offset layer looks at the start."""
+        """How many positions back each head of an offset layer attends to the start."""
         return tuple(range(self.n_heads)) if self.init.offsets is None else self.init.offsets
 
     @property

@@ -2,12 +2,12 @@
 
 *Mimetic* heads start with W_Q = W_K and W_O = W_Vᵀ: attention first looks for vectors like its own and copies them.
 
-*Offset-biased* layers start with W_Q = W_K = 0 and biases that make each head prefer the token some places back. In the
+*Offset-biased* layers start with W_Q = W_K = 0 and biases that make each head prefer the token some positions back. In the
 complex view of RoPE a query bias c·e^{−ioθ} against a key bias c scores Re Σ c² e^{i(m−n−o)θ}, largest at n = m − o.
 
-A *relay* separates two uses of a name. In ``y=x`` the head that looks two places back brings y to the place of x, where
+A *relay* separates two uses of a name. In ``y=x`` the head that looks two positions back brings y to the position of x, where
 y and x would otherwise look alike. The relay head copies through a fixed random rotation R, and the keys of later
-layers look through R, so that a query for y finds the place y was brought to, and not every place where y stands.
+layers look through R, so that a query for y finds the position y was brought to, and not every place where y stands.
 
 A *tied start* lets a copied token be read out at once: the unembedding begins as the embedding, and is then free.
 """

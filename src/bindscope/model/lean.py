@@ -60,7 +60,7 @@ def lean_residual(model: Transformer, tokens: Tensor, position_ids: Tensor, at: 
 
 
 def _attend_by_tables(model: Transformer, tokens: Tensor, position_ids: Tensor, view: View) -> Tensor:
-    """The stream after the attention of the first layer."""
+    """The residual stream after the attention of the first layer."""
     attention, positions = model.layers[0].attention, model.pos_embed[position_ids]  # [position, d_model]
     rows = tokens * len(position_ids) + torch.arange(len(position_ids), device=tokens.device)  # [batch, position]
 
@@ -76,7 +76,7 @@ def _attend_by_tables(model: Transformer, tokens: Tensor, position_ids: Tensor, 
 
 
 def _attend_at(attention: Attention, x: Tensor, at: Tensor, view: View) -> Tensor:
-    """The stream at the columns ``at`` after the attention of the last layer."""
+    """The residual stream at the columns ``at`` after the attention of the last layer."""
     queries = x[:, at]  # [batch, n_at, d_model]
     scale = attention.config.d_head**-0.5
     q = queries @ attention.W_Q[0] @ attention.W_K[0].T  # [batch, n_at, d_model]

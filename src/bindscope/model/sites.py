@@ -55,13 +55,13 @@ KINDS: dict[str, SiteKind] = {
     "result": SiteKind(
         ("batch", "position", "head", "d_model"),
         "blocks.{}.attn.hook_result",
-        "what each head adds to the stream, its identity path included",
+        "what each head adds to the residual stream, its identity-scaling term included",
     ),
     "attn_out": SiteKind(_RESIDUAL, "blocks.{}.hook_attn_out", "the sum of all heads and the output bias"),
     "resid_mid": SiteKind(_RESIDUAL, "blocks.{}.hook_resid_mid", "the residual stream between attention and MLP"),
     "pre": SiteKind(_MLP, "blocks.{}.mlp.hook_pre", "MLP neurons before the activation"),
     "post": SiteKind(_MLP, "blocks.{}.mlp.hook_post", "MLP neurons after the activation"),
-    "mlp_out": SiteKind(_RESIDUAL, "blocks.{}.hook_mlp_out", "what the MLP adds to the stream"),
+    "mlp_out": SiteKind(_RESIDUAL, "blocks.{}.hook_mlp_out", "what the MLP adds to the residual stream"),
     "resid_post": SiteKind(_RESIDUAL, "blocks.{}.hook_resid_post", "the residual stream leaving the layer"),
     "final": SiteKind(_RESIDUAL, "ln_final.hook_out", "the last stream after its LayerNorm", in_layer=False),
 }
@@ -71,7 +71,7 @@ _GRAMMAR = re.compile(r"(?:L(?P<layer>\d+)\.)?(?:H(?P<head>\d+)\.)?(?P<name>[a-z
 
 @dataclass(frozen=True)
 class Site:
-    """One place: a kind, its layer, and optionally one head and some positions."""
+    """One position: a kind, its layer, and optionally one head and some positions."""
 
     name: str
     layer: int | None = None

@@ -196,7 +196,7 @@ class Attention(nn.Module):
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, queries: Tensor, view: View, at: Tensor | None, tap: Tap
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """z; the pattern if something asks for it; and what the identity path adds to the stream, if there is one."""
+        """z; the pattern if something asks for it; and what the identity-scaling term adds to the residual stream, if there is one."""
         identity = self.identity_a is not None or self.identity_b is not None
         unfusable = identity and (q.dtype != x.dtype or (self.training and self.config.dropout > 0))
         if unfusable or tap.wants(self.layer, "scores", "pattern", "result"):
@@ -239,7 +239,7 @@ class Attention(nn.Module):
     def attend_explicitly(
         self, q: Tensor, k: Tensor, v: Tensor, x: Tensor, queries: Tensor, bias: Tensor | None, tap: Tap
     ) -> tuple[Tensor, Tensor]:
-        """Attention with its scores and pattern, [batch, head, query, key], and the identity path's scores."""
+        """Attention with its scores and pattern, [batch, head, query, key], and the identity-scaling term's scores."""
         scores = q.transpose(1, 2) @ (k * self.config.d_head**-0.5).permute(0, 2, 3, 1)
         if self.identity_a is not None:
             scores = scores + self.scaled_a[:, None, None] * (queries @ x.transpose(1, 2))[:, None]
@@ -251,7 +251,7 @@ class Attention(nn.Module):
         return (pattern @ v.transpose(1, 2)).transpose(1, 2), pattern
 
     def sum_results(self, z: Tensor, pattern: Tensor | None, x: Tensor, tap: Tap) -> Tensor:
-        """What each head adds to the stream, identity path included, and then their sum."""
+        """What each head adds to the residual stream, identity-scaling term included, and then their sum."""
         result = torch.einsum("bqhe,hem->bqhm", z, self.W_O)
         if self.identity_b is not None and pattern is not None:
             result = result + torch.einsum("h,bhqk,bkm->bqhm", self.scaled_b, pattern, x)

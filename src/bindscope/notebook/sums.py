@@ -1,4 +1,4 @@
-"""A run on sums as Python meets it: typed sums, the nine pools, the circuit in the weights, and transplants."""
+"""A run on modular addition as Python meets it: typed sums, the nine pools, the circuit in the weights, and transplants."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SumsView(RunView):
         return self._drawn(dataset, "circuit", step=self.run.find_step(step))
 
     def neuron(self, k: int, step: Step = "last") -> Drawn:
-        """Neuron ``k`` of the last MLP over all pairs, beside the wave that fits it best: ``preactivation`` and
+        """Neuron ``k`` of the last MLP over all pairs, beside the Fourier component that fits it best: ``preactivation`` and
         ``fitted`` over (source, place_1, place_2), and ``frequency``, ``explained_variance`` … over (source).
 
         The sources are the whole model on literal sums, and the circuit OV2 e_n1 + OV2 e_n2 alone.

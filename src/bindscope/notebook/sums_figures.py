@@ -1,4 +1,4 @@
-"""Figures of what a notebook asks of a run on sums and no other page draws: pools, spikes, progress, a neuron, transplants."""
+"""Figures of what a notebook asks of a run on modular addition and no other page draws: pools, spikes, progress, a neuron, transplants."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def figure_progress(dataset: xr.Dataset) -> Figure:
 
 
 def figure_neuron(dataset: xr.Dataset, source: str = "model") -> Figure:
-    """The neuron, its wave and what the wave leaves: of the whole ``model``, or of the ``circuit`` alone."""
+    """The neuron, its Fourier component and what the Fourier component leaves: of the whole ``model``, or of the ``circuit`` alone."""
     if source not in SOURCES:
         raise BindscopeError(f"there is no source '{source}' here; there are {' and '.join(SOURCES)}.")
     fit = read_fit(dataset, source)

@@ -66,7 +66,7 @@ class Attention(RunQuestion):
 
     command_name, method, runs_on = "attention", "attention", "programs"
 
-    program: str = a_program(help="The program, lines separated by ';'; of a run on sums, the sum.")
+    program: str = a_program(help="The program, lines separated by ';'; of a run on modular addition, the sum.")
     step: Step = one_step()
     ablate: tuple[str, ...] = some_sites(help="Ablate these sites first: L1.H2, L3.mlp_out. Give it once per site.")
     kind: Literal["zero", "mean"] = ask(

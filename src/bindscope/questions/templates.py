@@ -57,11 +57,11 @@ class Kernel(Question):
     )  # fmt: skip
     b1: float = ask(1.0, help="The factor in cos(b1·t + b2).")
     b2: float = ask(0.5, help="The shift in cos(b1·t + b2).")
-    cls: bool = ask(True, help="Whether strings end with a CLS token.")
+    cls: bool = ask(True, help="Whether sequences end with a CLS token.")
     points: int = ask(
-        512, help="Points over what two strings share; more make the error smaller.", live={"ge": 16, "le": 1024}
+        512, help="Points over what two sequences share; more make the error smaller.", live={"ge": 16, "le": 1024}
     )
-    inner_points: int = ask(16, help="Points over the wildcards of each string, for every one of those.")
+    inner_points: int = ask(16, help="Points over the wildcards of each sequence, for every one of those.")
     randomisations: int = ask(16, help="Random shifts of the points, from which errors are estimated.")
     seed: int = a_seed(help="The seed that moves the points.")
 
@@ -91,16 +91,16 @@ class Kernel(Question):
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateSamples(Question):
-    """Strings of these templates."""
+    """Sequences of these templates."""
 
     command_name, method = "templates sample", "strings"
 
     templates: tuple[str, ...] = ask(positional=True, convert=to_texts, live=LIVE_TEMPLATES, help="The templates.")
-    n: int = ask(5, help="How many strings to draw of each template.", live={"ge": 1, "le": 50})
+    n: int = ask(5, help="How many sequences to draw of each template.", live={"ge": 1, "le": 50})
     seed: int = a_seed()
 
     def draw(self) -> list[tuple[str, TemplateSample]]:
-        """Each template with a string of it, one template after another."""
+        """Each template with a sequence of it, one template after another."""
         import numpy as np
 
         from bindscope.tasks.templates.checks import parse, sample_strings
@@ -110,7 +110,7 @@ class TemplateSamples(Question):
         return [(str(template), sample) for template in parsed for sample in sample_strings(template, self.n, rng)]
 
     def answer(self) -> xr.Dataset:
-        """Over (sample) each string with its substitution; over (problem) what is wrong with the templates as a task."""
+        """Over (sample) each sequence with its substitution; over (problem) what is wrong with the templates as a task."""
         import xarray as xr
 
         samples = self.draw()

@@ -187,7 +187,7 @@ class Run:
         from bindscope.training.state import TrainingState, read_tally
 
         if self.manifest.thinned:
-            raise BindscopeError(f"{self.path}: a compact copy of a run holds no state to resume from; train it anew.")
+            raise BindscopeError(f"{self.path}: a compact copy of a run holds no state to resume from; train it again.")
         latest = self.path / "optimizer" / "latest.json"
         if not latest.exists() and max(self.steps, default=0) == 0:
             return None

@@ -2,7 +2,7 @@
 
 The body, the LayerNorms and the first positions are GPT-2's. Its tokens mean nothing to a task, so each token of the task
 takes the embedding of one of GPT-2's tokens, drawn without replacement by the run's seed. An unembedding that is not tied
-to the embeddings, as where answers are numbers, is drawn anew; dropout is what the run says, whatever GPT-2 was trained with.
+to the embeddings, as where answers are numbers, is drawn again; dropout is what the run says, whatever GPT-2 was trained with.
 
 >>> config = fit_to_start(override(find_preset("templates-gpt2").config, {"start.directory": "gpt2"}))
 >>> model, origin = load_start(config)

@@ -18,7 +18,7 @@ from bindscope.subspaces.subspace import Subspace, check_rank
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Orthonormal directions of the stream and where they cross."""
+    """Orthonormal directions of the residual stream and where they cross."""
 
     mean: Tensor  # [d_model]
     directions: Tensor  # [axis, d_model]

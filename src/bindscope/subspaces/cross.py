@@ -28,7 +28,7 @@ def cross_swaps(
     layer: int,
     place: str,
 ) -> xr.Dataset:
-    """Swap success of every subspace on every kind of pairs at one layer and place: dims (subspace, pairs).
+    """Swap success of every subspace on every kind of pairs at one layer and position: dims (subspace, pairs).
 
     ``overlap`` over (subspace, other) is the mean squared cosine between two subspaces: 1 when the smaller lies in the
     larger, rank/d_model for random ones.

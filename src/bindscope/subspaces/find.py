@@ -1,6 +1,6 @@
 """Find the subspace of values or of names: principal components, of which a sparse classifier chooses some.
 
-Activations of the stream at one layer and place are labelled with the digit, or the letter, that the place stands for.
+Activations of the residual stream at one layer and position are labelled with the digit, or the letter, that the position stands for.
 Their principal components are the candidates; an L1-penalised linear classifier of the labels decides which are kept:
 10 for values and 26 for names unless told otherwise. The paper names these ingredients and these two numbers; how it
 selected exactly is not public, so the rule here (``choose_features``) is ours.
@@ -28,7 +28,7 @@ LIGHT = 1e-4  # the penalty of the classifier that scores the chosen components
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Vectors of the stream with their labels."""
+    """Vectors of the residual stream with their labels."""
 
     vectors: Tensor  # [sample, d_model]
     labels: Tensor  # [sample]
@@ -84,7 +84,7 @@ def find_subspace(
 
 
 def sample_stream(model: Transformer, pairs: CounterfactualPairs, *, of: Quality, layer: int, place: str) -> Samples:
-    """The base programs' stream at one layer and place, labelled; each column of each program is a sample."""
+    """The base programs' stream at one layer and position, labelled; each column of each program is a sample."""
     columns = find_columns(pairs, place)
     labels = label_columns(pairs.base_tokens, columns, of)
     return label_stream(read_stream(model, pairs.base_tokens, layer, columns), labels, place)
@@ -94,7 +94,7 @@ def label_stream(stream: Tensor, labels: np.ndarray, place: str) -> Samples:
     """The samples of a stream [program, column, d_model] whose labels [program, column] are not −1."""
     known = torch.from_numpy(labels >= 0)
     if not bool(known.any()):
-        raise BindscopeError(f"place '{place}': none of the {len(labels)} programs has it; ask for deeper ones.")
+        raise BindscopeError(f"position '{place}': none of the {len(labels)} programs has it; ask for deeper ones.")
     return Samples(stream[known], torch.from_numpy(labels.astype(np.int64))[known])
 
 

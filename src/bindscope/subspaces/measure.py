@@ -1,6 +1,6 @@
 """A subspace's interchange beside its controls, as one labelled dataset.
 
-What is swapped, at one layer and place, from the counterfactual run into the base run:
+What is swapped, at one layer and position, from the counterfactual run into the base run:
 
 - ``found``            the part inside the subspace that was fitted on other pairs;
 - ``rest``             everything but that part;
@@ -50,7 +50,7 @@ class Search:
     method: Method = "pca"
     rank: int | None = None  # the paper's 10 for values and 26 for names when left out
     layer: int = 0
-    place: str = "chain"  # see subspaces/places.py
+    place: str = "chain"  # see subspaces/positions.py
     plan: RotationPlan = field(default_factory=RotationPlan)
 
     def __post_init__(self) -> None:

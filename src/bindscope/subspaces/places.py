@@ -1,6 +1,6 @@
 """Where a subspace is looked for: named columns of many programs, and what stands in each.
 
-Besides the places of ``structural_places`` (``lhs k``, ``rhs k``, ``distractor``, ``query``, ``colon``) there are some
+Besides the positions of ``structural_places`` (``lhs k``, ``rhs k``, ``distractor``, ``query``, ``colon``) there are some
 that are several columns of a program, read together and swapped together:
 
 - ``rhs``      every right-hand side of the queried chain
@@ -26,7 +26,7 @@ N_CLASSES: dict[Quality, int] = {"values": 10, "names": len(LETTERS)}
 
 
 def place_columns(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
-    """Columns [pair, column] of every place by name, −1 where a pair has fewer.
+    """Columns [pair, column] of every position by name, −1 where a pair has fewer.
 
     >>> sorted(place_columns(pairs))
     ['chain', 'changed', 'colon', 'distractor', 'lhs 1', 'lhs 2', 'query', 'question', 'rhs', 'rhs 1', 'rhs 2']

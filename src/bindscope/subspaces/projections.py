@@ -1,4 +1,4 @@
-"""The stream at one layer and place over training, seen along two or three axes.
+"""The residual stream at one layer and position over training, seen along two or three axes.
 
 The axes are principal components of the activations. *Frozen* to one checkpoint they show how points move in one fixed
 space; *refitted* at each checkpoint they show how well any plane separates the points there, but a point's path then
@@ -37,7 +37,7 @@ def project_over_training(
     """Where the base programs' stream lies at each step: ``coordinate`` over (step, point, axis).
 
     ``frozen_to`` names the checkpoint whose axes are used; without it they are refitted at every step. ``inside``
-    looks only at the part of the stream in a subspace. Points are labelled with ``value``, ``name``, ``depth`` and
+    looks only at the part of the residual stream in a subspace. Points are labelled with ``value``, ``name``, ``depth`` and
     ``root_line``; ``variance_share`` over (step, axis) is the part of that step's variance along each axis.
 
     >>> steps = ((step, run.checkpoint(step)) for step in run.steps)

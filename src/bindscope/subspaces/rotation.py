@@ -62,7 +62,7 @@ def learn_rotation(
     answers: Tensor | None = None,
     on_progress: Progress | None = None,
 ) -> LearnedRotation:
-    """The subspace [rank, d_model] whose swap at one layer and place best carries the counterfactual answer.
+    """The subspace [rank, d_model] whose swap at one layer and position best carries the counterfactual answer.
 
     ``answers`` [pair] replace the counterfactual answers as what is trained for; shuffled ones are the control.
 

@@ -1,6 +1,6 @@
 """Reading the residual stream at columns that differ from program to program, and running on with them changed.
 
-Layer k means the stream that enters layer k; one more than the last layer means the stream that leaves it.
+Layer k means the residual stream that enters layer k; one more than the last layer means the residual stream that leaves it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import CounterfactualPairs
 
-Change = Callable[[Tensor, Tensor], Tensor]  # (base, source) → what takes base's place, all [..., d_model]
+Change = Callable[[Tensor, Tensor], Tensor]  # (base, source) → what takes base's position, all [..., d_model]
 TOKENS_AT_ONCE = 1 << 14  # how many tokens go through the model together; bounds memory, never changes a number
 
 
 def stream_site(model: Transformer, layer: int) -> Site:
-    """The site of the stream entering ``layer``, or leaving the last one."""
+    """The site of the residual stream entering ``layer``, or leaving the last one."""
     n_layers = model.config.n_layers
     if not 0 <= layer <= n_layers:
         raise BindscopeError(
-            f"layer {layer}: the model has layers 0 to {n_layers - 1}; {n_layers} is the stream that leaves the last."
+            f"layer {layer}: the model has layers 0 to {n_layers - 1}; {n_layers} is the residual stream that leaves the last."
         )
     return Site("resid_pre", layer) if layer < n_layers else Site("resid_post", n_layers - 1)
 
 
 def read_stream(model: Transformer, tokens: np.ndarray, layer: int, columns: np.ndarray) -> Tensor:
-    """The stream [row, column, d_model] at the columns [row, column] of each row; 0 where a column is −1."""
+    """The residual stream [row, column, d_model] at the columns [row, column] of each row; 0 where a column is −1."""
     return read_layers(model, tokens, [layer], columns)[layer]
 
 
@@ -40,7 +40,7 @@ def read_stream(model: Transformer, tokens: np.ndarray, layer: int, columns: np.
 def read_layers(
     model: Transformer, tokens: np.ndarray, layers: Iterable[int], columns: np.ndarray
 ) -> dict[int, Tensor]:
-    """The stream as ``read_stream`` gives it for several layers, from one run."""
+    """The residual stream as ``read_stream`` gives it for several layers, from one run."""
     sites = {layer: stream_site(model, layer) for layer in layers}
     parts: dict[int, list[Tensor]] = {layer: [] for layer in sites}
     for rows in split_rows(*tokens.shape):

@@ -21,7 +21,7 @@ ORTHONORMAL = 1e-4  # how far products of basis vectors may be from 0 and 1
 
 @dataclass(frozen=True, eq=False)
 class Subspace:
-    """Orthonormal directions of the stream. ``of`` says what was looked for there, ``origin`` how it was found."""
+    """Orthonormal directions of the residual stream. ``of`` says what was looked for there, ``origin`` how it was found."""
 
     basis: Tensor  # [rank, d_model]
     of: str = "anything"
@@ -120,4 +120,6 @@ def principal_angles(first: Subspace, second: Subspace) -> Tensor:
 def check_rank(rank: int, d_model: int) -> None:
     """Refuse a rank that a stream of this width cannot hold."""
     if not 1 <= rank <= d_model:
-        raise BindscopeError(f"rank {rank}: the stream is {d_model} wide, so give a rank between 1 and {d_model}.")
+        raise BindscopeError(
+            f"rank {rank}: the residual stream is {d_model} wide, so give a rank between 1 and {d_model}."
+        )

@@ -1,4 +1,4 @@
-"""Where a subspace works: the search repeated at many layers and places."""
+"""Where a subspace works: the search repeated at many layers and positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bindscope.subspaces.subspace import random_subspace
 from bindscope.tasks.binding import CounterfactualPairs
 
 QUANTITIES = ("found", "whole_stream", "random", "score")
-LEAST_WHOLE = 0.1  # where even the whole stream carries less than this, no subspace is looked for
+LEAST_WHOLE = 0.1  # where even the whole residual stream carries less than this, no subspace is looked for
 
 
 def sweep_subspaces(
@@ -34,9 +34,9 @@ def sweep_subspaces(
     least_whole: float = LEAST_WHOLE,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> xr.Dataset:
-    """A search at every layer and place: dims (layer, place) of swap success, and ``score`` as in ``measure_subspace``.
+    """A search at every layer and position: dims (layer, position) of swap success, and ``score`` as in ``measure_subspace``.
 
-    ``found``, ``random`` and ``score`` are missing where the whole stream's success is below ``least_whole``.
+    ``found``, ``random`` and ``score`` are missing where the whole residual stream's success is below ``least_whole``.
 
     >>> sweep_subspaces(model, fit, test, Search(of="values"), generator).found.max("place")
     """
@@ -67,7 +67,7 @@ def sweep_subspaces(
 
 
 class _Place:
-    """One place at all layers: its streams are read once; pairs without it are left out of the test."""
+    """One position at all layers: its streams are read once; pairs without it are left out of the test."""
 
     def __init__(
         self,

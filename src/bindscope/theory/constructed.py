@@ -1,6 +1,6 @@
 """A transformer whose weights we write: it dereferences binding programs by design, so its circuit is a known answer.
 
-Nothing is trained and nothing is normalised; the stream is one-hot subspaces side by side:
+Nothing is trained and nothing is normalised; the residual stream is one-hot subspaces side by side:
 
     token      which token stands here               position   which position this is
     name       the variable that a right-hand side is assigned to
@@ -46,7 +46,7 @@ LOGIT = 20.0  # the logit of the answer; all others are 0
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the circuit: in this layer this head moves information between two places of the queried chain.
+    """One step of the circuit: in this layer this head moves information between two positions of the queried chain.
 
     Places are ``lhs k`` and ``rhs k``, the two sides of the chain's k-th line from its constant on, then ``query``
     and ``colon``.
@@ -148,7 +148,7 @@ def _write_head(attention: Attention, head: int, query: Tensor, key: Tensor, rea
 
 
 def _look_back(space: _Space, distance: int) -> tuple[Tensor, Tensor]:
-    """Query and key of a head that looks ``distance`` places back; the first places look at themselves."""
+    """Query and key of a head that looks ``distance`` positions back; the first places look at themselves."""
     places = torch.arange(space.n_positions)
     behind = torch.where(places < distance, places, places - distance)  # [position]
     wanted = torch.zeros(space.n_positions, space.n_positions)  # [wanted position, position]

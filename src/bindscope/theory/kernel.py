@@ -1,6 +1,6 @@
-"""The transformer kernel of study 3 (arXiv 2310.09753): what an infinitely wide, random transformer sees in strings.
+"""The transformer kernel of study 3 (arXiv 2310.09753): what an infinitely wide, random transformer sees in sequences.
 
-    K_attn(X, Y)  = E[softmax(βu)ᵀ (XYᵀ + γ²I) softmax(βv)]      X, Y one-hot strings; see ``kernel_attention``
+    K_attn(X, Y)  = E[softmax(βu)ᵀ (XYᵀ + γ²I) softmax(βv)]      X, Y one-hot sequences; see ``kernel_attention``
     K_trans(X, Y) = E[φ(a)φ(b)],  (a, b) ~ N(0, K_attn)          see ``kernel_activation``
     N_ij          = K_trans(template i, template j)              with fresh symbols: none in common but regular tokens
 
@@ -43,8 +43,8 @@ class KernelSettings:
     activation: str | Function = "cos"
     b1: float = 1.0  # cos(b1·t + b2)
     b2: float = 0.5
-    cls: bool = True  # strings end with a CLS token
-    points: int = 512  # lattice points over what two strings share; taken up to a power of two
+    cls: bool = True  # sequences end with a CLS token
+    points: int = 512  # lattice points over what two sequences share; taken up to a power of two
     inner_points: int = 16  # … and over the wildcards of each, for every one of those
     randomisations: int = 16
     seed: int = 0
@@ -101,7 +101,7 @@ class TemplateKernel:
 
     @cached_property
     def with_itself(self) -> Estimate:
-        """K_trans of a string with itself, [template]."""
+        """K_trans of a sequence with itself, [template]."""
         return self.estimate(lambda same, fresh: self.settings.phi.expect(same, same, same))
 
     @cached_property
@@ -115,7 +115,7 @@ class TemplateKernel:
         return self.estimate(lambda same, fresh: fresh)
 
     def estimate(self, statistic: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Estimate:
-        """Any function of K_attn (of strings with themselves, and with fresh ones), with its jackknife error."""
+        """Any function of K_attn (of sequences with themselves, and with fresh ones), with its jackknife error."""
         return jackknife(statistic, self.moments)
 
     def _transform(self, same: np.ndarray, fresh: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ def template_kernel(templates: Sequence[str | Template], settings: KernelSetting
 
 
 def attention_kernel(pairs: Sequence[tuple[String, String]], settings: KernelSettings | None = None) -> Estimate:
-    """K_attn of any pairs of strings of equal length, [pair]; pairs that differ by renaming are computed once.
+    """K_attn of any pairs of sequences of equal length, [pair]; pairs that differ by renaming are computed once.
 
     >>> attention_kernel([("aab", "aba"), ("xxy", "xyx")]).value  # the same structure twice
     array([0.61…, 0.61…])
@@ -143,7 +143,7 @@ def attention_kernel(pairs: Sequence[tuple[String, String]], settings: KernelSet
 
 
 def string_kernel(pairs: Sequence[tuple[String, String]], settings: KernelSettings | None = None) -> Estimate:
-    """K_trans of any pairs of strings of equal length, [pair].
+    """K_trans of any pairs of sequences of equal length, [pair].
 
     >>> string_kernel([("ab", "ab"), ("ab", "cd")]).value
     array([0.69…, 0.52…])
@@ -219,7 +219,7 @@ _END = f" {CLS}"  # the token at the end; no token of a template begins with a s
 def _pair_moments(
     pairs: Sequence[tuple[String, String]], settings: KernelSettings
 ) -> tuple[AttentionMoments, np.ndarray, np.ndarray]:
-    """Moments of the distinct strings in canonical form, and the row and column of each pair."""
+    """Moments of the distinct sequences in canonical form, and the row and column of each pair."""
     canonical = [canonical_pair(first, second, settings.cls) for first, second in pairs]
     lefts = {left: row for row, left in enumerate(dict.fromkeys(left for left, _ in canonical))}
     rights = {right: row for row, right in enumerate(dict.fromkeys(right for _, right in canonical))}
@@ -243,7 +243,7 @@ def canonical_pair(first: String, second: String, cls: bool = True) -> tuple[tup
     ((0, 1, 0), (1, 2, 2))
     """
     if len(first) != len(second) or not len(first):
-        raise BindscopeError(f"Strings need equal lengths of at least 1, got {len(first)} and {len(second)}.")
+        raise BindscopeError(f"Sequences need equal lengths of at least 1, got {len(first)} and {len(second)}.")
     ends = (_END,) if cls else ()
     number: dict[str, int] = {token: index for index, token in enumerate(ends)}
     left, right = (tuple(number.setdefault(token, len(number)) for token in (*s, *ends)) for s in (first, second))

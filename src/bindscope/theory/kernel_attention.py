@@ -1,6 +1,6 @@
 """The attention kernel K_attn(X, Y) = E[softmax(βu)ᵀ (XYᵀ + γ²I) softmax(βv)], estimated with its error.
 
-The Gaussians are u = Xw + γp and v = Yw + γp, with a number w for each symbol and p for each position, so a string has
+The Gaussians are u = Xw + γp and v = Yw + γp, with a number w for each symbol and p for each position, so a sequence has
 the random features (attention on each symbol, γ · attention on each position) and K_attn is their mean product.
 
 For templates with fresh symbols u and v share only p and the numbers of regular tokens. *Given those* they are
@@ -36,7 +36,7 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class AttentionMoments:
-    """K_attn of templates in each randomisation: of a string with itself, and of two with no common symbol."""
+    """K_attn of templates in each randomisation: of a sequence with itself, and of two with no common symbol."""
 
     same: np.ndarray  # [randomisation, template]
     fresh: np.ndarray  # [randomisation, template, other]
@@ -78,7 +78,7 @@ def string_moments(
     sampling: Sampling,
     rng: np.random.Generator,
 ) -> AttentionMoments:
-    """K_attn of every string of ``first`` [string, place] with every one of ``second``, which may share symbols.
+    """K_attn of every sequence of ``first`` [sequence, place] with every one of ``second``, which may share symbols.
 
     Symbols are small integers, the same in both. ``same`` is of ``first``, ``fresh`` is [randomisation, first, second].
     """
@@ -101,7 +101,7 @@ def string_moments(
 
 
 def _string_features(strings: np.ndarray, weights: np.ndarray, n_symbols: int, gamma: float) -> np.ndarray:
-    """[string, point × (symbol, place)]: attention on each symbol and γ times that on each place."""
+    """[sequence, point × (symbol, place)]: attention on each symbol and γ times that on each place."""
     features = np.empty((len(strings), len(weights), weights.shape[1]))
     for row, string in enumerate(strings):
         attention = weights[:, string] * weights[:, n_symbols:]  # [point, place]

@@ -2,7 +2,7 @@
 
 A head h looks with softmax(βu_h), u_h = Xw_h + γp_h, and hands each neuron j a random combination ω_jh of what it sees:
 the tokens' one-hot vectors beside γ times those of their positions. Neuron j gets a_j = Σ_h ⟨ω_jh, seen_h⟩/√H and answers
-φ(a_j). Width m means m heads and m neurons. Given the heads, the a_j are independent Gaussians over strings with
+φ(a_j). Width m means m heads and m neurons. Given the heads, the a_j are independent Gaussians over sequences with
 covariance Σ_h ⟨seen_h(X), seen_h(Y)⟩/H, and are drawn as such.
 
 >>> features = random_features([("a", "a"), ("a", "b")], KernelSettings(), width=1000, rng=rng)
@@ -31,7 +31,7 @@ HEADS_AT_ONCE = 4096
 def random_features(
     strings: Sequence[String], settings: KernelSettings, width: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """φ(a) of every neuron, [string, neuron], for strings of equal length."""
+    """φ(a) of every neuron, [sequence, neuron], for sequences of equal length."""
     seen = sample_attention(strings, settings, width, rng)
     values, vectors = np.linalg.eigh(seen)
     spread = vectors * np.sqrt(np.maximum(values, 0))
@@ -41,7 +41,7 @@ def random_features(
 def sample_attention(
     strings: Sequence[String], settings: KernelSettings, n_heads: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """[string, string]: the mean over random heads of ⟨seen(X), seen(Y)⟩."""
+    """[sequence, sequence]: the mean over random heads of ⟨seen(X), seen(Y)⟩."""
     if not 1 <= n_heads <= MOST_WIDTH:
         raise BindscopeError(f"width: must lie in 1..{MOST_WIDTH}, got {n_heads}.")
     number: dict[str, int] = {}
@@ -49,12 +49,12 @@ def sample_attention(
         canonical_pair(strings[0], string)  # refuses different lengths
     ends = (" end",) if settings.cls else ()
     rows = np.array([[number.setdefault(token, len(number)) for token in (*string, *ends)] for string in strings])
-    one_hot = np.eye(len(number))[rows]  # [string, place, symbol]
+    one_hot = np.eye(len(number))[rows]  # [sequence, place, symbol]
     total = np.zeros((len(strings), len(strings)))
     for start in range(0, n_heads, HEADS_AT_ONCE):
         n = min(HEADS_AT_ONCE, n_heads - start)
         symbols, positions = rng.standard_normal((n, len(number))), rng.standard_normal((n, rows.shape[1]))
-        logits = settings.beta * (symbols[:, rows] + settings.gamma * positions[:, None, :])  # [head, string, place]
+        logits = settings.beta * (symbols[:, rows] + settings.gamma * positions[:, None, :])  # [head, sequence, place]
         attention = np.exp(logits - logits.max(2, keepdims=True))
         attention /= attention.sum(2, keepdims=True)
         seen = np.concatenate([np.einsum("hsp,spc->hsc", attention, one_hot), settings.gamma * attention], axis=2)
@@ -70,8 +70,8 @@ def features_converge(
 ) -> xr.Dataset:
     """Gram matrices of random features against K_trans, over widths and seeds.
 
-    Two strings of every template are compared, with fresh symbols. ``kernel`` (string, other) with ``kernel_error``,
-    ``features`` (width, seed, string, other) and ``root_mean_square`` (width, seed) of their difference.
+    Two sequences of every template are compared, with fresh symbols. ``kernel`` (sequence, other) with ``kernel_error``,
+    ``features`` (width, seed, sequence, other) and ``root_mean_square`` (width, seed) of their difference.
     """
     import xarray as xr
 
@@ -101,7 +101,7 @@ def features_converge(
 
 
 def fresh_strings(templates: Sequence[Template]) -> list[tuple[str, ...]]:
-    """Two strings of each template; no wildcard's symbol occurs in another string."""
+    """Two sequences of each template; no wildcard's symbol occurs in another sequence."""
     return [
         template.substitute({name: f"{name}{2 * row + copy}" for name in template.wildcards})
         for row, template in enumerate(templates)

@@ -1,10 +1,10 @@
 """Kernel ridge regression with the transformer's kernel, tested on symbols that training never shows.
 
-The kernel of two strings depends only on their templates and on which wildcards got the same symbol, so the Gram matrix
-of n strings is looked up in a table of those *structures*. A test string shares no symbol with training: its kernel with
-a training string is an entry of N, so the error over all unseen symbols is exact, with nothing to sample.
+The kernel of two sequences depends only on their templates and on which wildcards got the same symbol, so the Gram matrix
+of n sequences is looked up in a table of those *structures*. A test sequence shares no symbol with training: its kernel with
+a training sequence is an entry of N, so the error over all unseen symbols is exact, with nothing to sample.
 
-Were no symbol used twice, strings of one template would only differ by a nugget D = K(x, x) − N_tt, and regression would
+Were no symbol used twice, sequences of one template would only differ by a nugget D = K(x, x) − N_tt, and regression would
 see n_t copies of each template's mean: its answers are N (N + diag((D + ridge)/n_t))⁻¹ y, right once n·λ_min(N) ≫ D.
 
 >>> ridge_generalises(TemplateTask(name="aba-abb"), n_values=[16, 256], seeds=[0]).test_error.values
@@ -31,7 +31,7 @@ MOST_STRINGS = 4096
 MOST_WILDCARDS = 10
 ROWS_AT_ONCE = 256
 RIDGE = 1e-4
-MOST_NEEDED = 1e15  # strings beyond which no number of them is said to halve the error
+MOST_NEEDED = 1e15  # sequences beyond which no number of them is said to halve the error
 
 
 def ridge_generalises(
@@ -42,10 +42,10 @@ def ridge_generalises(
     ridge: float = RIDGE,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> xr.Dataset:
-    """Train on the task's n strings over n symbols, for each n and seed; mean square errors on fresh symbols.
+    """Train on the task's n sequences over n symbols, for each n and seed; mean square errors on fresh symbols.
 
     ``test_error`` (n, seed); ``means_error`` (n, seed) of the regression that sees template means only;
-    ``shuffled_error`` (n, seed) of one whose labels were dealt out anew among its strings; ``answer`` (n, seed, template).
+    ``shuffled_error`` (n, seed) of one whose labels were dealt out again among its sequences; ``answer`` (n, seed, template).
     Labels have to be real.
     """
     import xarray as xr
@@ -84,21 +84,21 @@ def ridge_generalises(
 def fit_answers(
     gram: np.ndarray, matrix: np.ndarray, templates: np.ndarray, targets: np.ndarray, ridge: float
 ) -> np.ndarray:
-    """What ridge regression on strings with these templates and targets [string, …] answers for fresh symbols."""
+    """What ridge regression on sequences with these templates and targets [sequence, …] answers for fresh symbols."""
     weights = np.linalg.solve(gram + ridge * np.eye(len(gram)), targets)
     return matrix[:, templates] @ weights
 
 
 def answers_from_means(kernel: TemplateKernel, labels: np.ndarray, counts: np.ndarray, ridge: float) -> np.ndarray:
-    """… and what it would answer if no two strings had a symbol in common, from how many there are of each template."""
+    """… and what it would answer if no two sequences had a symbol in common, from how many there are of each template."""
     matrix, nugget = kernel.matrix.value, kernel.with_itself.value - np.diag(kernel.matrix.value)
     return _answer_means(matrix, nugget, labels, counts, ridge)
 
 
 def half_loss_size(kernel: TemplateKernel, labels: Sequence[float], ridge: float = RIDGE) -> Estimate:
-    """How many strings (templates equally often) template means need to halve the mean square error, with an interval.
+    """How many sequences (templates equally often) template means need to halve the mean square error, with an interval.
 
-    Infinite where no number of them does, and 1 where the first string is enough.
+    Infinite where no number of them does, and 1 where the first sequence is enough.
     """
     values = np.array(labels, dtype=float)
 
@@ -138,10 +138,10 @@ def _answer_means(
 
 @dataclass(frozen=True, eq=False)
 class StringSample:
-    """Strings by their template and the symbol of each wildcard; −1 − row where the template has fewer."""
+    """Sequences by their template and the symbol of each wildcard; −1 − row where the template has fewer."""
 
-    templates: np.ndarray  # [string]
-    symbols: np.ndarray  # [string, wildcard]
+    templates: np.ndarray  # [sequence]
+    symbols: np.ndarray  # [sequence, wildcard]
 
     @classmethod
     def of(cls, task: TemplateTask) -> StringSample:
@@ -174,7 +174,7 @@ class Structures:
         return cls(kernel, n_wildcards, keys, _fill(kernel, task, keys))
 
     def gram(self, sample: StringSample) -> np.ndarray:
-        """K_trans between all strings of a sample."""
+        """K_trans between all sequences of a sample."""
         parts = _pair_keys(sample, len(self.kernel.templates), self.n_wildcards)
         rows = [self.values[np.searchsorted(self.keys, part)] for part in parts]
         gram = np.concatenate(rows)
@@ -182,7 +182,7 @@ class Structures:
 
 
 def _pair_keys(sample: StringSample, n_templates: int, n_wildcards: int) -> list[np.ndarray]:
-    """[string of the part, string] for parts of the rows: structures as numbers, template · template · matching."""
+    """[sequence of the part, sequence] for parts of the rows: structures as numbers, template · template · matching."""
     powers = (n_wildcards + 1) ** np.arange(n_wildcards)
     parts = []
     for start in range(0, len(sample.templates), ROWS_AT_ONCE):
@@ -198,7 +198,7 @@ def _pair_keys(sample: StringSample, n_templates: int, n_wildcards: int) -> list
 
 
 def _fill(kernel: TemplateKernel, task: TemplateTask, keys: np.ndarray) -> np.ndarray:
-    """K_trans of each structure: N where nothing meets, K(x, x) where the strings are the same, else by integration."""
+    """K_trans of each structure: N where nothing meets, K(x, x) where the sequences are the same, else by integration."""
     settings, n = kernel.settings, task.n_wildcards
     base = n + 1
     pairs, matchings = np.divmod(keys, base**n)
@@ -219,10 +219,10 @@ def _fill(kernel: TemplateKernel, task: TemplateTask, keys: np.ndarray) -> np.nd
 def _integrate(
     kernel: TemplateKernel, task: TemplateTask, first: np.ndarray, second: np.ndarray, meets: np.ndarray
 ) -> np.ndarray:
-    """K_attn of structures: wildcards of the first string are symbols 0 … n − 1, new ones of the second n … 2n − 1."""
+    """K_attn of structures: wildcards of the first sequence are symbols 0 … n − 1, new ones of the second n … 2n − 1."""
     settings, n = kernel.settings, task.n_wildcards
     codes, _ = encode_templates(task.parsed_templates, settings.cls)
-    spread = np.where(codes >= n, codes + n, codes)  # regular tokens come after both strings' wildcards
+    spread = np.where(codes >= n, codes + n, codes)  # regular tokens come after both sequences' wildcards
     symbols = np.where(meets > 0, meets - 1, n + np.arange(n))  # [structure, wildcard of the second]
     regular = np.broadcast_to(np.arange(2 * n, codes.max() + n + 1), (len(meets), max(codes.max() + 1 - n, 0)))
     strings = np.take_along_axis(np.concatenate([symbols, regular], axis=1), codes[second], axis=1)
@@ -236,7 +236,7 @@ def _check(task: TemplateTask, n_values: Sequence[int], ridge: float) -> None:
     if task.target_kind != "real":
         raise BindscopeError(f"task: the labels of '{task.name}' are symbols; ridge regression needs real labels.")
     if not n_values or not all(task.n_wildcards <= n <= MOST_STRINGS for n in n_values):
-        raise BindscopeError(f"n: give numbers of strings between {task.n_wildcards} and {MOST_STRINGS}.")
+        raise BindscopeError(f"n: give numbers of sequences between {task.n_wildcards} and {MOST_STRINGS}.")
     if task.n_wildcards > MOST_WILDCARDS:
         raise BindscopeError(f"task: templates may have at most {MOST_WILDCARDS} wildcards, got {task.n_wildcards}.")
     if not 0 < ridge < np.inf:

@@ -6,7 +6,7 @@ Write S = XXᵀ, S′ = YYᵀ and G = XYᵀ, each [place, place], k places, P = 
     ∂γ² κ            = 2/k
     ∂β²∂γ² κ         = 8 tr(G)/k² − 8·1ᵀG1/k³
 
-Strings without a common symbol (G = 0) meet later, in products of S and S′. All of ∂β⁴∂γ² κ is
+Sequences without a common symbol (G = 0) meet later, in products of S and S′. All of ∂β⁴∂γ² κ is
 
     ∂β⁴∂γ² κ         = 48/k⁴ · (1ᵀSS′1 − 1ᵀS1·1ᵀS′1/k)            how often each place's symbol occurs, compared
 
@@ -57,7 +57,7 @@ def derivative(
 
 
 def known_derivative(first: Sequence[str], second: Sequence[str], beta_order: int, gamma_order: int) -> float:
-    """The closed forms above: (0, 0), (0, 2) and (2, 2) for any strings, (4, 2) for those without a common symbol."""
+    """The closed forms above: (0, 0), (0, 2) and (2, 2) for any sequences, (4, 2) for those without a common symbol."""
     own, other, common = equality_matrices(first, second)
     k, order = len(own), (beta_order, gamma_order)
     if order == (0, 0):
@@ -68,13 +68,13 @@ def known_derivative(first: Sequence[str], second: Sequence[str], beta_order: in
         return float(8 * np.trace(common) / k**2 - 8 * common.sum() / k**3)
     if order == (4, 2) and not common.any():
         return float(48 / k**4 * ((own @ other).sum() - own.sum() * other.sum() / k))
-    raise BindscopeError(f"No closed form is known for the derivative {order} of these strings; use derivative().")
+    raise BindscopeError(f"No closed form is known for the derivative {order} of these sequences; use derivative().")
 
 
 def meeting_term(first: Sequence[str], second: Sequence[str], beta_order: int, gamma_order: int) -> float:
     """The part of a derivative that depends on both patterns of fresh symbols at once; see the module.
 
-    (4, 0) is for a CLS token after both strings, which counts as a place; (4, 2) and (6, 4) are for strings alone.
+    (4, 0) is for a CLS token after both sequences, which counts as a place; (4, 2) and (6, 4) are for sequences alone.
     """
     ends = ["end"] if (beta_order, gamma_order) == (4, 0) else []
     own, other, _ = equality_matrices([*first, *ends], [*second, *ends])
@@ -100,7 +100,7 @@ def equality_matrices(first: Sequence[str], second: Sequence[str]) -> tuple[np.n
 
 
 def _beta_coefficient(left: np.ndarray, right: np.ndarray, order: int, gamma: float) -> float:
-    """The coefficient of β^order in κ(β, γ) for strings of small integers."""
+    """The coefficient of β^order in κ(β, γ) for sequences of small integers."""
     n_symbols, k = int(max(left.max(), right.max())) + 1, len(left)
     common = np.equal(left[:, None], right[None, :]) + gamma**2 * np.eye(k)
     directions, sizes, _ = mix_shared(np.eye(n_symbols)[np.stack([left, right])], gamma)
@@ -131,7 +131,7 @@ def _grid(n_dimensions: int, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Product nodes [node, dimension] and weights [node] for independent standard Gaussians."""
     if n_nodes**n_dimensions > MOST_NODES:
         raise BindscopeError(
-            f"This derivative needs {n_nodes}^{n_dimensions} nodes; use shorter strings or a lower order in β."
+            f"This derivative needs {n_nodes}^{n_dimensions} nodes; use shorter sequences or a lower order in β."
         )
     nodes, weights = gauss_hermite(n_nodes)
     chosen = np.indices((n_nodes,) * n_dimensions).reshape(n_dimensions, n_nodes**n_dimensions)  # [dimension, node]

@@ -37,7 +37,7 @@ def sample_sums(task: AssignAddTask, rng: np.random.Generator, n: int) -> dict[s
 
 
 def accuracy_over_sizes(setting: Setting, direction: np.ndarray, tokens: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The share of rows answered rightly after a step of each size along ``direction``: [size, row]."""
+    """The share of rows answered correctly after a step of each size along ``direction``: [size, row]."""
     model = setting.model
     embedded = model.embed(tokens)
     before = model.scores(setting.start, embedded)  # [row, position]

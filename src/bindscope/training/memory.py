@@ -13,7 +13,7 @@ NEVER_TRIM = 2**31 - 1
 def keep_freed_memory() -> bool:
     """Ask the C library not to return memory to the system between steps; say whether it will.
 
-    By default glibc maps each large tensor anew and unmaps it when it dies: thousands of page faults a step. Only Linux
+    By default glibc maps each large tensor again and unmaps it when it dies: thousands of page faults a step. Only Linux
     with glibc knows this setting; elsewhere nothing changes. Both values are needed, and it holds for the process.
     """
     if not sys.platform.startswith("linux"):

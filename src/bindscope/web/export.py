@@ -109,7 +109,7 @@ def refuse_to_overwrite(directory: Path, replace: bool) -> None:
     if not (directory / MARKER).is_file():
         raise BindscopeError(f"{directory}: is not empty and not an earlier export; choose another directory.")
     if not replace:
-        raise BindscopeError(f"{directory}: holds an earlier export; say --replace to write it anew.")
+        raise BindscopeError(f"{directory}: holds an earlier export; say --replace to write it again.")
 
 
 def is_filled(directory: Path) -> bool:

@@ -238,7 +238,7 @@ class LabRun:
         """The model at a step, read once. Work that nobody waits for any more ends here."""
         check_cancelled()
         step = self.find_step(step)
-        key = f"{self.path} {self.checkpoint_hash(step)}"  # a run that went on anew has other weights
+        key = f"{self.path} {self.checkpoint_hash(step)}"  # a run that went on again has other weights
         return self.models.find(key, lambda: self.run.checkpoint(step))
 
     def remember(self, name: str, make: Callable[[], T]) -> T:

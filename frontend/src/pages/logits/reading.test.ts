@@ -41,7 +41,7 @@ describe('the lens of one program', () => {
     expect(lastOnTop(readLens(body, 'answer').values, 2)).toEqual([0.3, 0.9, 0.1, 0.2]);
   });
 
-  it('names layers by what the stream has just left, and tells a cell in words', () => {
+  it('names layers by what the residual stream has just left, and tells a cell in words', () => {
     expect(layerNames(body)).toEqual(['embedding', 'after L0']);
     expect(tellCell(body, 1, 1)).toBe("likeliest '5' 90 %; answer 90 %, line 1 5 %; 0.25 bits");
   });

@@ -29,7 +29,7 @@ export function readLens(body: Body, reading: Reading): Shown {
   return { values: numbers(body, reading === 'top' ? 'top_probability' : reading), limits: [0, 1], scale: 'sequential' };
 }
 
-/** The stream after none, one, two … layers, named by the layer it has just left. */
+/** The residual stream after none, one, two … layers, named by the layer it has just left. */
 export function layerNames(body: Body): string[] {
   return labelsOf(body, 'layer').map((layer) => (Number(layer) === 0 ? 'embedding' : `after L${Number(layer) - 1}`));
 }

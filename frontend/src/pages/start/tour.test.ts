@@ -41,7 +41,7 @@ describe('the tour', () => {
   });
 });
 
-describe('the tour of a run on sums', () => {
+describe('the tour of a run on modular addition', () => {
   it('leads through the pages that are about sums', () => {
     const run = { ...RUN, name: 'assign-add', kinds: ['claims', 'sums'], phases: [{ name: 'addition', first_step: 50, last_step: 1500, accuracy: 0.5 }] };
     const stops = tourOf(run, [...PAGES, 'arithmetic', 'runs'], 'c=1 | c+2');

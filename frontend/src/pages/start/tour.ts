@@ -42,7 +42,7 @@ function symbolsStop(): Stop {
 function templateStops(run: RunSummary): Stop[] {
   const stop = stopsOf(run);
   return [
-    stop('trajectory', 'Watch it learn', 'Loss on training strings and on symbols that training never shows.'),
+    stop('trajectory', 'Watch it learn', 'Loss on training sequences and on symbols that training never shows.'),
     stop('claims', 'Check the paper', 'Each published claim beside what the experiments here show, with its control.'),
     stop('runs', 'Settings', 'With which settings it was trained, and which other runs are open here.'),
   ];
@@ -70,7 +70,7 @@ function stopsOf(run: RunSummary): Describe {
   });
 }
 
-/** A walk for a run on sums. */
+/** A walk for a run on modular addition. */
 function sumStops(run: RunSummary, program: string): Stop[] {
   const stop = stopsOf(run);
   const early = stepWithin(run, 'addition', 1);
@@ -88,7 +88,7 @@ function programStops(run: RunSummary, program: string, counterfactual: string):
   const early = stepWithin(run, 'heuristic');
   const pair = { program, counterfactual };
   return [
-    stop('trajectory', 'Watch it learn', 'Accuracy rises in stages. While it rests in the middle, the model agrees with a rule that looks at the first lines alone.', { options: { 'trajectory.sources': 'difference' } }),
+    stop('trajectory', 'Watch it learn', 'Accuracy rises in stages. While it rests in the middle, the model agrees with a rule that reads the first lines alone.', { options: { 'trajectory.sources': 'difference' } }),
     stop('program', 'Ask it half-way', 'In the heuristic phase the answer is often the constant of line 1, whatever is asked. Change that line and see the answer follow it.', { step: early, ...pair }),
     stop('checkpoint', 'Where answers come from', 'At the same checkpoint: from which lines the predicted digits come, and how often line 1 is said where that is wrong.', { step: early, options: { 'checkpoint.by': 'depth', 'checkpoint.quantity': 'followed_where_wrong' } }),
     stop('compare', 'What changed in between', 'Pin A stands in the heuristic phase, pin B at the end: which programs became right, and did any become wrong?', { ...pair, a: early, b: run.steps.at(-1) ?? null }),

@@ -9,7 +9,7 @@ export const MEASURES: Record<Measure, string> = {
 };
 const KINDS: Record<string, { name: string; colour: string; dashed?: boolean }> = {
   frozen: { name: 'found at the last step', colour: 'var(--systematic)' },
-  refitted: { name: 'found anew at each step', colour: 'var(--heuristic)', dashed: true },
+  refitted: { name: 'found again at each step', colour: 'var(--heuristic)', dashed: true },
   random: { name: 'random, of equal rank', colour: 'var(--random)' },
 };
 

@@ -1,4 +1,4 @@
-/** Points of the stream along two axes, at one step, as the scatter takes them. */
+/** Points of the residual stream along two axes, at one step, as the scatter takes them. */
 import { labelsOf, numbers, type Body, type Value } from '../../api/body';
 import type { Limits } from '../../charts/colour';
 import type { Point } from '../../charts/types';

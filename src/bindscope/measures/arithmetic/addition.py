@@ -1,7 +1,7 @@
-"""Addition alone: the last layer's OV and MLP on bare embeddings, and where along the stream the answer can be read.
+"""Addition alone: the last layer's OV and MLP on bare embeddings, and where along the residual stream the answer can be read.
 
 The circuit alone takes W_U · MLP2(OV2 e_a + OV2 e_b) and nothing else, no residual, no other token, no position, and is
-asked for all p² pairs. Probes are linear maps fitted to the answer on the stream at `=` before and after the last MLP.
+asked for all p² pairs. Probes are linear maps fitted to the answer on the residual stream at `=` before and after the last MLP.
 A pair and its swap are fitted on or tested on together, so a table of pairs cannot pass.
 
 >>> answers_alone(SumForms.of(model, task))[3, 4]
@@ -24,7 +24,7 @@ from bindscope.tasks.assign_add.sequence import ANSWER_POSITION
 PLACES = ("before the MLP", "after the MLP")
 SITES = (f"L1.resid_mid@{ANSWER_POSITION}", f"L1.resid_post@{ANSWER_POSITION}")
 TEST_SHARE = 0.3  # of unordered pairs
-RIDGE = 0.1  # in units of the stream's variance: a class has few rows
+RIDGE = 0.1  # in units of the residual stream's variance: a class has few rows
 POOLS = ("0tr", "0add", "1tr", "1add", "2tr", "2add")  # every pair, every number of variables, allowed positions
 
 

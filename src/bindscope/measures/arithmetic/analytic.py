@@ -37,7 +37,7 @@ class AnalyticAdder:
     def draw(cls, modulus: int, n_neurons: int, rng: np.random.Generator) -> AnalyticAdder:
         """Each frequency about equally often, phases at random, and the output's phase their sum."""
         if modulus < 3:
-            raise BindscopeError(f"waves need a modulus of at least 3, got {modulus}.")
+            raise BindscopeError(f"Fourier components need a modulus of at least 3, got {modulus}.")
         frequency = rng.permutation(np.resize(np.arange(1, (modulus - 1) // 2 + 1), n_neurons))
         phase_1, phase_2 = rng.uniform(-np.pi, np.pi, (2, n_neurons))
         return cls(modulus, frequency, phase_1, phase_2, phase_1 + phase_2)
@@ -79,7 +79,7 @@ def output_phases(fits: xr.Dataset, weights: np.ndarray, numbers: CyclicNumbers)
     (``phase_out``), the share of their variance at that frequency (``output_explained_variance``), and
     ``phase_difference``, phase_out − phase_1 − phase_2 in (−π, π], which is 0 in the analytic network.
     """
-    placed = weights[:, numbers.answer].T  # [place, neuron]
+    placed = weights[:, numbers.answer].T  # [position, neuron]
     waves = np.fft.rfft(placed - placed.mean(axis=0), axis=0)
     chosen = waves[fits.frequency.values, np.arange(placed.shape[1])]
     total = np.maximum((abs(np.fft.fft(placed - placed.mean(axis=0), axis=0)) ** 2).sum(axis=0), 1e-300)

@@ -1,7 +1,7 @@
-"""Where a model of sums looks: does each place of the published circuit give its weight to the place it should?
+"""Where a model of modular addition looks: does each position of the published circuit give its weight to the position it should?
 
-Three looks make the circuit. In layer 1 `=` looks at the two operands (columns 13 and 14), and every number of the
-prefix at the variable before it; in layer 2 `=` looks at the two numbers that the operands stand for. A look is *kept*
+Three looks make the circuit. In layer 1 `=` attends to the two operands (columns 13 and 14), and every number of the
+prefix at the variable before it; in layer 2 `=` attends to the two numbers that the operands stand for. A look is *kept*
 where the largest weights stand exactly there, and its *mass* is the weight they have together.
 
 >>> looks = measure_looks(model, task, batch.tokens)
@@ -61,7 +61,7 @@ def look_at(weights: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _look_back(pattern: np.ndarray, task: AssignAddTask, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of a pattern [batch, query, key]: how many of a sequence's assigned numbers look at the token before them most."""
+    """Of a pattern [batch, query, key]: how many of a sequence's assigned numbers attend to the token before them most."""
     assigned = tokens[:, :N_PREFIX] >= task.sequences.first_variable_token
     rows, variables = np.nonzero(assigned)  # a number stands after each assigned variable
     weights = pattern[rows, variables + 1]  # [number, key]

@@ -1,4 +1,4 @@
-"""The routing circuit of sums as matrices of its weights, before any sequence is run.
+"""The routing circuit for modular addition as matrices of its weights, before any sequence is run.
 
 >>> matrices = circuit_matrices(SumForms.of(model, task), task)
 >>> matrices.qk1.sel(query="=", key="position 13")

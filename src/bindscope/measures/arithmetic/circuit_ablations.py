@@ -1,6 +1,6 @@
-"""The circuit of sums without each of its parts: which pools fall when an attention edge or an output is taken away.
+"""The circuit for modular addition without each of its parts: which pools fall when an attention edge or an output is taken away.
 
-Edges are taken away in two ways: *zero* hides the looked-at place (score −∞, the rest of the row renormalised), and
+Edges are taken away in two ways: *zero* hides the looked-at position (score −∞, the rest of the row renormalised), and
 *average* spreads the whole row evenly over what can be seen (so it is missing where other edges of the row are needed
 too). Outputs become zero, or their mean over the sums.
 
@@ -42,7 +42,7 @@ class Ablation:
     edges: np.ndarray | None = None  # [sum, query, key] bool
     output: str = ""  # the name of a site, such as attn_out
     positions: tuple[int, ...] = ()
-    whole: bool = False  # the edges are all that the looking place needs: only then is its row made even
+    whole: bool = False  # the edges are all that the looking position needs: only then is its row made even
     control: bool = False  # the circuit does not need it
 
 
@@ -76,7 +76,7 @@ def measure_ablations(
 def list_ablations(model: Transformer, task: AssignAddTask, batch: Batch) -> list[Ablation]:
     """The parts of the circuit that a two-layer model is said to have, and for each layer what it does not need."""
     if model.config.n_layers != 2:
-        raise BindscopeError("the circuit of sums has two layers; this model has another number of them.")
+        raise BindscopeError("the circuit for modular addition has two layers; this model has another number of them.")
     first, second = OPERAND_POSITIONS
     values = task.sequences.value_positions(batch.tokens)  # [sum, 2]
     to_variable = _variable_edges(batch, task)

@@ -1,6 +1,6 @@
 """Clock or pizza: two ways to add on a circle, told apart by how logits depend on the distance of the operands.
 
-The measures are those of Zhong et al. 2023. A *clock* multiplies the operands' waves, so that the right answer's logit
+The measures are those of Zhong et al. 2023. A *clock* multiplies the operands' Fourier components, so that the right answer's logit
 does not care how far apart they are, and the gradient to either operand depends on the other. A *pizza* works on the sum
 of the two embeddings: logits shrink with the distance, and both gradients are the same.
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def correct_logits(logits: np.ndarray, numbers: CyclicNumbers) -> np.ndarray:
-    """[place 1, place 2]: the right answer's logit of every pair, from logits [n1, n2, number] by value."""
+    """[position 1, position 2]: the right answer's logit of every pair, from logits [n1, n2, number] by value."""
     placed = numbers.arrange(logits)
     answers = numbers.answer[numbers.sums]
     right: np.ndarray = np.take_along_axis(placed, answers[..., None], axis=-1)[..., 0]
@@ -43,9 +43,9 @@ def correct_logits(logits: np.ndarray, numbers: CyclicNumbers) -> np.ndarray:
 
 
 def distance_irrelevance(correct: np.ndarray) -> float:
-    """How little the right answer's logit [place 1, place 2] depends on the distance; NaN if it does not vary at all."""
+    """How little the right answer's logit [position 1, position 2] depends on the distance; NaN if it does not vary at all."""
     places = np.arange(len(correct))
-    by_distance = correct[places, (places + places[:, None]) % len(correct)]  # [distance, place 1]
+    by_distance = correct[places, (places + places[:, None]) % len(correct)]  # [distance, position 1]
     spread = correct.std()
     if spread <= 1e-9 * abs(correct).max():
         return float("nan")

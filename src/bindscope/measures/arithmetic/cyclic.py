@@ -1,4 +1,4 @@
-"""Operators as addition on a circle: in which order the numbers stand so that the answer's place is the sum of places.
+"""Operators as addition on a circle: in which order the numbers stand so that the answer's position is the sum of positions.
 
 Fourier analysis speaks of sums modulo m. A difference is the sum with −n2; a product modulo a prime is the sum of
 discrete logarithms, where zero has no place. Whatever is measured of sums is then measured of all three.
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CyclicNumbers:
-    """The number at each place of the circle, for either operand and for the answer: places add modulo their number."""
+    """The number at each position of the circle, for either operand and for the answer: positions add modulo their number."""
 
-    first: np.ndarray  # [place] int64
+    first: np.ndarray  # [position] int64
     second: np.ndarray
     answer: np.ndarray
     ordered_by: str  # in words
@@ -48,22 +48,22 @@ class CyclicNumbers:
 
     @property
     def modulus(self) -> int:
-        """How many places there are."""
+        """How many positions there are."""
         return len(self.first)
 
     @property
     def frequencies(self) -> np.ndarray:
-        """All k whose waves have a cosine and a sine: 1 … ⌊(m − 1) / 2⌋."""
+        """All k whose Fourier components have a cosine and a sine: 1 … ⌊(m − 1) / 2⌋."""
         return np.arange(1, (self.modulus - 1) // 2 + 1)
 
     @property
     def sums(self) -> np.ndarray:
-        """[place of n1, place of n2]: the place of the answer."""
+        """[position of n1, position of n2]: the position of the answer."""
         places = np.arange(self.modulus)
         return (places[:, None] + places) % self.modulus
 
     def arrange(self, over_numbers: np.ndarray) -> np.ndarray:
-        """What is given over [n1, n2, …] by value, over places."""
+        """What is given over [n1, n2, …] by value, over positions."""
         return over_numbers[self.first[:, None], self.second]
 
     def permute(self, rng: np.random.Generator) -> CyclicNumbers:

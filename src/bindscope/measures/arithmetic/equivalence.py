@@ -4,7 +4,7 @@ Two comparisons, both cosines at `=`:
 
 - *sum*: what attention of layer 2 adds there, against OV2 e_a + OV2 e_b. Matched with the sequence's own numbers, with
   the second number of another sequence (half of the sum is then still right), or with both of another.
-- *form*: the stream before the MLP of a sum with variables, against that of the same numbers written out behind the same
+- *form*: the residual stream before the MLP of a sum with variables, against that of the same numbers written out behind the same
   assignments. Matched, with another sequence's numbers behind the same assignments, or with another sequence.
 
 >>> cosines = compare_sums(model, task, batch, rng)
@@ -48,7 +48,7 @@ def compare_sums(
 def compare_forms(
     model: Transformer, task: AssignAddTask, batch: Batch, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """By pairing: cosines [batch] of the stream before the MLP, sums with variables against sums of numbers."""
+    """By pairing: cosines [batch] of the residual stream before the MLP, sums with variables against sums of numbers."""
     numbers = np.concatenate([batch.labels["n1"], batch.labels["n2"]], axis=1)  # [batch, 2]
     other = exchange_rows(rng, len(numbers))
     asked, plain, other_numbers = (

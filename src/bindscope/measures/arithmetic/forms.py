@@ -1,4 +1,4 @@
-"""The weights of a model of sums by what they are for: embeddings by kind, and each layer's two bilinear forms.
+"""The weights of a model of modular addition by what they are for: embeddings by kind, and each layer's two bilinear forms.
 
 Vectors are rows. Position i looks at position j of layer 1 with the score x_i · QK1 · x_jᵀ (the scale 1/√d_head is in
 QK), and takes from it x_j · OV1; likewise in layer 2. Everything is float64, so measures of weights have no rounding.
@@ -90,7 +90,7 @@ def refuse_other_shapes(model: Transformer) -> None:
     )
     if not fits:
         raise BindscopeError(
-            "the circuit of sums is read off models of the published shape (two layers of one head, an MLP in the "
+            "the circuit for modular addition is read off models of the published shape (two layers of one head, an MLP in the "
             "second, ReLU, learned positions, no LayerNorm, no biases, no identity scaling); this model has another."
         )
 

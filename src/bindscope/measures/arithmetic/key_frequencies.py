@@ -1,8 +1,8 @@
 """Which frequencies a model computes with, and its loss with these alone or without them.
 
 After the progress measures of Nanda et al. 2023: the part of the logits that is a function of the sum is written in
-waves of the sum. *Restricted* logits keep the constant and the waves of the key frequencies and nothing else; *excluded*
-logits lack exactly these waves. A model that answers by the key frequencies has a low restricted and a high excluded
+Fourier components of the sum. *Restricted* logits keep the constant and the Fourier components of the key frequencies and nothing else; *excluded*
+logits lack exactly these Fourier components. A model that answers by the key frequencies has a low restricted and a high excluded
 loss; one that has learned pairs by heart has it the other way round.
 
 >>> key = find_key_frequencies(fit_neurons(sums.pre))
@@ -27,7 +27,7 @@ PAIRS = ("trained", "held_out")
 
 
 def find_key_frequencies(fits: xr.Dataset) -> list[int]:
-    """Frequencies that at least one neuron in a hundred has, counting those whose wave explains half of them."""
+    """Frequencies that at least one neuron in a hundred has, counting those whose Fourier component explains half of them."""
     counted = fits.frequency.values[fits.explained_variance.values >= LEAST_FIT]
     found, counts = np.unique(counted, return_counts=True)
     return [int(k) for k in found[counts >= LEAST_NEURONS * fits.sizes["neuron"]]]
@@ -41,7 +41,7 @@ def frequency_losses(
     ``is_trained`` [n1, n2] says which pairs training shows. Where the circle lacks a number (0 under products) its pairs
     and its answer are left out.
     """
-    placed = numbers.arrange(logits)[:, :, numbers.answer]  # [place 1, place 2, place of the answer]
+    placed = numbers.arrange(logits)[:, :, numbers.answer]  # [position 1, position 2, position of the answer]
     restricted, excluded = split_logits(placed, key)
     trained = numbers.arrange(is_trained)
     loss, accuracy = np.empty((2, len(LOGITS), len(PAIRS)))
@@ -63,10 +63,10 @@ def frequency_losses(
 
 
 def split_logits(placed: np.ndarray, key: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Restricted and excluded logits, of logits over places [place 1, place 2, output]."""
+    """Restricted and excluded logits, of logits over positions [position 1, position 2, output]."""
     modulus = len(placed)
     places = np.arange(modulus)
-    partner = (places[:, None] - places) % modulus  # [sum, place 1]: the place 2 that gives the sum
+    partner = (places[:, None] - places) % modulus  # [sum, position 1]: the position 2 that gives the sum
     by_sum = placed[places, partner].mean(axis=1)  # [sum, output]
     waves = np.fft.rfft(by_sum, axis=0)
     kept = np.zeros_like(waves)

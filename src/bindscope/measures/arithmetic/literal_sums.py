@@ -28,9 +28,9 @@ N_BLOCK = N_POSITIONS - N_SHARED  # n1, n2 and the equals sign
 
 @dataclass(frozen=True, eq=False)
 class LiteralSums:
-    """At the answer's place of every sum, by the two numbers."""
+    """At the answer's position of every sum, by the two numbers."""
 
-    residual: np.ndarray  # [n1, n2, d_model]: the stream that the last MLP reads
+    residual: np.ndarray  # [n1, n2, d_model]: the residual stream that the last MLP reads
     pre: np.ndarray  # [n1, n2, neuron]: its pre-activations
     logits: np.ndarray  # [n1, n2, number]
 

@@ -1,6 +1,6 @@
-"""Neurons as waves: the pre-activation of each neuron of the last MLP over all pairs, and the cosines it is made of.
+"""Neurons as Fourier components: the pre-activation of each neuron of the last MLP over all pairs, and the cosines it is made of.
 
-The published form is a·[cos(2πk n1/p + φ1) + cos(2πk n2/p + φ2)] around a mean. Waves of different frequency, and of
+The published form is a·[cos(2πk n1/p + φ1) + cos(2πk n2/p + φ2)] around a mean. Fourier components of different frequency, and of
 different operands, are orthogonal over all pairs, so the best fit is read off two Fourier transforms:
 with amplitudes A1 and A2 of frequency k in the means over the other operand, free amplitudes explain (A1² + A2²)/2 of
 the variance and equal ones (A1 + A2)²/4, reached at a = (A1 + A2)/2.
@@ -90,7 +90,7 @@ def fit_neurons(values: np.ndarray, numbers: CyclicNumbers | None = None) -> xr.
         values = numbers.arrange(values)
     modulus, n_neurons = len(values), values.shape[2]
     if modulus < 3:
-        raise BindscopeError(f"waves need a modulus of at least 3, got {modulus}.")
+        raise BindscopeError(f"Fourier components need a modulus of at least 3, got {modulus}.")
     waves_1, waves_2 = (_waves(values.mean(axis=other)) for other in (1, 0))  # [frequency, neuron] complex
     variance = values.var(axis=(0, 1))
     known = variance > 1e-12 * np.maximum(values.mean(axis=(0, 1)) ** 2, 1e-300)
@@ -122,9 +122,9 @@ def fit_neurons(values: np.ndarray, numbers: CyclicNumbers | None = None) -> xr.
 
 
 def fitted_preactivations(fits: xr.Dataset, numbers: CyclicNumbers | None = None) -> np.ndarray:
-    """Every neuron's published form over [place of n1, place of n2, neuron]."""
+    """Every neuron's published form over [position of n1, position of n2, neuron]."""
     modulus = int(fits.attrs["modulus"]) if numbers is None else numbers.modulus
-    angles = 2 * np.pi * np.outer(np.arange(modulus), fits.frequency.values) / modulus  # [place, neuron]
+    angles = 2 * np.pi * np.outer(np.arange(modulus), fits.frequency.values) / modulus  # [position, neuron]
     first = np.cos(angles + fits.phase_1.values)
     second = np.cos(angles + fits.phase_2.values)
     values: np.ndarray = fits["mean"].values + fits.amplitude.values * (first[:, None] + second)
@@ -132,7 +132,7 @@ def fitted_preactivations(fits: xr.Dataset, numbers: CyclicNumbers | None = None
 
 
 def _waves(profile: np.ndarray) -> np.ndarray:
-    """Amplitude and phase of each frequency 1 … ⌊(m − 1)/2⌋ in [place, neuron]: A·exp(iφ) for A·cos(2πk n/m + φ)."""
+    """Amplitude and phase of each frequency 1 … ⌊(m − 1)/2⌋ in [position, neuron]: A·exp(iφ) for A·cos(2πk n/m + φ)."""
     modulus = len(profile)
     waves: np.ndarray = np.fft.rfft(profile, axis=0)[1 : (modulus - 1) // 2 + 1] * 2 / modulus
     return waves

@@ -1,12 +1,12 @@
-"""The seven progress measures of a model of sums: which part of the circuit is there, each from 0 to 1.
+"""The seven progress measures of a model of modular addition: which part of the circuit is there, each from 0 to 1.
 
 Three are read off the weights and have no error:
 
-- ``ov2_mlp2_accuracy``       pairs that layer 2's OV, the MLP and the unembedding add rightly by themselves;
+- ``ov2_mlp2_accuracy``       pairs that layer 2's OV, the MLP and the unembedding add correctly by themselves;
 - ``qk1_num_to_prev_var``     positions 1 to 11 that prefer, by position alone, the position before them;
 - ``qk2_ov1_var_identity``    variables whose copy in layer 1 scores highest with itself in layer 2.
 
-Four are shares over sequences drawn equally from all evaluation pools, restricted places included:
+Four are shares over sequences drawn equally from all evaluation pools, restricted positions included:
 
 - ``attn_l1_equal_to_operands``  ``=`` looks most at both operands in layer 1;
 - ``attn_l1_num_to_prev``        assigned numbers look most at the token before them in layer 1;
@@ -41,7 +41,7 @@ SAMPLED_MEASURES = (
     "probe_l1_var_from_num",
 )
 MEASURES = (*WEIGHT_MEASURES, *SAMPLED_MEASURES)
-CONTROL = "probe_l1_shuffled"  # the same probe fitted to variables dealt out anew
+CONTROL = "probe_l1_shuffled"  # the same probe fitted to variables dealt out again
 MOST_VARIABLES = 1  # of the sums in which layer 2 is watched
 RIDGE = 1e-3  # on a stream of unit size, as the probes of study 1 have it
 ROWS_AT_ONCE = 1000  # bounds memory, never changes a number
@@ -150,7 +150,7 @@ def measure_sequences(forms: SumForms, probes: ProbeSequences) -> dict[str, Read
 
 
 def _read_sequences(forms: SumForms, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores of layer 1 [sequence, query, key] and of ``=`` in layer 2 [sequence, key], and the stream between them.
+    """Scores of layer 1 [sequence, query, key] and of ``=`` in layer 2 [sequence, key], and the residual stream between them.
 
     A token at a position has one query and one value in layer 1 whatever stands around it: these are tables.
     """
@@ -199,7 +199,7 @@ def _probe_variables(fitted: np.ndarray, tested: np.ndarray, probes: ProbeSequen
 
 
 def _number_tokens(stream: np.ndarray, tokens: np.ndarray, modulus: int) -> tuple[np.ndarray, np.ndarray]:
-    """The stream at every assigned number [number, d_model], and the token of its variable, which stands before it."""
+    """The residual stream at every assigned number [number, d_model], and the token of its variable, which stands before it."""
     row, position = np.nonzero(_assigned_numbers(tokens, modulus))
     return stream[row, position], tokens[row, position - 1]
 

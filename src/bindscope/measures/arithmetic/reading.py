@@ -1,4 +1,4 @@
-"""Read a model's inner places over many sums, a bounded part of them at a time."""
+"""Read a model's inner positions over many sums, a bounded part of them at a time."""
 
 from __future__ import annotations
 

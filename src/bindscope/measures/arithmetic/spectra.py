@@ -26,7 +26,7 @@ def embedding_spectra(forms: SumForms, numbers: CyclicNumbers) -> xr.Dataset:
     input weights (``neurons``) and the unembedding; ``gini`` of each is near 0 when all frequencies are alike and near
     1 when few hold everything.
     """
-    rows = forms.numbers[numbers.first]  # [place, d_model]
+    rows = forms.numbers[numbers.first]  # [position, d_model]
     matrices = (rows, rows @ forms.ov2, rows @ forms.ov2 @ forms.up, forms.unembed.T[numbers.answer])
     norms = np.stack([fourier_norms(matrix) for matrix in matrices])
     return xr.Dataset(
@@ -36,7 +36,7 @@ def embedding_spectra(forms: SumForms, numbers: CyclicNumbers) -> xr.Dataset:
 
 
 def fourier_norms(rows: np.ndarray) -> np.ndarray:
-    """The norm of each frequency 1 … ⌊(m − 1)/2⌋ in rows [place, column].
+    """The norm of each frequency 1 … ⌊(m − 1)/2⌋ in rows [position, column].
 
     >>> fourier_norms(np.cos(2 * np.pi * 2 * np.arange(5) / 5)[:, None]).round(3)
     array([0.   , 1.581])

@@ -1,8 +1,8 @@
-"""What happens to a model of sums while it learns: its phases, and the spikes between them.
+"""What happens to a model of modular addition while it learns: its phases, and the spikes between them.
 
 A *spike* is a rise in a pool of sums with variables that is far larger than sampling noise, quick, and lasting, at a time
 when sums of two numbers are answered already (so that better addition cannot be the reason). The *phases* are named by
-what is mastered: addition (two numbers), assignment (variables where training shows them), refinement (every place).
+what is mastered: addition (two numbers), assignment (variables where training shows them), refinement (every position).
 
 >>> [(spike.number, spike.before_step, spike.after_step) for spike in find_spikes(steps, accuracy, pools)]
 [(1, 5301, 5401), (2, 14501, 16001)]
@@ -29,7 +29,9 @@ class SumPhaseCriterion:
     """When an evaluation reads as addition, assignment or refinement, and how long a reading must last."""
 
     learned: float = 0.9  # a pool counts as answered from here on
-    assigned: float = 0.8  # … those with variables in trained places already from here on: the spike overshoots slowly
+    assigned: float = (
+        0.8  # … those with variables in trained positions already from here on: the spike overshoots slowly
+    )
     persist: int = 2  # a phase holds at this many evaluations running
     consistency: float = 0.8  # … and at this share of those from its first to its last
 
@@ -43,10 +45,10 @@ class SumPhaseCriterion:
         return {
             "addition": (
                 f"Sums of two trained numbers are answered ({self.learned:.0%} or more), sums with variables in trained "
-                f"places are not (below {self.assigned:.0%} with one or with two)."
+                f"positions are not (below {self.assigned:.0%} with one or with two)."
             ),
             "assignment": (
-                f"Sums with one and with two variables in trained places are answered ({self.assigned:.0%} or more); "
+                f"Sums with one and with two variables in trained positions are answered ({self.assigned:.0%} or more); "
                 f"somewhere a variable in a place that training never shows is not (below {self.learned:.0%})."
             ),
             "refinement": f"Every pool is answered ({self.learned:.0%} or more).",
@@ -61,7 +63,9 @@ class SumPhaseCriterion:
 class SpikeCriterion:
     """What makes a rise a spike."""
 
-    rise: float = 0.25  # of the pool that rises most; one of four restricted places answered anew moves 1var by this
+    rise: float = (
+        0.25  # of the pool that rises most; one of four restricted positions answered again moves 1var by this
+    )
     window: int = 1500  # steps within which it happens: as long as the second spike of the paper lasts
     noise: float = 5.0  # standard errors of the difference that it exceeds
     learned: float = 0.9  # sums of two numbers are answered by then
@@ -138,7 +142,7 @@ def detect_sum_phases(
     pools: Sequence[str],
     criterion: SumPhaseCriterion | None = None,
 ) -> list[Phase]:
-    """The phases of a run on sums in order; those it never had, or not for long enough, are left out.
+    """The phases of a run on modular addition in order; those it never had, or not for long enough, are left out.
 
     A phase's accuracy is the mean over all pools.
     """

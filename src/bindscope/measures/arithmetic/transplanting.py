@@ -71,7 +71,7 @@ def measure_transplants(
 
 
 def answer_right(model: Transformer, batch: Batch) -> np.ndarray:
-    """Which sums a model answers rightly: [sum] bool."""
+    """Which sums a model answers correctly: [sum] bool."""
     from bindscope.measures.evaluation import read_answers
 
     return read_answers(model, batch).argmax(1) == batch.targets[:, 0]
@@ -80,7 +80,7 @@ def answer_right(model: Transformer, batch: Batch) -> np.ndarray:
 def answer_transplanted(
     receiver: Transformer, donor: Transformer, row: str, batch: Batch, shown: Batch | None = None
 ) -> np.ndarray:
-    """Which sums the receiver answers rightly with the parts of a row: [sum] bool."""
+    """Which sums the receiver answers correctly with the parts of a row: [sum] bool."""
     from bindscope.interventions.transplant import read_transplanted
 
     outputs = read_transplanted(receiver, donor, split_row(row), batch, shown)

@@ -5,7 +5,7 @@
 
 A rule that agrees with the chain on a program says nothing about which of the two the model follows. So each rule's
 agreement is also given on the programs where it is wrong (``followed_where_wrong``), and any table can be limited to
-the programs on which line 1, place and chain all disagree (``predictions.select("conflict")``).
+the programs on which line 1, position and chain all disagree (``predictions.select("conflict")``).
 """
 
 from __future__ import annotations

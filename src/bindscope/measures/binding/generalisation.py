@@ -50,7 +50,7 @@ def length_depth_grid(
     on_progress: Callable[[int, int], None] | None = None,
     selection: Selection = "all",
 ) -> xr.Dataset:
-    """Accuracy and the line-1 habit over (lines, depth), with Wilson intervals.
+    """Accuracy and the line-1 heuristic over (lines, depth), with Wilson intervals.
 
     ``accuracy``; ``line_1``: the share of predictions that are line 1's constant; ``line_1_right``: how often that is
     the answer. Among the ``n_wrong`` programs where it is not: ``line_1_where_wrong``, the share of that constant, and

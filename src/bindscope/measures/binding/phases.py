@@ -36,7 +36,7 @@ class PhaseCriterion:
     above_chance: float = 0.05  # random: accuracy (lower end of its 95 % interval) is at most chance + this
     rule_share: float = 0.5  # heuristic: at least this share of misleading programs is answered from line 1 or 2
     chain_share: float = 0.9  # systematic: at least this share of misleading programs is answered by the chain …
-    depth_share: float = 0.9  # … and at every depth at least this share of all programs is answered rightly
+    depth_share: float = 0.9  # … and at every depth at least this share of all programs is answered correctly
     persist: int = 2  # a phase the run enters holds at this many evaluations running (the one it starts in need not)
     consistency: float = 0.8  # … and at this share of the evaluations from its first to its last
 

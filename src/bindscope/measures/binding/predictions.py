@@ -82,7 +82,7 @@ class Predictions:
 
 _WORDS = {
     "misleading": "answered by neither of the first two lines",
-    "conflict": "one to which line 1, place and chain give three answers",
+    "conflict": "one to which line 1, position and chain give three answers",
 }
 
 

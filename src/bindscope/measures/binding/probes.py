@@ -13,7 +13,7 @@ others. Only variables that a program assigns count for it.
 
 Probes: ``linear`` is ridge regression to one-hot digits in closed form, the largest output wins; ``logistic`` is a
 softmax classifier and ``mlp`` one with a hidden layer, both trained by Adam. The two are many times slower, so give
-them few positions. Layer k means the stream entering layer k, and n_layers the stream that leaves the last one.
+them few positions. Layer k means the residual stream entering layer k, and n_layers the residual stream that leaves the last one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ from bindscope.tasks.task import Batch
 PROBES = ("linear", "logistic", "mlp")
 CONDITIONS = ("trained", "shuffled labels", "untrained model")
 N_DIGITS, N_LETTERS = 10, len(LETTERS)
-NUMBERS_AT_ONCE = 3 << 25  # how many numbers of the stream are held together; bounds memory, never changes a number
+NUMBERS_AT_ONCE = (
+    3 << 25
+)  # how many numbers of the residual stream are held together; bounds memory, never changes a number
 TOKENS_AT_ONCE = 1 << 14
 MEASURES = ("accuracy", "late_accuracy", "seen_accuracy", "state")
 
@@ -145,7 +147,7 @@ def _check(
     for layer in layers:
         if not 0 <= layer <= n_layers:
             raise BindscopeError(
-                f"layer {layer}: the model has layers 0 to {n_layers - 1}; {n_layers} is the stream that leaves the last."
+                f"layer {layer}: the model has layers 0 to {n_layers - 1}; {n_layers} is the residual stream that leaves the last."
             )
     for position in positions:
         if not 0 <= position < n_positions:
@@ -155,7 +157,7 @@ def _check(
 
 
 def _shuffle_digits(digits: np.ndarray, generator: torch.Generator) -> np.ndarray:
-    """Each variable's digits [program, variable] dealt out anew among the programs that assign it."""
+    """Each variable's digits [program, variable] dealt out again among the programs that assign it."""
     shuffled = digits.copy()
     for letter in range(N_LETTERS):
         rows = np.flatnonzero(digits[:, letter] >= 0)
@@ -183,7 +185,7 @@ def _read_streams(
 def _read_layers(
     model: Transformer, batch: Batch, layers: Sequence[int], positions: Sequence[int]
 ) -> dict[int, Tensor]:
-    """The stream [position, program, d_model] at each layer."""
+    """The residual stream [position, program, d_model] at each layer."""
     last, at = model.config.n_layers, tuple(positions)
     sites = {k: Site("resid_pre", k, None, at) if k < last else Site("resid_post", k - 1, None, at) for k in layers}
     parts: dict[int, list[Tensor]] = {layer: [] for layer in layers}

@@ -60,7 +60,7 @@ def measure_retention(
     ``line_1`` (the share of predictions that are line 1's constant) and, to compare it with, ``most_recent`` (those that
     are the last constant); and ``contribution`` (step, group, candidate, component), the mean direct contribution to
     the logits of answer and line 1. ``in_circuit`` and ``in_heuristic`` (layer, head) mark the sets, of ``size`` heads
-    each, a fifth of all when left out. An ablated head gives its mean over all programs, identity path included.
+    each, a fifth of all when left out. An ablated head gives its mean over all programs, identity-scaling term included.
     """
     models = dict([before, after])
     size = _check_sizes(models, size, n_random)
@@ -246,7 +246,7 @@ def _describe(
         "shared": words(sorted({*circuit} & {*heuristic})),
         "chosen_on": "every other program, none of which is measured again",
         "chosen_by": "log_probability_drop: of line 1's constant before, of the answer after",
-        "ablation": "mean over all programs, position by position, identity path included",
+        "ablation": "mean over all programs, position by position, identity-scaling term included",
         "interval": f"Wilson; random: range over {n_random} sets of heads outside both; contributions: bootstrap",
         "confidence": CONFIDENCE,
     }

@@ -90,7 +90,7 @@ def median_interval(waits: Waits, confidence: float = CONFIDENCE) -> tuple[float
 
 
 def compare_pairs(first: Waits, second: Waits, confidence: float = CONFIDENCE) -> Ratio:
-    """The median of the ratios first/second of runs that belong together, place by place, with the sign test's interval.
+    """The median of the ratios first/second of runs that belong together, position by position, with the sign test's interval.
 
     For runs that share a seed, and with it their first weights and their examples: what a seed does to both cancels.
     """

@@ -2,7 +2,7 @@
 
 Accuracy at x is floor + (ceiling − floor) · σ((x − t) / w). The floor is chance and known; the threshold t, the width w
 and the ceiling are those of greatest likelihood on a grid, every run counted once however many sums it was asked.
-The interval comes from drawing the runs anew: what one run more or less would change.
+The interval comes from drawing the runs again: what one run more or less would change.
 
 >>> fit_threshold(dataset.pair_fraction_of_each_run, dataset.accuracy_of_each_run, floor=1 / 59)
 Threshold(value=0.42, low=0.4, high=0.45, …)
@@ -80,7 +80,7 @@ def fit_threshold(
 def logistic_curve(
     values: np.ndarray, place: np.ndarray | float, rise: np.ndarray | float, floor: float, ceiling: np.ndarray | float
 ) -> np.ndarray:
-    """floor + (ceiling − floor) · σ((values − place) / w), where ``rise`` = 2 ln 9 · w.
+    """floor + (ceiling − floor) · σ((values − position) / w), where ``rise`` = 2 ln 9 · w.
 
     >>> logistic_curve(np.array([0.5]), place=0.5, rise=0.1, floor=0.0, ceiling=1.0)
     array([0.5])
@@ -182,7 +182,7 @@ def _resample(likelihoods: np.ndarray, n_resamples: int, rng: np.random.Generato
 
 
 def _gap_around(values: np.ndarray, place: float) -> tuple[float, float]:
-    """The neighbouring values between which a place lies; the place itself outside of all of them."""
+    """The neighbouring values between which a place lies; the position itself outside of all of them."""
     index = int(np.searchsorted(values, place))
     if index in (0, len(values)):
         return place, place

@@ -65,7 +65,7 @@ def round_bits(values: np.ndarray, n_bits: int = N_BITS) -> np.ndarray:
 
 
 def _parts_by_checkpoint(before: xr.Dataset) -> dict[str, xr.Dataset]:
-    """What was kept of each checkpoint; what belongs to no step is measured anew."""
+    """What was kept of each checkpoint; what belongs to no step is measured again."""
     over_steps = before[[name for name in before.data_vars if "step" in before[name].dims]].drop_vars(CHECKPOINT)
     return {
         str(sha256): over_steps.isel(step=place, drop=True) for place, sha256 in enumerate(before[CHECKPOINT].values)

@@ -2,7 +2,7 @@
 
 A result says what it reads (metrics, checkpoints, other results) and how it is made. What was kept is used again only
 while its *key* matches: a hash of the result's name and revision, the settings, the run's configuration and whatever it
-read. A longer run, another n, another seed or a changed meaning gives another key, and the result is made anew.
+read. A longer run, another n, another seed or a changed meaning gives another key, and the result is computed again.
 
 >>> library = Library(run, BINDING_RESULTS, folder=run.path / "results")
 >>> library.fill("chain").dataset
@@ -67,7 +67,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Result:
-    """One named dataset of a run. Raise ``revision`` whenever its meaning changes: kept ones are then made anew."""
+    """One named dataset of a run. Raise ``revision`` whenever its meaning changes: kept ones are then computed again."""
 
     name: str
     title: str  # what is being made, in a few words, for a progress bar
@@ -103,7 +103,7 @@ class Filled:
     reason: str = ""  # why there is no dataset
     path: Path | None = None
     seconds: float = 0.0
-    note: str = ""  # something a person should know: a damaged file that was made anew
+    note: str = ""  # something a person should know: a damaged file that was computed again
     key: str = ""
 
 

@@ -39,7 +39,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class ExampleProgram:
-    """A program with its true answer, what the line-1 habit would say, and what each checkpoint said."""
+    """A program with its true answer, what the line-1 heuristic would say, and what each checkpoint said."""
 
     text: str
     answer: str

@@ -1,6 +1,6 @@
 """How figures look: one quiet style, colours that survive colour blindness, and SVG that follows a page's theme.
 
-Orange stands for the early-line habit, blue for following the chain, grey for neither; ordered quantities take viridis.
+Orange stands for the early-line heuristic, blue for following the chain, grey for neither; ordered quantities take viridis.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures of what the stream holds: subspaces beside their controls, sweeps, probes, projections over training."""
+"""Figures of what the residual stream holds: subspaces beside their controls, sweeps, probes, projections over training."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def figure_subspace(dataset: xr.Dataset) -> Figure:
 
 
 def figure_sweep(dataset: xr.Dataset) -> Figure:
-    """Swap success of the found subspace and of the whole stream at every layer and place."""
+    """Swap success of the found subspace and of the whole residual stream at every layer and position."""
     with figure_style():
         figure = Figure(figsize=(9.0, 0.9 + 0.28 * dataset.sizes["place"]), layout="constrained")
         words = {"found": f"{dataset.attrs['rank']} dimensions", "whole_stream": "the whole stream"}
@@ -84,7 +84,7 @@ def figure_probes(dataset: xr.Dataset) -> Figure:
 
 
 def figure_projections(dataset: xr.Dataset, colour: str = "value") -> Figure:
-    """Points of the stream at some checkpoints along the first two axes; says whether the axes are frozen.
+    """Points of the residual stream at some checkpoints along the first two axes; says whether the axes are frozen.
 
     Panels share their scale when the axes are frozen, and have each their own when they are refitted.
     """

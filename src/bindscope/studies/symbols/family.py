@@ -1,4 +1,4 @@
-"""The family of templates: strings of symbols that training never shows."""
+"""The family of templates: sequences of symbols that training never shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TemplatesFamily(Family):
-    """Strings such as ``train_6 train_3 train_6``, labelled by their template."""
+    """Sequences such as ``train_6 train_3 train_6``, labelled by their template."""
 
     task = TemplateTask
     subject = "templates"
@@ -44,7 +44,7 @@ class TemplatesFamily(Family):
         return STUDY
 
     def settings_of_seed(self, seed: int) -> dict[str, Any]:
-        """A fixed set of strings is drawn anew for each seed."""
+        """A fixed set of sequences is drawn again for each seed."""
         return {"task.seed": seed}
 
     def watch(self, evaluation: Mapping[str, Any]) -> dict[str, float | None]:

@@ -1,7 +1,7 @@
 """Study 3, reasoning with abstract symbols (arXiv 2310.09753): its presets.
 
-A bidirectional transformer reads a string of symbols and answers at its CLS token; it is tested on symbols that training
-never shows. With n training symbols there are n training strings, and a step sees at most 1,024 of them; training ends
+A bidirectional transformer reads a sequence of symbols and answers at its CLS token; it is tested on symbols that training
+never shows. With n training symbols there are n training sequences, and a step sees at most 1,024 of them; training ends
 early when validation symbols are answered or nothing is left to learn. The model is the plain one: the study's
 modification is ``--set model.identity_qk=true --set model.identity_vo=true``.
 """
@@ -20,7 +20,7 @@ from bindscope.training.config import CheckpointPlan, OptimizerConfig, TrainingC
 
 BATCH_SIZE = 1024
 EPOCHS = 1000
-IDENTITY_GAIN = 100.0  # a and b learn this many times as fast as other weights, before strings are remembered
+IDENTITY_GAIN = 100.0  # a and b learn this many times as fast as other weights, before sequences are remembered
 TORCH_GAIN = 3**-0.5  # torch draws linear weights uniformly within ±1/√fan_in
 
 
@@ -39,10 +39,10 @@ TASKS: tuple[tuple[str, Name, int, str], ...] = (
 
 
 def make_preset(name: str, task: TemplateTask, summary: str) -> Preset:
-    """The study's default model and training on one of its tasks: n strings, seen a thousand times.
+    """The study's default model and training on one of its tasks: n sequences, seen a thousand times.
 
     Weights start as torch starts them. Embeddings have entries of size 1, which a learning rate of 0.001 hardly moves, so
-    that a string is not simply remembered by moving its symbols; where they are also the answers, length 1.
+    that a sequence is not simply remembered by moving its symbols; where they are also the answers, length 1.
     """
     symbolic, d_model = task.target_kind == "token", 128
     model = model_for(
@@ -77,7 +77,7 @@ def make_preset(name: str, task: TemplateTask, summary: str) -> Preset:
 def make_gpt2_preset(name: str, task: TemplateTask, summary: str, shape: Mapping[str, int]) -> Preset:
     """A GPT-2 on one of the tasks: causal, learned positions, weights drawn as GPT-2 draws them.
 
-    It reads a string from left to right, so that CLS, which comes last, sees all of it. With ``--set
+    It reads a sequence from left to right, so that CLS, which comes last, sees all of it. With ``--set
     start.directory=DIR`` it begins with the weights in a Hugging Face directory, and has their shape.
     """
     symbolic = task.target_kind == "token"

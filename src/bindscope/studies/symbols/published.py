@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-Points = Mapping[int, float]  # n (training symbols and strings) → test loss, or error for symbolic labels
+Points = Mapping[int, float]  # n (training symbols and sequences) → test loss, or error for symbolic labels
 
 # task → model → points. Models: plain, kq, vo, both (identity scaling), and the baselines by their kind.
 CURVES: Mapping[str, Mapping[str, Points]] = {

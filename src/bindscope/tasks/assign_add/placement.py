@@ -1,4 +1,4 @@
-"""All ways to place assignments among PADs, few enough (1895) to be listed and drawn from by weight."""
+"""All ways to position assignments among PADs, few enough (1895) to be listed and drawn from by weight."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _source_row(order: list[int], gaps: tuple[int, ...]) -> list[int]:
 
 
 def _assignment_orders(count: int) -> Iterator[list[int]]:
-    """Orders of ``count`` assignments: any places for the first two, the others from left to right."""
+    """Orders of ``count`` assignments: any positions for the first two, the others from left to right."""
     for places in permutations(range(count), min(count, 2)):
         others = iter(range(2, count))
         yield [places.index(place) if place in places else next(others) for place in range(count)]

@@ -182,7 +182,7 @@ class SequenceFormat:
                 symbols += self._parse_assignment(word[0], column, symbols)
             if len(symbols) > N_PREFIX:
                 raise BindscopeError(
-                    f"column {column}: '{word[0]}' does not fit; assignments take two and '_' one of {N_PREFIX} places."
+                    f"column {column}: '{word[0]}' does not fit; assignments take two and '_' one of {N_PREFIX} positions."
                 )
         return symbols
 

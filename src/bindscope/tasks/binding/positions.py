@@ -45,7 +45,7 @@ def position_of(place: Place, n_lines: int) -> int:
 
 
 def place_at(position: int, n_lines: int) -> Place:
-    """The place that a token position belongs to; with shared prefixes pass the position id, not the column."""
+    """The position that a token position belongs to; with shared prefixes pass the position id, not the column."""
     if not 0 <= position < n_positions(n_lines):
         raise BindscopeError(
             f"position {position}: a program of {n_lines} lines has positions 0 to {n_positions(n_lines) - 1}."

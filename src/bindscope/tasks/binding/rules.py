@@ -7,7 +7,7 @@ Each rule predicts a digit from a program and the queried variable, −1 where i
 - ``rule_first_constant``  the first constant of the program: line 1's, since a program has to start with a constant;
 - ``rule_most_recent``     the last constant of the program;
 - ``rule_positional``      the constant nearest to the query variable's own line, on it or before it: right at depth 1,
-                           deeper it looks at the place instead of following the reference.
+                           deeper it looks at the position instead of following the reference.
 """
 
 from __future__ import annotations

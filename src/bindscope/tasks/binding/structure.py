@@ -21,7 +21,7 @@ RIGHT, LEFT = LINE_PARTS.index("rhs"), LINE_PARTS.index("lhs")
 
 
 def structural_places(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
-    """Columns [pair] of every named place, −1 where a pair has none.
+    """Columns [pair] of every named position, −1 where a pair has none.
 
     >>> {name: int(column[0]) for name, column in structural_places(pairs).items()}
     {'lhs 1': 0, 'rhs 1': 2, 'lhs 2': 4, 'rhs 2': 6, 'distractor': 10, 'query': 13, 'colon': 14}

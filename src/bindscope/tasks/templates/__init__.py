@@ -1,4 +1,4 @@
-"""Template tasks: strings such as ABA or ABB with symbols for A and B, asked of symbols never seen in training."""
+"""Template tasks: sequences such as ABA or ABB with symbols for A and B, asked of symbols never seen in training."""
 
 from bindscope.tasks.templates.named import NAMED_TASKS, RandomTemplates, TemplateSet
 from bindscope.tasks.templates.task import CLS, TemplateTask

@@ -1,4 +1,4 @@
-"""Templates as a person types them: what is wrong with a set of them, where two overlap, and strings they make.
+"""Templates as a person types them: what is wrong with a set of them, where two overlap, and sequences they make.
 
 >>> find_problems(["AB", "Ax"])
 ('AB and Ax are not disjoint: both match s0 x (AB: A = s0, B = x; Ax: A = s0).',)
@@ -23,7 +23,7 @@ MOST_SAMPLES = 10_000
 
 @dataclass(frozen=True)
 class Overlap:
-    """Two templates that are not disjoint, and a string that matches both."""
+    """Two templates that are not disjoint, and a sequence that matches both."""
 
     first: str
     second: str
@@ -35,7 +35,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class TemplateSample:
-    """A string of a template, and the symbol that each wildcard stands for."""
+    """A sequence of a template, and the symbol that each wildcard stands for."""
 
     string: tuple[str, ...]
     substitution: dict[str, str]
@@ -44,7 +44,7 @@ class TemplateSample:
 def find_problems(templates: Sequence[str | Template], labels: Sequence[float | str] | None = None) -> tuple[str, ...]:
     """One sentence for each thing that is wrong with templates as a task; empty when all is well.
 
-    They need equal lengths, no two may be equivalent or match the same string, and labels are all numbers or all tokens,
+    They need equal lengths, no two may be equivalent or match the same sequence, and labels are all numbers or all tokens,
     one for each template.
     """
     parsed = [parse(template) for template in templates]
@@ -56,13 +56,13 @@ def find_problems(templates: Sequence[str | Template], labels: Sequence[float | 
         problems.append(f"Templates need equally many tokens: {lengths}.")
     for first, second in combinations(parsed, 2):
         if are_equivalent(first, second):
-            problems.append(f"{first} and {second} are equivalent: they make the same strings.")
+            problems.append(f"{first} and {second} are equivalent: they make the same sequences.")
     problems += [describe_overlap(overlap) for overlap in find_overlaps(parsed)]
     return (*problems, *(_find_label_problems(parsed, labels) if labels is not None else ()))
 
 
 def find_overlaps(templates: Sequence[Template]) -> tuple[Overlap, ...]:
-    """Pairs of templates, not equivalent, that a common string matches; wildcards may stand for regular tokens too."""
+    """Pairs of templates, not equivalent, that a common sequence matches; wildcards may stand for regular tokens too."""
     found = []
     for first, second in combinations(templates, 2):
         common = None if are_equivalent(first, second) else find_common_string(first, second)
@@ -72,7 +72,7 @@ def find_overlaps(templates: Sequence[Template]) -> tuple[Overlap, ...]:
 
 
 def describe_overlap(overlap: Overlap) -> str:
-    """The common string, and what each template's wildcards stand for in it."""
+    """The common sequence, and what each template's wildcards stand for in it."""
     words = [f"{name}: {_describe_match(name, overlap.string)}" for name in (overlap.first, overlap.second)]
     return (
         f"{overlap.first} and {overlap.second} are not disjoint:"
@@ -81,7 +81,7 @@ def describe_overlap(overlap: Overlap) -> str:
 
 
 def sample_strings(template: str | Template, n: int, rng: np.random.Generator) -> tuple[TemplateSample, ...]:
-    """Strings of one template, a different symbol for each wildcard; symbols are letters, or s0, s1, … for many."""
+    """Sequences of one template, a different symbol for each wildcard; symbols are letters, or s0, s1, … for many."""
     parsed = parse(template)
     if not 1 <= n <= MOST_SAMPLES:
         raise BindscopeError(f"n: give 1 to {MOST_SAMPLES:,} samples, got {n}.")

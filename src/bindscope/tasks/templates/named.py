@@ -28,7 +28,7 @@ class TemplateSet:
 
 @dataclass(frozen=True)
 class RandomTemplates:
-    """How ``random`` templates are drawn: uniform strings over the wildcards and regular tokens, no two equivalent."""
+    """How ``random`` templates are drawn: uniform sequences over the wildcards and regular tokens, no two equivalent."""
 
     length: int = 5
     n_templates: int = 8

@@ -40,10 +40,10 @@ Name = Literal[
 
 @dataclass(frozen=True)
 class TemplateTask(Task):
-    """Strings made from templates by giving each wildcard a symbol of its own, labelled by their template.
+    """Sequences made from templates by giving each wildcard a symbol of its own, labelled by their template.
 
-    The training set has ``alphabet`` strings over ``alphabet`` symbols and follows from ``seed``. Validation and test
-    strings use ``test_alphabet`` other symbols each. Every row ends with a CLS token, where the answer is read.
+    The training set has ``alphabet`` sequences over ``alphabet`` symbols and follows from ``seed``. Validation and test
+    sequences use ``test_alphabet`` other symbols each. Every row ends with a CLS token, where the answer is read.
 
     >>> task = TemplateTask(name="aba-abb", alphabet=8)
     >>> batch = task.training_set()
@@ -112,7 +112,7 @@ class TemplateTask(Task):
 
     @cached_property
     def alphabets(self) -> dict[str, range]:
-        """Token ids of the symbols that ``train``, ``validation`` and ``test`` strings use."""
+        """Token ids of the symbols that ``train``, ``validation`` and ``test`` sequences use."""
         train = range(len(self.regular_tokens), len(self.regular_tokens) + self.alphabet)
         validation = range(train.stop, train.stop + self.test_alphabet)
         return {"train": train, "validation": validation, "test": range(validation.stop, len(self.vocabulary) - 1)}
@@ -130,7 +130,7 @@ class TemplateTask(Task):
         return "token" if any(isinstance(label, str) for label in self.template_set.labels) else "real"
 
     def training_set(self) -> Batch:
-        """All ``alphabet`` training strings, the same for the same task."""
+        """All ``alphabet`` training sequences, the same for the same task."""
         return self._training_set
 
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
@@ -138,7 +138,7 @@ class TemplateTask(Task):
         return self._training_set.take(rng.integers(self.alphabet, size=n_examples))
 
     def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
-        """``train``: rows of the training set. ``validation`` and ``test``: new strings of unseen symbols."""
+        """``train``: rows of the training set. ``validation`` and ``test``: new sequences of unseen symbols."""
         return {
             "train": self.sample_batch(rng, n_examples),
             "validation": self.draw_strings(rng, n_examples, "validation"),
@@ -158,7 +158,7 @@ class TemplateTask(Task):
         return FixedData(SampledDataset(examples), hash_batch(examples))
 
     def draw_strings(self, rng: np.random.Generator, n_examples: int, alphabet: str) -> Batch:
-        """New strings over the symbols of ``train``, ``validation`` or ``test``, templates and symbols uniform."""
+        """New sequences over the symbols of ``train``, ``validation`` or ``test``, templates and symbols uniform."""
         if alphabet not in self.alphabets:
             raise BindscopeError(f"'{alphabet}' is not an alphabet.{suggest_nearest(alphabet, self.alphabets)}")
         return self._draw(rng, n_examples, self.alphabets[alphabet])
@@ -168,17 +168,17 @@ class TemplateTask(Task):
         symbols = text.split()
         if len(symbols) != self.n_positions - 1:
             raise BindscopeError(
-                f"a string of this task has {self.n_positions - 1} symbols, such as '{self._example}'; got {len(symbols)}."
+                f"a sequence of this task has {self.n_positions - 1} symbols, such as '{self._example}'; got {len(symbols)}."
             )
         for place, symbol in enumerate(symbols, start=1):
             if symbol not in self.vocabulary.ids:
                 raise BindscopeError(
-                    f"symbol {place}: '{symbol}' is not a token of this task; a string of it is '{self._example}'."
+                    f"symbol {place}: '{symbol}' is not a token of this task; a sequence of it is '{self._example}'."
                 )
         return np.array(self.vocabulary.encode([*symbols, CLS]), dtype=np.int64)
 
     def read(self, text: str, n_positions: int | None = None) -> np.ndarray:
-        """A string that a person typed, as tokens; all strings of a task are equally long, so every model reads them."""
+        """A sequence that a person typed, as tokens; all sequences of a task are equally long, so every model reads them."""
         return self.parse(text)
 
     def render(self, tokens: Sequence[int] | np.ndarray) -> str:
@@ -208,7 +208,7 @@ class TemplateTask(Task):
 
     @property
     def _example(self) -> str:
-        """One string, to show how they are written."""
+        """One sequence, to show how they are written."""
         return self.render(self._training_set.tokens[0])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Templates: strings of wildcards and regular tokens, and when two of them can describe the same string.
+"""Templates: sequences of wildcards and regular tokens, and when two of them can describe the same sequence.
 
 A template is written token by token; spaces mean nothing. A capital letter A–Z or a Greek small letter α–ω is a
 wildcard, any other character is a regular token, and 'quotes' make a regular token of several characters (or of a
@@ -29,7 +29,7 @@ class Wildcard:
 
 @dataclass(frozen=True)
 class Template:
-    """A string of wildcards (``Wildcard``) and regular tokens (``str``).
+    """A sequence of wildcards (``Wildcard``) and regular tokens (``str``).
 
     >>> Template.parse("ABA").substitute({"A": "x", "B": "y"})
     ('x', 'y', 'x')
@@ -81,14 +81,14 @@ class Template:
         return tuple(index for index, token in enumerate(self.tokens) if token == Wildcard(wildcard))
 
     def substitute(self, symbols: Mapping[str, str]) -> tuple[str, ...]:
-        """The string with a symbol for each wildcard; the substitution has to be injective."""
+        """The sequence with a symbol for each wildcard; the substitution has to be injective."""
         chosen = [symbols[name] for name in self.wildcards]
         if len(set(chosen)) < len(chosen):
             raise BindscopeError(f"Template {self}: two wildcards were given the same symbol in {dict(symbols)}.")
         return tuple(symbols[token.name] if isinstance(token, Wildcard) else token for token in self.tokens)
 
     def match(self, string: Sequence[str]) -> dict[str, str] | None:
-        """The injective substitution that makes this string, or None. Wildcards may stand for regular tokens too."""
+        """The injective substitution that makes this sequence, or None. Wildcards may stand for regular tokens too."""
         if len(string) != len(self.tokens):
             return None
         symbols: dict[str, str] = {}
@@ -105,7 +105,7 @@ def are_equivalent(first: Template, second: Template) -> bool:
 
 
 def find_common_string(first: Template, second: Template, *, substitute_regular: bool = True) -> tuple[str, ...] | None:
-    """A string that both templates match, or None when they are disjoint.
+    """A sequence that both templates match, or None when they are disjoint.
 
     With ``substitute_regular`` wildcards may also stand for regular tokens, as in the paper's definition; without it
     they stand for other symbols only, as in sampled data.

@@ -97,7 +97,7 @@ def read_circuit(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 
 
 def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
-    """The best wave for every neuron of the last MLP, over (neuron), and what each number gives it, over (number).
+    """The best Fourier component for every neuron of the last MLP, over (neuron), and what each number gives it, over (number).
 
     The circuit alone gives a neuron, for the pair (n1, n2), ``part`` of n1 plus ``part`` of n2.
     """
@@ -276,7 +276,7 @@ PAGE = Page(
         _over_run("progress", read_progress, "The seven progress measures"),
         _over_run("parts", list_parts, "What can be transplanted between checkpoints"),
         _over_run("steps/{step}/circuit", read_circuit, "The routing circuit of sums"),
-        _over_run("steps/{step}/neurons", read_neurons, "The neurons of the last MLP as waves"),
+        _over_run("steps/{step}/neurons", read_neurons, "The neurons of the last MLP as Fourier components"),
     ),
     operations=(
         Operation("sum", Sum, ask_sum, "What a model makes of a sum", ("steps", "sequence")),

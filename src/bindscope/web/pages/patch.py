@@ -45,8 +45,8 @@ def use_threads(n_threads: int) -> None:
 
 
 def chain_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
-    """Means over pairs of patching the stream at the chain's places: (step, direction, layer, place)."""
-    return _mean_grid(run, "chain", "chain", "The stream at the chain's places, mean over pairs")
+    """Means over pairs of patching the residual stream at the positions of the chain: (step, direction, layer, place)."""
+    return _mean_grid(run, "chain", "chain", "The residual stream at the positions of the chain, mean over pairs")
 
 
 def head_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
@@ -75,7 +75,9 @@ def _mean_grid(run: LabRun, prefix: str, grid: str, title: str) -> dict[str, Any
 PAGE = Page(
     "patch",
     resources=(
-        Resource("runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the chain's places", kinds=KINDS),
+        Resource(
+            "runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the positions of the chain", kinds=KINDS
+        ),
         Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", kinds=KINDS),
     ),
     operations=(

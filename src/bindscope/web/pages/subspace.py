@@ -1,4 +1,4 @@
-"""Subspaces: the stream's points along kept axes at every checkpoint, and one pair swapped inside a subspace, live.
+"""Subspaces: the residual stream's points along kept axes at every checkpoint, and one pair swapped inside a subspace, live.
 
 The points are read from the kept result ``projections``. A swap needs the subspace of its checkpoint: it is found when it
 is first asked for, which takes a second or so, and then remembered.
@@ -129,7 +129,7 @@ PAGE = Page(
     "subspace",
     resources=(
         Resource(
-            "runs/{run}/projections/{quality}.json", read_projections, "Points of the stream along a subspace's axes",
+            "runs/{run}/projections/{quality}.json", read_projections, "Points of the residual stream along a subspace's axes",
             kinds=KINDS, each=each_quality,
         ),
         Resource("runs/{run}/subspaces.json", read_subspaces, "Swaps inside subspaces", kinds=KINDS),

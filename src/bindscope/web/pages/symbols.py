@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_TOKENS = 10
 MOST_GELU = 4  # templates whose kernel with gelu, which is integrated number by number, is ready within a second
 MOST_STORED = 32  # templates of a named task whose kernel is stored
-SEEDS = "95 % over seeds, or over strings where there is one seed"
+SEEDS = "95 % over seeds, or over sequences where there is one seed"
 JACKKNIFE = "95 % by leaving out each random shift"
 Asked = TypeVar("Asked", Kernel, TemplateSamples)
 
@@ -119,7 +119,7 @@ def ask_kernel(lab: Lab, question: Kernel) -> dict[str, Any]:
 
 
 def ask_samples(lab: Lab, question: TemplateSamples) -> dict[str, Any]:
-    """Over (sample): strings of each template with the substitution; over (problem) what is wrong with them as a task."""
+    """Over (sample): sequences of each template with the substitution; over (problem) what is wrong with them as a task."""
     about: dict[str, Any] = {"n": question.n, "seed": question.seed, "note": "n strings of each template"}
     return answer_body(_as_written(question), question.answer(), "Strings of these templates", **about)
 
@@ -235,7 +235,7 @@ PAGE = Page(
             ("templates", "labels", "beta", "gamma", "activation", "cls", "points", "seed"),
         ),
         Operation(
-            "samples", TemplateSamples, ask_samples, "Strings of templates, and what is wrong with them",
+            "samples", TemplateSamples, ask_samples, "Sequences of templates, and what is wrong with them",
             ("templates", "n", "seed"),
         ),
     ),

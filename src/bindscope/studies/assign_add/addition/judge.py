@@ -28,7 +28,7 @@ def judge_equivalence(results: Mapping[str, xr.Dataset]) -> Finding:
     last, n = dataset.isel(step=-1), int(dataset.attrs["n"])
     accuracy = float(last.accuracy.min())
     if accuracy < KNOWN:
-        return not_testable(f"sums as in training are answered rightly in {accuracy:.0%} of cases, below {KNOWN:.0%}")
+        return not_testable(f"sums as in training are answered correctly in {accuracy:.0%} of cases, below {KNOWN:.0%}")
     found, control, conditions, controls = [], [], [], []
     for kind, words in (("sum", "OV images"), ("form", "number form")):
         cells = _cells(last, kind)
@@ -58,7 +58,7 @@ def judge_addition(results: Mapping[str, xr.Dataset]) -> Finding:
     dataset, probes = results["addition"], results["answer_probes"]
     model_right, last = float(probes.model_accuracy), dataset.isel(step=-1)
     if model_right < KNOWN:
-        return not_testable(f"the model answers {model_right:.0%} of the tested sums rightly, below {KNOWN:.0%}")
+        return not_testable(f"the model answers {model_right:.0%} of the tested sums correctly, below {KNOWN:.0%}")
     alone = {
         group: cell_of(f"circuit alone, {group} pairs", last, "accuracy", int(last.n.sel(group=group)), group=group)
         for group in ("all", "trained", "swap seen", "both held out")
@@ -123,7 +123,7 @@ AA5 = Claim(
     paper=REPORTED["AA5"],
     measure=(
         "Mean cosine at = between what layer-2 attention adds and OV2 e_a + OV2 e_b, with the sequence's own numbers, with "
-        "the second or both of another sequence; and between the stream before the MLP of a sum with variables and of the "
+        "the second or both of another sequence; and between the residual stream before the MLP of a sum with variables and of the "
         "same sum written out in numbers behind the same assignments, with another sequence's numbers there, or with "
         "another sequence. Sums as in training with none, one and two variables."
     ),
@@ -149,8 +149,8 @@ AA6 = Claim(
     ),
     paper=REPORTED["AA6"],
     measure=(
-        "The largest of W_U · MLP2(OV2 e_a + OV2 e_b), with nothing else in the stream, over all pairs; ridge probes for "
-        "the answer on the stream at = before and after the last MLP, fitted on some pairs and tested on others, a pair "
+        "The largest of W_U · MLP2(OV2 e_a + OV2 e_b), with nothing else in the residual stream, over all pairs; ridge probes for "
+        "the answer on the residual stream at = before and after the last MLP, fitted on some pairs and tested on others, a pair "
         "and its swap always on the same side."
     ),
     criterion=(

@@ -62,7 +62,7 @@ def compute_addition(context: Context) -> xr.Dataset:
 
 
 def compute_answer_probes(context: Context) -> xr.Dataset:
-    """Over (condition, place) what linear probes read of the answer, last checkpoint; pairs are fitted on or tested on."""
+    """Over (condition, position) what linear probes read of the answer, last checkpoint; pairs are fitted on or tested on."""
     from bindscope.measures.arithmetic.addition import PLACES, ProbeSums, probe_answers
     from bindscope.measures.evaluation import read_answers
 

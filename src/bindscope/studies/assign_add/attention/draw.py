@@ -34,7 +34,7 @@ MAPPED_VALUES = (5, 10)  # where its values stand
 
 
 def draw_sum(dataset: xr.Dataset) -> Figure:
-    """The maps of one sum at one step, or what `=` looks at over steps where there are several.
+    """The maps of one sum at one step, or what `=` attends to over steps where there are several.
 
     >>> save_figure(draw_sum(attention_of(model, task, tokens)), Path("sum.svg"))
     """

@@ -18,9 +18,9 @@ KNOWN = 0.9  # accuracy as in training, below which a circuit is not yet to be l
 THERE = 0.9  # of sequences in which the largest weights stand where the claim says
 MOST_OTHERWISE = 0.5  # what a control may reach, as a share of what was found
 SAID = {
-    "operands": "layer 1, = looks at both operands",
-    "numbers": "layer 1, numbers look at their variable",
-    "values": "layer 2, = looks at both values",
+    "operands": "layer 1, = attends to both operands",
+    "numbers": "layer 1, numbers attend to their variable",
+    "values": "layer 2, = attends to both values",
 }
 
 
@@ -30,7 +30,7 @@ def judge_attention(results: Mapping[str, xr.Dataset]) -> Finding:
     last = dataset.isel(step=-1)
     accuracy = float(last.accuracy.sel(pool=TRAINED_POOLS).min())
     if accuracy < KNOWN:
-        return not_testable(f"sums as in training are answered rightly in {accuracy:.0%} of cases, below {KNOWN:.0%}")
+        return not_testable(f"sums as in training are answered correctly in {accuracy:.0%} of cases, below {KNOWN:.0%}")
     n = int(dataset.attrs["n"]) * dataset.sizes["pool"]
     found, masses, control, conditions, controls = [], [], [], [], []
     for look, words in SAID.items():
@@ -69,7 +69,7 @@ def shuffled_look(dataset: xr.Dataset) -> Quantity:
     """
     pools = [str(pool) for pool in dataset.pool.values if not str(pool).startswith("0")]
     share = float(dataset.shuffled_share.isel(step=-1).sel(pool=pools).mean())
-    return share_of("layer 2, = looks at another sequence's values", share, int(dataset.attrs["n"]) * len(pools))
+    return share_of("layer 2, = attends to another sequence's values", share, int(dataset.attrs["n"]) * len(pools))
 
 
 CLAIMS = (

@@ -82,7 +82,7 @@ def _overall_mass(mass: np.ndarray) -> dict[str, Any]:
 
 
 def map_forms(model: Transformer, task: AssignAddTask, rng: np.random.Generator, n: int) -> xr.Dataset:
-    """Mean maps of sums whose assignments stand in the same columns, with names and numbers drawn anew each time."""
+    """Mean maps of sums whose assignments stand in the same columns, with names and numbers drawn again each time."""
     from bindscope.measures.arithmetic.reading import read_sums
 
     sites = [f"L{layer}.H0.pattern" for layer in range(model.config.n_layers)]
@@ -101,7 +101,7 @@ def map_forms(model: Transformer, task: AssignAddTask, rng: np.random.Generator,
 
 
 def fill_layout(task: AssignAddTask, row: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
-    """``n`` copies of a sequence [16] in which every name and every number is drawn anew, the same name as the same."""
+    """``n`` copies of a sequence [16] in which every name and every number is drawn again, the same name as the same."""
     first = task.sequences.first_variable_token
     names = np.unique(row[row >= first])
     drawn = np.argsort(rng.random((n, task.n_variables)), axis=1)[:, : len(names)] + first

@@ -95,7 +95,7 @@ def predict_sum(models: Iterable[tuple[int, Transformer]], task: AssignAddTask, 
 
 
 def looks_of_equals(dataset: xr.Dataset) -> xr.Dataset:
-    """What `=` gives to the circuit's places: ``operands`` (layer 1 on columns 13 and 14) and ``values`` (the last layer
+    """What `=` gives to the circuit's positions: ``operands`` (layer 1 on columns 13 and 14) and ``values`` (the last layer
     on the operands' numbers), over (operand) and step where there are several.
     """
     equals = dataset.pattern.isel(query=ANSWER_POSITION, drop=True)

@@ -91,7 +91,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=2,
         changes=COMMON,
         minutes=2,
-        limits=f"{LIMITS} Two variables are barred from either place whatever their number, so with four none stands in both.",
+        limits=f"{LIMITS} Two variables are barred from either position whatever their number, so with four none stands in both.",
         conclude=_CONCLUDE,
         draw=_DRAW,
     ),
@@ -118,19 +118,23 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         question="Does identity-scaled attention make sums with variables learned from fewer examples?",
         preset=PRESET,
         variants=(
-            _borrow(Variant("off", "no identity path: the preset's attention")),
-            Variant("qk", "the identity path in the scores alone", {**IDENTITY_GAIN, "model.identity_qk": True}),
-            Variant("vo", "the identity path in the outputs alone", {**IDENTITY_GAIN, "model.identity_vo": True}),
+            _borrow(Variant("off", "no identity-scaling term: the preset's attention")),
+            Variant(
+                "qk", "the identity-scaling term in the scores alone", {**IDENTITY_GAIN, "model.identity_qk": True}
+            ),
+            Variant(
+                "vo", "the identity-scaling term in the outputs alone", {**IDENTITY_GAIN, "model.identity_vo": True}
+            ),
             Variant(
                 "both",
-                "identity paths in scores and outputs",
+                "identity-scaling terms in scores and outputs",
                 {**IDENTITY_GAIN, "model.identity_qk": True, "model.identity_vo": True},
             ),
         ),
         seeds=6,
         changes=COMMON,
         minutes=2,
-        limits=f"{LIMITS} One gain of the identity paths, that of the binding experiments, at which they learn twenty times as fast as other numbers of their size.",
+        limits=f"{LIMITS} One gain of the identity-scaling terms, that of the binding experiments, at which they learn twenty times as fast as other numbers of their size.",
         conclude=defer(_IDENTITY, "conclude_identity_sums"),
         draw=_DRAW,
         measure=defer(_IDENTITY, "measure_identity_sums"),

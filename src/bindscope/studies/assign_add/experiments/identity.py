@@ -29,7 +29,7 @@ SEED = 0
 def measure_identity_sums(
     runs: Mapping[Cell, Run], on_progress: Callable[[int, int], None] | None = None
 ) -> xr.Dataset:
-    """What the last checkpoint of each run with identity paths makes of them, over (variant, seed).
+    """What the last checkpoint of each run with identity-scaling terms makes of them, over (variant, seed).
 
     ``whole_accuracy`` is the mean of nine pools, ``accuracy_without`` (…, layer, part) the same with a part taken out of
     one layer, NaN where the model has no such part; ``scaled_a`` and ``scaled_b`` (…, layer, head) as in

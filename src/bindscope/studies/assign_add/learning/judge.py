@@ -45,13 +45,13 @@ def judge_learning(results: Mapping[str, xr.Dataset]) -> Finding:
         Condition(not missing, "the three phases follow each other", f"no {' and no '.join(missing)} phase was found"),
         Condition(
             first is not None,
-            f"a spike {_when(first)} lifts every pool with variables in trained places",
-            "no spike lifts all pools with variables in trained places",
+            f"a spike {_when(first)} lifts every pool with variables in trained positions",
+            "no spike lifts all pools with variables in trained positions",
         ),
         Condition(
             second is not None,
-            f"a later one {_when(second)} lifts those in restricted places and no other",
-            "no later spike lifts the pools in restricted places alone",
+            f"a later one {_when(second)} lifts those in restricted positions and no other",
+            "no later spike lifts the pools in restricted positions alone",
         ),
         Condition(
             float(end.min()) >= END,
@@ -129,7 +129,7 @@ AA1 = Claim(
     title="Three phases, two spikes",
     statement=(
         "Sums of two numbers are learned first, then variables are looked up, then also where training never shows "
-        "them; two sudden rises mark the way, one of all sums with variables, one of those in restricted places alone."
+        "them; two sudden rises mark the way, one of all sums with variables, one of those in restricted positions alone."
     ),
     paper=REPORTED["AA1"],
     measure=(
@@ -137,8 +137,8 @@ AA1 = Claim(
         f"{SpikeCriterion().describe()} Held-out pairs are also shown by whether their swap was trained."
     ),
     criterion=(
-        "The three phases are found in order; a spike lifts all pools with variables in trained places, a later one "
-        f"lifts the three with restricted places and no other, and every pool ends at {END:.0%} or more."
+        "The three phases are found in order; a spike lifts all pools with variables in trained positions, a later one "
+        f"lifts the three with restricted positions and no other, and every pool ends at {END:.0%} or more."
     ),
     control_description=(
         f"The same evaluations in {N_SHUFFLES} random orders: three phases and two spikes may be found in at most "

@@ -16,7 +16,7 @@ COUNT_NAMES = {"0": "Two numbers", "1": "One variable", "2": "Two variables"}
 
 
 def sums_panels(dataset: xr.Dataset) -> list[Panel]:
-    """What is worth seeing of a run on sums."""
+    """What is worth seeing of a run on modular addition."""
     counts = sorted({str(pool)[0] for pool in dataset.pool.values})
     together = Panel(
         "accuracy",
@@ -39,7 +39,7 @@ def sums_panels(dataset: xr.Dataset) -> list[Panel]:
         "solid: other order trained on · dashed: held out in both orders",
         lambda axes: _draw_halves(axes, dataset),
     )
-    known = bool(np.isfinite(dataset.half_accuracy).any())  # not where operands cannot change places
+    known = bool(np.isfinite(dataset.half_accuracy).any())  # not where operands cannot change positions
     return [together, *([halves] if known else []), *by_count, loss_panel(dataset)]
 
 

@@ -1,4 +1,4 @@
-"""How a run on sums learned: the phases and spikes in its evaluations.
+"""How a run on modular addition learned: the phases and spikes in its evaluations.
 
 >>> phases, spikes = phases_and_spikes(trajectory_dataset(run.metrics, run.manifest.config))
 >>> [phase.name for phase in phases], len(spikes)
@@ -68,7 +68,7 @@ def half_variables(
 
 
 def published_spikes(spikes: Sequence[Spike]) -> tuple[Spike | None, Spike | None]:
-    """The two spikes that the paper tells of: the first to lift every pool with variables in trained places, and the
+    """The two spikes that the paper tells of: the first to lift every pool with variables in trained positions, and the
     first after it that lifts every pool with variables in places that training never shows, and no other.
     """
     first = next((spike for spike in spikes if set(FIRST_SPIKE) <= set(spike.pools)), None)

@@ -1,4 +1,4 @@
-"""Figure of AA7: neurons and their waves."""
+"""Figure of AA7: neurons and their Fourier components."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BINS = np.linspace(0, 1, 41)
 
 
 def draw_neurons(results: Mapping[str, xr.Dataset]) -> Figure:
-    """Three neurons beside their waves; below, how well all fit, with which frequencies, and since when."""
+    """Three neurons beside their Fourier components; below, how well all fit, with which frequencies, and since when."""
     dataset = results["neurons"]
     with figure_style():
         figure = Figure(figsize=(10.4, 5.6), layout="constrained")
@@ -42,12 +42,12 @@ def draw_neurons(results: Mapping[str, xr.Dataset]) -> Figure:
         _draw_training(right, dataset)
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
         subtitle = f"{where} · {dataset.sizes['neuron']} neurons of the last MLP on {int(dataset.attrs['n_pairs']):,} literal sums"
-        title_figure(figure, "AA7 · Neurons as waves of their operands", subtitle)
+        title_figure(figure, "AA7 · Neurons as Fourier components of their operands", subtitle)
     return figure
 
 
 def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = "") -> Figure:
-    """One neuron's pre-activation [n1, n2], the wave that fits it best, and what the wave leaves."""
+    """One neuron's pre-activation [n1, n2], the Fourier component that fits it best, and what the Fourier component leaves."""
     with figure_style():
         figure = Figure(figsize=(9.2, 3.7), layout="constrained")
         panels = figure.subplots(1, 3)
@@ -65,9 +65,9 @@ def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = 
 
 
 def _draw_examples(figure: FigureBase, dataset: xr.Dataset) -> None:
-    """Each neuron's pre-activation over both operands, and its wave on the same colours."""
+    """Each neuron's pre-activation over both operands, and its Fourier component on the same colours."""
     fits = dataset.sel(source="model").isel(neuron=dataset.example_neuron.values)
-    waves = fitted_preactivations(fits)  # [place 1, place 2, example]
+    waves = fitted_preactivations(fits)  # [position 1, position 2, example]
     panels = figure.subplots(1, 2 * len(EXAMPLES))
     for place, rank in enumerate(EXAMPLES):
         measured, fitted = dataset.example_preactivation.values[place], waves[..., place]

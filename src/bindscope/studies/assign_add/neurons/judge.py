@@ -1,4 +1,4 @@
-"""Claim AA7: the neurons of the last MLP are waves."""
+"""Claim AA7: the neurons of the last MLP are Fourier components."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import xarray as xr
 
 EACH = 0.9  # of all neurons: what "each neuron" must at least mean
-STILL = 0.95  # accuracy with waves in place of all pre-activations
-KNOWN = 0.9  # of literal sums answered rightly: below, there is no addition to look into
+STILL = 0.95  # accuracy with Fourier components in place of all pre-activations
+KNOWN = 0.9  # of literal sums answered correctly: below, there is no addition to look into
 CHANCE = 0.05  # of neurons that may fit where there is nothing to find
 
 
 def judge_neurons(results: Mapping[str, xr.Dataset]) -> Finding:
-    """The share of neurons whose pre-activation fits, and whether waves alone still add."""
+    """The share of neurons whose pre-activation fits, and whether Fourier components alone still add."""
     dataset = results["neurons"]
     model, last = dataset.sel(source="model"), dataset.sel(source="model").isel(step=-1)
     n, n_pairs = dataset.sizes["neuron"], int(dataset.attrs["n_pairs"])
-    accuracy = share_of("literal sums answered rightly", float(last.accuracy), n_pairs)
+    accuracy = share_of("literal sums answered correctly", float(last.accuracy), n_pairs)
     if accuracy.value < KNOWN:
         return not_testable(
             f"the model answers {accuracy.value:.0%} of literal sums; below {KNOWN:.0%} there is no addition to look "
@@ -37,19 +37,19 @@ def judge_neurons(results: Mapping[str, xr.Dataset]) -> Finding:
         )
     explained = model.explained_variance.fillna(0).values
     fitting = share_of(f"neurons with explained variance of {FITS:.0%} or more", float((explained >= FITS).mean()), n)
-    fitted = share_of("answered rightly by waves alone", float(last.fitted_accuracy), n_pairs)
+    fitted = share_of("answered correctly by Fourier components alone", float(last.fitted_accuracy), n_pairs)
     weighted = float((explained * model.output_share.values).sum())
     criterion = (
         Condition(
             fitting.value >= EACH,
-            f"{fitting.value:.0%} of the neurons fit one wave of each operand",
-            f"only {fitting.value:.0%} of the neurons fit one wave of each operand by {FITS:.0%}; weighted by what they "
-            f"add to the answer, waves explain {weighted:.0%}",
+            f"{fitting.value:.0%} of the neurons fit one Fourier component of each operand",
+            f"only {fitting.value:.0%} of the neurons fit one Fourier component of each operand by {FITS:.0%}; weighted by what they "
+            f"add to the answer, Fourier components explain {weighted:.0%}",
         ),
         Condition(
             fitted.value >= STILL,
-            f"with a wave in place of every pre-activation the model answers {fitted.number} of sums",
-            f"with a wave in place of every pre-activation the model answers only {fitted.value:.0%} of sums",
+            f"with a Fourier component in place of every pre-activation the model answers {fitted.number} of sums",
+            f"with a Fourier component in place of every pre-activation the model answers only {fitted.value:.0%} of sums",
         ),
     )
     permuted = dataset.permuted_explained_variance.fillna(0).values
@@ -89,7 +89,7 @@ def _is_rare(control: Quantity) -> Condition:
 
 AA7 = Claim(
     id="AA7",
-    title="Neurons of the last MLP are waves",
+    title="Neurons of the last MLP are Fourier components",
     statement=(
         "Each neuron's pre-activation over all pairs (n, m) is cos(2πkn/p + φ1) + cos(2πkm/p + φ2) up to scale and mean, "
         "with a frequency and two phases of its own, as in the analytic network for modular addition."
@@ -101,8 +101,8 @@ AA7 = Claim(
         "n2 runs backwards; for products numbers stand in the order of their discrete logarithms."
     ),
     criterion=(
-        f"At least {EACH:.0%} of the neurons have an explained variance of {FITS:.0%} or more, and with a wave in place "
-        f"of every pre-activation at least {STILL:.0%} of the sums are answered rightly."
+        f"At least {EACH:.0%} of the neurons have an explained variance of {FITS:.0%} or more, and with a Fourier component in place "
+        f"of every pre-activation at least {STILL:.0%} of the sums are answered correctly."
     ),
     control_description=(
         f"The same fit holds for at most {CHANCE:.0%} of the neurons of an untrained model, and of this model when the "

@@ -1,4 +1,4 @@
-"""Results about the waves that sums are computed with: neurons, spectra, key frequencies, clock or pizza.
+"""Results about the Fourier components that sums are computed with: neurons, spectra, key frequencies, clock or pizza.
 
 ``source`` says whose numbers they are: ``model`` is the whole model on every literal sum behind PADs, ``circuit`` the
 path OV2 e_n1 + OV2 e_n2 into the last MLP alone.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bindscope.tasks.assign_add import AssignAddTask
 
 SOURCES = ("model", "circuit")
-FITS = 0.8  # explained variance from which a neuron's pre-activation fits its wave
+FITS = 0.8  # explained variance from which a neuron's pre-activation fits its Fourier component
 N_PERMUTATIONS = 5
 EXAMPLES: Mapping[str, float] = {"best": 1.0, "median": 0.5, "tenth percentile": 0.1}  # which neurons are shown whole
 N_TRIPLES = 200
@@ -110,8 +110,8 @@ def compute_clock_pizza(context: Context) -> xr.Dataset:
 
 
 def describe_neurons(model: Transformer, task: AssignAddTask) -> xr.Dataset:
-    """Over (source, neuron): its wave, its output's phase and share; over (source): accuracy as it is and with every
-    pre-activation replaced by its wave.
+    """Over (source, neuron): its Fourier component, its output's phase and share; over (source): accuracy as it is and with every
+    pre-activation replaced by its Fourier component.
     """
     from bindscope.measures.arithmetic.analytic import output_phases, output_weights
     from bindscope.measures.arithmetic.cyclic import CyclicNumbers
@@ -137,7 +137,7 @@ def describe_neurons(model: Transformer, task: AssignAddTask) -> xr.Dataset:
 
 def summarise_neurons(described: xr.Dataset) -> xr.Dataset:
     """Over (source): how many neurons fit, how well the median and the answer-weighted mean do, whether outputs keep the
-    analytic phase; ``neurons_per_frequency`` (source, wave) counts neurons that a wave explains by half.
+    analytic phase; ``neurons_per_frequency`` (source, Fourier component) counts neurons that a Fourier component explains by half.
     """
     from bindscope.measures.arithmetic.analytic import concentration
     from bindscope.measures.arithmetic.key_frequencies import LEAST_FIT
@@ -214,7 +214,9 @@ def sums_task(run: Run) -> AssignAddTask:
 
     task = run.config.task
     if not isinstance(task, AssignAddTask):
-        raise NotTestable(f"{run.name}: its task is {task.family}; waves are looked for in runs on sums")
+        raise NotTestable(
+            f"{run.name}: its task is {task.family}; Fourier components are looked for in runs on modular addition"
+        )
     if not run.steps:
         raise NotTestable("no checkpoint was kept yet")
     return task
@@ -270,7 +272,7 @@ def _sums_of(model: Transformer, task: AssignAddTask) -> LiteralSums:
 
 
 def _given(source: str, forms: SumForms, sums: LiteralSums) -> tuple[np.ndarray, np.ndarray]:
-    """Pre-activations [n1, n2, neuron], and the stream that the MLP's output is added to [n1, n2, d_model]."""
+    """Pre-activations [n1, n2, neuron], and the residual stream that the MLP's output is added to [n1, n2, d_model]."""
     from bindscope.measures.arithmetic.neurons import preactivations
 
     return (sums.pre, sums.residual) if source == "model" else (preactivations(forms), np.zeros_like(sums.residual))
@@ -283,7 +285,7 @@ def _logits(source: str, forms: SumForms, sums: LiteralSums) -> np.ndarray:
 
 
 def _accuracy(forms: SumForms, numbers: CyclicNumbers, pre: np.ndarray, residual: np.ndarray) -> float:
-    """The share of pairs answered rightly from pre-activations over places [place 1, place 2, neuron]."""
+    """The share of pairs answered correctly from pre-activations over positions [position 1, position 2, neuron]."""
     logits = (residual + np.maximum(pre, 0) @ forms.down) @ forms.unembed
     return float((logits.argmax(axis=-1) == numbers.answer[numbers.sums]).mean())
 

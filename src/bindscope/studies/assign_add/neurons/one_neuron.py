@@ -1,4 +1,4 @@
-"""One neuron of the last MLP over all pairs of numbers, beside the wave that fits it best.
+"""One neuron of the last MLP over all pairs of numbers, beside the Fourier component that fits it best.
 
 >>> dataset = describe_neuron(run.checkpoint("last"), task, 70)
 >>> dataset.explained_variance.sel(source="model"), dataset.fitted.sel(source="circuit")

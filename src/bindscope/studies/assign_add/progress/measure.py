@@ -1,9 +1,9 @@
-"""The seven progress measures of a run on sums, at every kept checkpoint.
+"""The seven progress measures of a run on modular addition, at every kept checkpoint.
 
 >>> library.fill("progress").dataset.attn_l2_equal_to_values.sel(step=5401)
 
 Over (step): the measures by their names, and for those over sequences ``NAME_low`` and ``NAME_high``. The control of the
-probe, fitted to variables dealt out anew, is ``probe_l1_shuffled``.
+probe, fitted to variables dealt out again, is ``probe_l1_shuffled``.
 """
 
 from __future__ import annotations

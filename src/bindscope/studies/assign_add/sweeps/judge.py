@@ -154,7 +154,7 @@ AA2 = Claim(
     measure=(
         "Accuracy on held-out pairs of numbers at the end of runs that differ in the share of pairs trained on, from "
         "'bindscope experiment pair-fraction' (or pair-fraction-small); a logistic curve in that share, fitted by maximum "
-        "likelihood, with an interval from drawing the runs anew. The same for pairs held out in both orders."
+        "likelihood, with an interval from drawing the runs again. The same for pairs held out in both orders."
     ),
     criterion=_CRITERION,
     control_description=_CONTROL.format(trained="Trained pairs"),

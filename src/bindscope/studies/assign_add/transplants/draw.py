@@ -77,7 +77,7 @@ def _draw_shares(axes: Axes, spike: xr.Dataset) -> QuadMesh:
 
 def _draw_variables(axes: Axes, dataset: xr.Dataset, transplants: xr.Dataset) -> None:
     """One line for each variable in a place that training never shows, and the range of all others."""
-    steps, restricted = dataset.step.values, dataset.restricted.values.astype(bool)  # [variable, place]
+    steps, restricted = dataset.step.values, dataset.restricted.values.astype(bool)  # [variable, position]
     set_step_axis(axes, steps, "linear")
     _mark(axes, transplants)
     others = dataset.accuracy.values[:, ~restricted]  # [step, other]

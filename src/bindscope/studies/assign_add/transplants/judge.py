@@ -153,7 +153,7 @@ AA10 = Claim(
     paper=REPORTED["AA10"],
     measure=(
         "Parts of the model after a spike put into the one before it, and the reverse; the share of the jump that "
-        "follows, over the pools that jump. Accuracy by variable and place around the second spike."
+        "follows, over the pools that jump. Accuracy by variable and position around the second spike."
     ),
     criterion=(
         f"For both spikes, the weights that route, and where layer 2 looks by itself, reproduce and undo at least "

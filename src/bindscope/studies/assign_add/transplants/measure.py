@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
 
 N_SUMS = 200  # of each pool
-N_BY_VARIABLE = 50  # of each variable in each place
+N_BY_VARIABLE = 50  # of each variable in each position
 N_ABLATED = 200
 ITS_VARIABLE = "its variable"
 FOCUS = "focus"
@@ -73,7 +73,7 @@ def compute_transplants(context: Context) -> xr.Dataset:
 
 
 def compute_by_variable(context: Context) -> xr.Dataset:
-    """Over (step, variable, place): ``accuracy`` of sums of one variable and one number, with Wilson intervals; and over
+    """Over (step, variable, position): ``accuracy`` of sums of one variable and one number, with Wilson intervals; and over
     (step, position) how = scores and looks at the operands in layer 1: ``operand_score``, ``operand_attention``.
     """
     run = context.run
@@ -230,7 +230,7 @@ def find_focus(before: Transformer, after: Transformer, task: Any, rng: np.rando
     """The variable, and the operand it is, whose sums gain most between two checkpoints."""
     sums = ask_by_variable(task, rng, max(20, n // 4))
     (old, count), (new, _) = (right_by_variable(model, sums, task) for model in (before, after))
-    gain = (new - old) / np.maximum(count, 1)  # [variable, place]
+    gain = (new - old) / np.maximum(count, 1)  # [variable, position]
     variable, place = np.unravel_index(int(gain.argmax()), gain.shape)
     return int(variable), PLACES[place]
 

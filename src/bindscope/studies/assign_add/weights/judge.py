@@ -16,7 +16,7 @@ from bindscope.tasks.assign_add.sequence import OPERAND_POSITIONS
 if TYPE_CHECKING:
     import xarray as xr
 
-KNOWN = 0.9  # of sums with one variable in a trained place: below it there is no routing to look for
+KNOWN = 0.9  # of sums with one variable in a trained position: below it there is no routing to look for
 SEEN_KINDS = ("number", "pad")  # what else can stand before a number of an assignment
 MOST_FRESH = 0.5  # the most that models without training may show of a pattern, on average
 MOST_SHUFFLED = 0.5  # … and that a random matching may in all but one of twenty draws (the 95th percentile)
@@ -149,7 +149,7 @@ AA8 = Claim(
     title="Layer 1 looks one back, and = at the operands",
     statement=(
         "Layer 1's QK, tried on all pairs of embeddings, lets numbers score variables highly and positions 0 to 11 "
-        "prefer the one before them, so that each assigned number looks at its variable; = prefers positions 13 and 14."
+        "prefer the one before them, so that each assigned number attends to its variable; = prefers positions 13 and 14."
     ),
     paper=REPORTED["AA8"],
     measure=(

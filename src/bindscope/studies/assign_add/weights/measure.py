@@ -1,4 +1,4 @@
-"""The routing circuit in the weights of a run on sums, at every kept checkpoint.
+"""The routing circuit in the weights of a run on modular addition, at every kept checkpoint.
 
 >>> weights = library.fill("weights").dataset
 >>> weights.equals_to_variable.sel(variable="b")   # how gladly = looks at b in layer 1, over training

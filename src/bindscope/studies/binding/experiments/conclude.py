@@ -92,7 +92,7 @@ def conclude_identity(dataset: xr.Dataset) -> str:
     for name in names:
         if "+" not in name and f"{name}+identity" in names:
             sentences.append(
-                f"{name}: {_outcome(dataset, name)}; with identity paths {_outcome(dataset, f'{name}+identity')}."
+                f"{name}: {_outcome(dataset, name)}; with identity-scaling terms {_outcome(dataset, f'{name}+identity')}."
             )
     for name in names:
         if name.endswith(("+scores", "+outputs")):
@@ -169,14 +169,14 @@ def _describe_parts(dataset: xr.Dataset) -> list[str]:
         f"in the first layer it is {_share(float(first.sel(part='trained scores')))} without the trained scores and "
         f"{_share(float(first.sel(part='identity outputs')))} without the identity outputs.",
         f"{int((scaled_a < 0).sum())} of the {scaled_a.size} heads from layer 2 on have a negative a: they look for what is "
-        f"opposite to themselves. The place right of an assignment is just that to the name it assigns: their product is "
+        f"opposite to themselves. The position right of an assignment is just that to the name it assigns: their product is "
         f"{float(alike[1:].min()):.2f} at the lowest, against {float(dataset.likeness.sel(target='itself').mean()):.2f} for "
         "a name with itself.",
     ]
 
 
 def _describe_paths(cells: Sequence[xr.Dataset]) -> str:
-    """What the identity paths do in the seeds that learned the task."""
+    """What the identity-scaling terms do in the seeds that learned the task."""
     learned = [cell for cell in cells if bool(cell.learned.notnull())]
     if not learned or "accuracy_without_later" not in learned[0]:
         return ""

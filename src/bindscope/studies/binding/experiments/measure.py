@@ -107,7 +107,7 @@ def measure_lengths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> x
 
 
 def measure_identity(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
-    """What the identity paths of the shipped ``binding-laptop`` do; see ``measures.identity_paths``."""
+    """What the identity-scaling terms of the shipped ``binding-laptop`` do; see ``measures.identity_paths``."""
     laptop = Run.open(SHIPPED_RUNS / "binding-laptop")
     model = laptop.checkpoint("last")
     batch = laptop.config.task.sample_evaluation(np.random.default_rng(SEED), N_PARTS)["test"]
@@ -119,7 +119,7 @@ def measure_identity(runs: Mapping[Cell, Run], on_progress: Progress = None) -> 
 
 
 def measure_seed_paths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
-    """What the identity paths of each last checkpoint do, over (variant, seed, …).
+    """What the identity-scaling terms of each last checkpoint do, over (variant, seed, …).
 
     ``accuracy_without_later`` (…, part): accuracy, mean of all depths, with a part taken out of all layers but the
     first; ``whole_accuracy`` the same of the whole model; ``scaled_a``, ``scaled_b`` and ``likeness`` as in

@@ -35,9 +35,9 @@ ABLATIONS: tuple[Variant, ...] = (
     Variant("no-mimetic-vo", "W_V and W_O drawn apart", {"model.init.mimetic_vo": 0.0}),
     Variant("no-tied-start", "the unembedding drawn apart from the embedding", {"model.init.tied_start": 0.0}),
     Variant("full-rotary", "all dimensions rotate, base 10,000", {"model.rope_fraction": 1.0, "model.rope_base": 1e4}),
-    Variant("no-identity-qk", "no identity path in the scores", {"model.identity_qk": False}),
-    Variant("no-identity-vo", "no identity path in the outputs", {"model.identity_vo": False}),
-    Variant("no-identity", "no identity path at all", {"model.identity_qk": False, "model.identity_vo": False}),
+    Variant("no-identity-qk", "no identity-scaling term in the scores", {"model.identity_qk": False}),
+    Variant("no-identity-vo", "no identity-scaling term in the outputs", {"model.identity_vo": False}),
+    Variant("no-identity", "no identity-scaling term at all", {"model.identity_qk": False, "model.identity_vo": False}),
     Variant("high-rate", "four times the learning rate", {"training.optimizer.lr": 4.0}),
 )
 

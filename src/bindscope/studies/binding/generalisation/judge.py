@@ -68,9 +68,9 @@ def judge_lengths(results: Mapping[str, xr.Dataset]) -> Finding:
         Condition(
             habit.value > HABIT,
             "wrong answers are often the constant of line 1",
-            f"wrong answers are the constant of line 1 in {habit.value:.0%} of cases, no clear habit"
+            f"wrong answers are the constant of line 1 in {habit.value:.0%} of cases, no clear heuristic"
             if habit.n
-            else "there are no wrong answers in which a habit could show",
+            else "there are no wrong answers in which a heuristic could show",
         ),
     )
     control = (Condition(True, f"at its own length and depths the model answers {within.value:.1%}", ""),)
@@ -126,7 +126,7 @@ VB10 = Claim(
     id="VB10",
     title="Other lengths and depths",
     statement=(
-        "Away from the length and the depths it was trained on the model gets worse, and the habit of answering with "
+        "Away from the length and the depths it was trained on the model gets worse, and the heuristic of answering with "
         "line 1 is part of the harm."
     ),
     paper=REPORTED["VB10"],

@@ -25,7 +25,7 @@ def held_out_step(run: Run) -> Sequence[int]:
 
 
 def compute_lengths(context: Context) -> xr.Dataset:
-    """Accuracy and the line-1 habit over program length and chain depth, at the last checkpoint."""
+    """Accuracy and the line-1 heuristic over program length and chain depth, at the last checkpoint."""
     from bindscope.measures.binding.generalisation import length_depth_grid
 
     task: Any = context.run.config.task

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LEAST_EVALUATIONS = 5
-LEAST_GAIN = 0.1  # the line-1 rule must beat chance by this for a habit to be worth having
+LEAST_GAIN = 0.1  # the line-1 rule must beat chance by this for a heuristic to be worth having
 PLATEAU_DISTANCE = 0.1
 END = 0.99
 N_SHUFFLES = 100
@@ -128,14 +128,14 @@ def _step_words(step: int | None) -> str:
 
 
 def _source_control(dataset: xr.Dataset, early_share: float) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
-    """The untrained model has no such habit; where the run ends systematic, the line of the root no longer matters."""
+    """The untrained model has no such heuristic; where the run ends systematic, the line of the root no longer matters."""
     n = int(dataset.n_misleading)
     untrained = float(dataset.follows_early_lines[0])
     conditions = [
         Condition(
             untrained <= early_share / 2,
-            "at the first evaluation the habit is absent",
-            "at the first evaluation the habit is there already",
+            "at the first evaluation the heuristic is absent",
+            "at the first evaluation the heuristic is there already",
         )
     ]
     quantities = [share_of("from line 1 or 2 at the first evaluation", untrained, n)]
@@ -160,7 +160,9 @@ def _what_hinders(dataset: xr.Dataset) -> str | None:
         return f"the run has {n_evaluations} evaluations; its phases need {LEAST_EVALUATIONS} or more"
     gain = float(dataset.rule_accuracy.sel(rule="line_1")) - float(dataset.pool_chance.sel(pool="test"))
     if gain < LEAST_GAIN:
-        return "in these programs answering with line 1 is hardly better than chance, so there is no habit to acquire"
+        return (
+            "in these programs answering with line 1 is hardly better than chance, so there is no heuristic to acquire"
+        )
     return None
 
 
@@ -239,7 +241,7 @@ VB2 = Claim(
         "90 % later than every deeper depth."
     ),
     control_description=(
-        "The first evaluation shows at most half of that habit, and at the end of a systematic run roots on early lines "
+        "The first evaluation shows at most half of that heuristic, and at the end of a systematic run roots on early lines "
         f"are at most {FLAT_GAP:.0%} better."
     ),
     results=("trajectory",),

@@ -13,7 +13,7 @@ from bindscope.studies.plots.style import format_share
 
 
 def describe_run(dataset: xr.Dataset, phases: Sequence[Phase]) -> Highlights:
-    """The story of habit and chain, its plateau and weakest depth, and the curves by depth."""
+    """The story of heuristic and chain, its plateau and weakest depth, and the curves by depth."""
     columns = {f"depth {int(d)}": dataset.accuracy_by_depth.sel(depth=d).values for d in dataset.depth.values}
     columns |= {"follows chain": dataset.follows_chain.values, "line 1 or 2": dataset.follows_early_lines.values}
     return Highlights(_tell_story(dataset, phases), tuple(_list_numbers(dataset, phases)), columns)
@@ -24,7 +24,7 @@ def _tell_story(dataset: xr.Dataset, phases: Sequence[Phase]) -> str:
     steps = f"{int(dataset.step[-1]):,} steps"
     if "systematic" in names and "heuristic" in names:
         return (
-            f"Within {steps} the model went from a habit of answering with the first lines of a program to following "
+            f"Within {steps} the model went from a heuristic of answering with the first lines of a program to following "
             f"the chain of references to its constant."
         )
     if "systematic" in names:
@@ -33,7 +33,7 @@ def _tell_story(dataset: xr.Dataset, phases: Sequence[Phase]) -> str:
         return (
             f"After {steps} the model still answers from the first lines of a program instead of following the chain."
         )
-    return f"After {steps} the model shows no lasting habit yet."
+    return f"After {steps} the model shows no lasting heuristic yet."
 
 
 def _list_numbers(dataset: xr.Dataset, phases: Sequence[Phase]) -> Iterator[tuple[str, str, str]]:

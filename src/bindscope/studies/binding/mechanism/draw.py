@@ -35,7 +35,7 @@ HIGHEST_EFFECT = 0.4  # of one head: above this the colour no longer changes
 
 
 def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
-    """Interchange success over layer and place, a panel for each depth."""
+    """Interchange success over layer and position, a panel for each depth."""
     dataset = results["chain"]
     depths = [int(depth) for depth in dataset.depth.values]
     n_columns = min(2, len(depths))
@@ -64,7 +64,7 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
-    """What each head moves by itself, place by place, and what the strongest heads move together."""
+    """What each head moves by itself, position by position, and what the strongest heads move together."""
     dataset = results["heads"]
     names = [str(place) for place in dataset.place.values if place != "anywhere"]
     places = sorted(names, key=lambda place: place == "distractor")  # the control comes last

@@ -3,7 +3,7 @@
     >>> grids = library.fill("grids").dataset
     >>> grids.chain_success.sel(step=3700, direction="noising", layer=2, place="rhs 2")
 
-``chain_…`` are over (step, direction, layer, place), ``head_…`` over (step, direction, layer, head). ``already`` is the
+``chain_…`` are over (step, direction, layer, position), ``head_…`` over (step, direction, layer, head). ``already`` is the
 share of pairs that show the source's answer before anything is changed: what success has to be compared with. ``n``
 counts the pairs that have a place.
 """
@@ -28,7 +28,7 @@ N_RESAMPLES = 300
 
 
 def compute_grids(context: Context) -> xr.Dataset:
-    """Interchange of the stream at the chain's places and of every head, at each checkpoint and in both directions."""
+    """Interchange of the residual stream at the positions of the chain and of every head, at each checkpoint and in both directions."""
     from bindscope.tasks.binding import structural_places
 
     pairs = sample_pairs(context.run, context.rng, context.n)

@@ -18,7 +18,7 @@ from bindscope.studies.framework.trajectory import phases_of
 if TYPE_CHECKING:
     import xarray as xr
 
-KNOWN = 0.9  # share of pairs answered rightly, both programs, below which there is no mechanism to look for
+KNOWN = 0.9  # share of pairs answered correctly, both programs, below which there is no mechanism to look for
 CARRIED = 0.8  # interchange success at a place that the value passes through
 ASIDE = 0.1  # the most that a place off the chain may reach
 FEW = 0.25  # share of all heads
@@ -39,13 +39,13 @@ def judge_chain(results: Mapping[str, xr.Dataset]) -> Finding:
     criterion = (
         Condition(
             not skipped,
-            f"every place between root and colon carries the value ({CARRIED:.0%} or more) at some layer",
-            f"{len(skipped)} of {len(best)} places between root and colon do not carry the value: {_some(skipped)}",
+            f"every position between root and colon carries the value ({CARRIED:.0%} or more) at some layer",
+            f"{len(skipped)} of {len(best)} positions between root and colon do not carry the value: {_some(skipped)}",
         ),
         Condition(
             not disorder,
-            "where it is carried, later places carry it at later layers",
-            f"at depth {', '.join(map(str, disorder))} later places do not come at later layers",
+            "where it is carried, later positions carry it at later layers",
+            f"at depth {', '.join(map(str, disorder))} later positions do not come at later layers",
         ),
     )
     aside = _best_of(dataset, "distractor", "distractor")
@@ -137,9 +137,9 @@ def judge_emergence(results: Mapping[str, xr.Dataset]) -> Finding:
 def _unlearned(dataset: xr.Dataset) -> Finding:
     share, n = float(dataset.attrs["accuracy"]), int(dataset.attrs["n_test" if "n_test" in dataset.attrs else "n"])
     return not_testable(
-        f"both programs of a pair are answered rightly in {share:.0%} of pairs; below {KNOWN:.0%} there is no "
+        f"both programs of a pair are answered correctly in {share:.0%} of pairs; below {KNOWN:.0%} there is no "
         "mechanism to look for",
-        (share_of("pairs answered rightly", share, n),),
+        (share_of("pairs answered correctly", share, n),),
     )
 
 
@@ -150,7 +150,7 @@ def _best(dataset: xr.Dataset, depth: int, place: str) -> Quantity:
 
 
 def _best_of(dataset: xr.Dataset, label: str, place: str) -> Quantity:
-    """The same over all depths that have the place, each at its own best layer."""
+    """The same over all depths that have the position, each at its own best layer."""
     known = [
         depth for depth in dataset.depth.values if np.isfinite(dataset.success.sel(depth=depth, place=place)).any()
     ]
@@ -160,7 +160,7 @@ def _best_of(dataset: xr.Dataset, label: str, place: str) -> Quantity:
 
 
 def _in_order(dataset: xr.Dataset, depth: int) -> bool:
-    """Whether the layers at which places start to carry the value never fall along the chain."""
+    """Whether the layers at which positions start to carry the value never fall along the chain."""
     success = dataset.success.sel(depth=depth)
     starts = [
         int((success.sel(place=place) >= CARRIES).values.argmax())
@@ -204,11 +204,11 @@ VB3 = Claim(
         "Interchange: programs that differ only in the constant at the root (from line 3 on); the counterfactual's "
         "stream is put into the base run at one layer and one place of the chain; success is that the counterfactual "
         "digit becomes the top answer. At the root before layer 0 and at the colon after the last layer success is "
-        "certain, so what is judged are the places between."
+        "certain, so what is judged are the positions between."
     ),
     criterion=(
         f"At every depth, every right-hand side after the root's and the query reach {CARRIED:.0%} at some layer, and "
-        "the layers at which places start to carry the value (50 %) do not fall along the chain."
+        "the layers at which positions start to carry the value (50 %) do not fall along the chain."
     ),
     control_description=f"The right-hand side of a line off the chain reaches at most {ASIDE:.0%} at any layer.",
     results=("chain",),
@@ -222,12 +222,12 @@ VB4 = Claim(
     statement="A few attention heads per hop move the value; which ones they are depends on the seed.",
     paper=REPORTED["VB4"],
     measure=(
-        "Interchange of each head's whole output everywhere but at the root's own place; the heads with the largest "
+        "Interchange of each head's whole output everywhere but at the root's own position; the heads with the largest "
         "effect on one half of the pairs are patched together on the other half until nine answers in ten change."
     ),
     criterion=f"At most a {_fraction(FEW)} of all heads together change {ENOUGH:.0%} of the answers.",
     control_description=(
-        f"Random sets of as many heads change at most half of that; the same heads at a distractor's place at most "
+        f"Random sets of as many heads change at most half of that; the same heads at a distractor's position at most "
         f"{ASIDE:.0%}."
     ),
     results=("heads",),
@@ -241,7 +241,7 @@ VB5 = Claim(
     statement="Tracked through the checkpoints, the interchange mechanism appears together with the third phase.",
     paper=REPORTED["VB5"],
     measure=(
-        "The cells (depth, place beyond the root, layer) that carry the value at the last checkpoint are frozen; the "
+        "The cells (depth, position beyond the root, layer) that carry the value at the last checkpoint are frozen; the "
         "same interchange is made there at every kept checkpoint. An answer that the base program had already is no "
         "success."
     ),
@@ -250,7 +250,7 @@ VB5 = Claim(
         f"{AFTER:.0%} at the end, and passes half of its final value between the end of the heuristic phase and the "
         "first checkpoint of the systematic one."
     ),
-    control_description=f"At a distractor's place the same layers reach at most {ASIDE:.0%} at any checkpoint.",
+    control_description=f"At a distractor's position the same layers reach at most {ASIDE:.0%} at any checkpoint.",
     results=("trajectory", "emergence"),
     judge=judge_emergence,
     draw=defer(f"{__package__}.draw", "draw_emergence"),

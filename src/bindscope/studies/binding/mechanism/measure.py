@@ -37,7 +37,7 @@ def sample_pairs(run: Run, rng: np.random.Generator, n: int) -> CounterfactualPa
 
 
 def compute_chain(context: Context) -> xr.Dataset:
-    """Interchange of the stream at every place of the queried chain and every layer, by depth, last checkpoint."""
+    """Interchange of the residual stream at every position of the queried chain and every layer, by depth, last checkpoint."""
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.interventions.grids import place_grid
     from bindscope.tasks.binding import structural_places
@@ -52,9 +52,9 @@ def compute_chain(context: Context) -> xr.Dataset:
 
 
 def compute_heads(context: Context) -> xr.Dataset:
-    """Interchange of heads: each alone, place by place, and the strongest together.
+    """Interchange of heads: each alone, position by position, and the strongest together.
 
-    Heads are ranked on one half of the pairs and tested together on the other. The root's own place is left out
+    Heads are ranked on one half of the pairs and tested together on the other. The root's own position is left out
     everywhere: what a head gives there is the changed token itself.
     """
     from bindscope.interventions.contrast import contrast_pairs
@@ -115,7 +115,7 @@ def compute_emergence(context: Context) -> xr.Dataset:
 
 
 def frozen_circuit(chain: xr.Dataset) -> list[tuple[int, str, int]]:
-    """Cells (depth, place, layer) beyond the root's own place that carry the value: interchange succeeds mostly."""
+    """Cells (depth, position, layer) beyond the root's own position that carry the value: interchange succeeds mostly."""
     cells = []
     for depth in chain.depth.values:
         for place in chain_places(int(depth)):
@@ -144,7 +144,7 @@ def depths_of(pairs: CounterfactualPairs) -> np.ndarray:
 
 
 def answers_right(model: Transformer, pairs: CounterfactualPairs) -> np.ndarray:
-    """Whether both programs of each pair [pair] are answered rightly, without any change."""
+    """Whether both programs of each pair [pair] are answered correctly, without any change."""
     from bindscope.measures.evaluation import read_answers
 
     sides = (pairs.base, pairs.counterfactual)

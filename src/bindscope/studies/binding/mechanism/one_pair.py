@@ -1,4 +1,4 @@
-"""Interchange on one pair of programs, for someone who waits: parts of a grid as they are made, whole distributions.
+"""Activation patching on one pair of programs, for someone who waits: parts of a grid as they are made, whole distributions.
 
     >>> contrast = contrast_pairs(pair_programs(program, counterfactual))
     >>> for part in stream_grid(model, contrast, "residual"):
@@ -32,7 +32,7 @@ CONDITIONS = ("base", "source", "patched")
 
 @dataclass(frozen=True, eq=False)
 class GridPart:
-    """The values of neighbouring cells, the first of them at place ``at``."""
+    """The values of neighbouring cells, the first of them at position ``at``."""
 
     at: int
     values: dict[str, np.ndarray]  # metric → [cell]

@@ -1,9 +1,9 @@
-"""Interchange on a run's checkpoints: one grid, or chosen cells together, at one step or over all of them.
+"""Activation patching on a run's checkpoints: one grid, or chosen cells together, at one step or over all of them.
 
     >>> patch = Patch(grid="chain")
     >>> dataset = patch_steps(run.checkpoint, (1000, 3700), pairs, patch)
     >>> dataset.success.dims
-    ('step', 'layer', 'place', 'pair')
+    ('step', 'layer', 'position', 'pair')
 
 Every dataset keeps its pairs apart and says in its attributes what was done; ``summarise_outcomes`` takes the means.
 """

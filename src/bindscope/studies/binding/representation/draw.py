@@ -1,4 +1,4 @@
-"""Figures of VB6, VB7 and VB11: what the stream holds."""
+"""Figures of VB6, VB7 and VB11: what the residual stream holds."""
 
 from __future__ import annotations
 

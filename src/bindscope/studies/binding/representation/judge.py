@@ -15,7 +15,7 @@ from bindscope.studies.framework.quantities import cell_of
 if TYPE_CHECKING:
     import xarray as xr
 
-KNOWN = 0.9  # share of pairs answered rightly below which there is nothing to look for
+KNOWN = 0.9  # share of pairs answered correctly below which there is nothing to look for
 CARRIED = 0.8  # interchange success inside a subspace
 MOST_AT_RANDOM = 0.5  # what random subspaces may reach, as a share of what the found one does
 SURPLUS = 0.2  # how many more answers survive without the circuit where line 1 is right
@@ -34,7 +34,7 @@ def judge_subspaces(results: Mapping[str, xr.Dataset]) -> Finding:
     weakest = float(dataset["accuracy"].min())
     if weakest < KNOWN:
         return not_testable(
-            f"both programs of a pair are answered rightly in {weakest:.0%} of pairs, below {KNOWN:.0%}"
+            f"both programs of a pair are answered correctly in {weakest:.0%} of pairs, below {KNOWN:.0%}"
         )
     found, control, conditions, controls = [], [], [], []
     for quality in ("values", "names"):
@@ -177,15 +177,15 @@ VB6 = Claim(
     ),
     paper=REPORTED["VB6"],
     measure=(
-        "Components are fitted and chosen on one half of the pairs; on the other half only the part of the stream inside "
-        "their span is taken from the counterfactual. Values: pairs that differ in the root's constant, at all places of "
+        "Components are fitted and chosen on one half of the pairs; on the other half only the part of the residual stream inside "
+        "their span is taken from the counterfactual. Values: pairs that differ in the root's constant, at all positions of "
         "the chain before the last layer. Names: pairs that ask for another variable, at query and colon after a third "
         "of the layers."
     ),
     criterion=f"Interchange inside the subspace succeeds in at least {CARRIED:.0%} of pairs, for values and for names.",
     control_description=(
         f"Random subspaces of equal dimension, and an untrained model of the same shape, reach at most "
-        f"{MOST_AT_RANDOM:.0%} of that. Shuffled labels, the whole stream and the rest of it are shown beside them."
+        f"{MOST_AT_RANDOM:.0%} of that. Shuffled labels, the whole residual stream and the rest of it are shown beside them."
     ),
     results=("subspaces",),
     judge=judge_subspaces,
@@ -232,7 +232,7 @@ VB11 = Claim(
     ),
     criterion=(
         f"At no layer and position are more than {READABLE:.0%} of the values with roots from line 3 on, or more than "
-        f"{WHOLE:.0%} of whole states, read rightly."
+        f"{WHOLE:.0%} of whole states, read correctly."
     ),
     control_description=(
         f"The probes are able to read: all values are read at least {SOMETHING:.0%} better than with shuffled labels."

@@ -1,4 +1,4 @@
-"""Results about what the stream holds: subspaces of names and values, probes, and what is left of the heuristic."""
+"""Results about what the residual stream holds: subspaces of names and values, probes, and what is left of the heuristic."""
 
 from __future__ import annotations
 

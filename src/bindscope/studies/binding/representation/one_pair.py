@@ -76,7 +76,7 @@ def find_kept_subspace(run: Run, model: Transformer, quality: Quality) -> Kept:
 
 
 def swap_pair(model: Transformer, pairs: CounterfactualPairs, search: Search, change: Change) -> xr.Dataset:
-    """One pair whose stream is changed at the search's layer and place.
+    """One pair whose stream is changed at the search's layer and position.
 
     ``probability`` (condition, output) of the base run, the counterfactual run and the changed run; every metric as one
     number.

@@ -1,6 +1,6 @@
-"""The points of the stream along three axes of the subspaces of values and names, at every checkpoint.
+"""The points of the residual stream along three axes of the subspaces of values and names, at every checkpoint.
 
-Three kinds of axes, all of them principal components of the part of the stream inside a subspace:
+Three kinds of axes, all of them principal components of the part of the residual stream inside a subspace:
 
 - ``frozen``    of the subspace that the last checkpoint has, at every step: how points move in one fixed space;
 - ``refitted``  of the subspace that each step has, turned to lie as the next step's do (Procrustes), so that what moves is

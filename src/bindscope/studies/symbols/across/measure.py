@@ -1,6 +1,6 @@
 """Identity scaling outside the tasks of study 3: does it let programs and sums be learned from fewer examples?
 
-Experiments train the same task with and without identity paths: ``identity-programs`` (binding; ``identity`` has other
+Experiments train the same task with and without identity-scaling terms: ``identity-programs`` (binding; ``identity`` has other
 starts) and ``identity-sums`` (assign-and-add). A task counts as learned from the first evaluation after which every depth of a program,
 or every pool of sums, stays at 90 %; until then a run has seen steps × batch size examples, programs or sums. Runs that end
 before are censored (see ``censored``).
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 PATHS = ("off", "qk", "vo", "both")
 PATH_WORDS: Mapping[str, str] = {
-    "off": "no identity path",
+    "off": "no identity-scaling term",
     "qk": "in the scores",
     "vo": "in the outputs",
     "both": "in scores and outputs",
 }
 SENTENCE_WORDS: Mapping[str, str] = {
-    "off": "runs without identity paths",
+    "off": "runs without identity-scaling terms",
     "qk": "with one in the scores",
     "vo": "with one in the outputs",
     "both": "with both",
@@ -49,7 +49,7 @@ STATISTICS = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """Variants of one experiment that differ in their identity paths alone."""
+    """Variants of one experiment that differ in their identity-scaling terms alone."""
 
     name: str
     meaning: str
@@ -178,7 +178,7 @@ def format_between(lowest: float, highest: float, digits: int = 0) -> str:
 def _describe(row: xr.Dataset) -> str:
     name, paths = str(row.comparison.item()), known_paths(row)
     if "off" not in paths:
-        return f"{name}: no run without identity paths to compare with."
+        return f"{name}: no run without identity-scaling terms to compare with."
     return f"{name}: learned by {', '.join(_describe_path(row, path) for path in paths)}."
 
 
@@ -211,7 +211,7 @@ def tell_ratio(at: xr.Dataset, word: str) -> tuple[str, str, str]:
 
 def _sum_up(dataset: xr.Dataset) -> str:
     words = [f"{name}, {_direction(dataset.sel(comparison=name, path='both'))}" for name in MAIN]
-    return f"With both identity paths: {'; '.join(words)}."
+    return f"With both identity-scaling terms: {'; '.join(words)}."
 
 
 def _direction(at: xr.Dataset) -> str:

@@ -1,4 +1,4 @@
-"""Data-efficiency curves: what a model answers about unseen symbols, by the number n of its training strings.
+"""Data-efficiency curves: what a model answers about unseen symbols, by the number n of its training sequences.
 
 The dataset of an experiment of study 3 holds one variant for each model and n. For real labels a curve is of the test
 loss, where 1 is knowing nothing; for symbolic labels it is of the error, the share of wrong answers. A curve has points
@@ -51,7 +51,7 @@ FEWER, PAPER = int(FEWER_HEADS["model.n_heads"]), int(PAPER_HEADS["model.n_heads
 class Point:
     """What the seeds of a model ended with at one n: their mean and its 95 % interval, and each of them.
 
-    With several seeds the interval is Student's, over seeds; of one seed's error it is Wilson's, over test strings; one
+    With several seeds the interval is Student's, over seeds; of one seed's error it is Wilson's, over test sequences; one
     seed's loss has none.
     """
 
@@ -86,7 +86,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Crossing:
-    """The n at which a curve crosses a level; its ends are drawn from the seeds anew.
+    """The n at which a curve crosses a level; its ends are drawn from the seeds again.
 
     ``n`` is 0 where the curve lies below the level from its smallest n on, and infinite where it never gets there: then
     only a bound is known, and ``bounds`` tells it.
@@ -192,7 +192,7 @@ def half_loss_n(
 ) -> Crossing:
     """The n from which on the mean loss (or error) is below a half, interpolated in log n.
 
-    Its interval is that of seeds drawn anew at each n, 95 % of them; a curve of single seeds has none.
+    Its interval is that of seeds drawn again at each n, 95 % of them; a curve of single seeds has none.
     """
     curve = curve_of(dataset, model, heads, "test", **where)
     return _cross(curve, lambda means: _interpolate(curve.n, means, level), rng)

@@ -12,14 +12,14 @@ from bindscope.studies.symbols.efficiency.draw_curves import draw_models
 
 def draw_transformer(results: Mapping[str, xr.Dataset]) -> Figure:
     """AS1: the plain transformer, with a one-hot MLP beside it."""
-    title = "AS1 · Enough strings, and unseen symbols are answered"
+    title = "AS1 · Enough sequences, and unseen symbols are answered"
     return draw_models(results["same-different"], title, ("plain", "one-hot-mlp"))
 
 
 def draw_scaled_transformer(results: Mapping[str, xr.Dataset]) -> Figure:
     """AS2: with and without identity scaling."""
     return draw_models(
-        results["same-different"], "AS2 · Identity scaling saves strings", ("plain", "both", "kq", "vo", "mimetic")
+        results["same-different"], "AS2 · Identity scaling saves sequences", ("plain", "both", "kq", "vo", "mimetic")
     )
 
 

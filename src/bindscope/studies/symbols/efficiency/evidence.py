@@ -1,4 +1,4 @@
-"""What claims about curves have in common: which runs they need, quantities, and the control on training strings."""
+"""What claims about curves have in common: which runs they need, quantities, and the control on training sequences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bindscope.studies.symbols.efficiency.curves import (
 if TYPE_CHECKING:
     import xarray as xr
 
-FITTED = 0.1  # loss, or error, on the training strings of a model that has learned them
+FITTED = 0.1  # loss, or error, on the training sequences of a model that has learned them
 
 
 def train_more(dataset: xr.Dataset, full: bool = False) -> str:
@@ -67,12 +67,12 @@ def crossing_quantity(model: str, crossing: Crossing) -> Quantity:
 def fitted_control(
     dataset: xr.Dataset, models: Sequence[str], heads: int = FEWER
 ) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
-    """Every model has learned its training strings at every n: where it fails on new symbols, training did not fail."""
+    """Every model has learned its training sequences at every n: where it fails on new symbols, training did not fail."""
     curves = [curve_of(dataset, model, heads, pool="train") for model in models]
     points = [(curve, point) for curve in curves for point in curve.points]
     curve, worst = max(points, key=lambda each: each[1].value)
     where = f"{MODEL_NAMES[curve.model]}, n = {worst.n:,}"
-    words = f"the {curve.measure} on training strings is {show_number(worst.value)} at worst ({where})"
+    words = f"the {curve.measure} on training sequences is {show_number(worst.value)} at worst ({where})"
     condition = Condition(worst.value <= FITTED, words, f"{words}: training itself fails")
     return (condition,), (point_quantity(curve, worst),)
 

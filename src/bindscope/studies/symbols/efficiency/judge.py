@@ -1,4 +1,4 @@
-"""AS1, AS2, AS3 and AS7: who can tell equal symbols from different ones, and from how many strings."""
+"""AS1, AS2, AS3 and AS7: who can tell equal symbols from different ones, and from how many sequences."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SOLVED = 0.1
 NOISE = 0.1  # a rise of the mean loss from one n to a larger one that is not looked at
 FEWEST_SIZES = 3  # n in a curve
 PAPER_N = 2048  # where the paper's plain transformer has learned the task
-TIMES_FEWER = 4  # strings, with identity scaling
-FEW = 16  # strings are few
+TIMES_FEWER = 4  # sequences, with identity scaling
+FEW = 16  # sequences are few
 
 
 def judge_transformer(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AS1: the loss on unseen symbols falls from knowing nothing as training strings become many."""
+    """AS1: the loss on unseen symbols falls from knowing nothing as training sequences become many."""
     dataset, experiment = results["same-different"], ("plain", "one-hot-mlp")
     heads = choose_heads(dataset, ["plain"], FEWEST_SIZES)
     if missing := missing_models(dataset, experiment, heads):
@@ -67,18 +67,18 @@ def judge_transformer(results: Mapping[str, xr.Dataset]) -> Finding:
     fitted, fitted_quantities = fitted_control(dataset, ["plain"], heads)
     mlp = beside.points[-1]
     stays = f"an MLP on one-hot tokens stays at {show_number(mlp.value)} with n = {mlp.n:,}"
-    leak = Condition(mlp.value >= NOTHING, stays, f"{stays}: the strings give the answer away")
+    leak = Condition(mlp.value >= NOTHING, stays, f"{stays}: the sequences give the answer away")
     control = (*fitted_quantities, point_quantity(beside, mlp))
     return tell_runs(conclude(criterion, (*fitted, leak), quantities, control), dataset, ["plain"], heads)
 
 
 def judge_scaled_transformer(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AS2: with both identity scalings a fraction of the strings is enough."""
+    """AS2: with both identity scalings a fraction of the sequences is enough."""
     return judge_fewer_strings(results["same-different"], "both")
 
 
 def judge_fewer_strings(dataset: xr.Dataset, model: str) -> Finding:
-    """Whether a model needs at most a quarter of the strings that the plain transformer needs for half loss."""
+    """Whether a model needs at most a quarter of the sequences that the plain transformer needs for half loss."""
     models = ("plain", model)
     heads = choose_heads(dataset, models)
     if missing := missing_models(dataset, models, heads):
@@ -91,7 +91,9 @@ def judge_fewer_strings(dataset: xr.Dataset, model: str) -> Finding:
     ratio, low, high = ratio_of(plain, scaled)
     least = ratio if low is None else low
     bound = "at least " if plain.censored == "above" or scaled.censored == "below" else ""
-    words = f"half loss takes the plain transformer {bound}{ratio:.3g} times as many strings ({plain} against {scaled})"
+    words = (
+        f"half loss takes the plain transformer {bound}{ratio:.3g} times as many sequences ({plain} against {scaled})"
+    )
     fewer = f"{words}, {least:.2g} by the interval's lower end, not {TIMES_FEWER}"
     if scaled.censored == "above":
         fewer = f"with {MODEL_NAMES[model]} it does not come to half of the loss by n = {scaled.largest:,}"
@@ -122,13 +124,13 @@ def judge_mlps(results: Mapping[str, xr.Dataset]) -> Finding:
     plain = curve_of(dataset, "plain")
     last = plain.points[-1]
     words = f"the transformer comes to {show_number(last.value)} with n = {last.n:,}"
-    learnable = Condition(last.value < HALF, words, f"{words}: so many strings are too few for it as well")
+    learnable = Condition(last.value < HALF, words, f"{words}: so many sequences are too few for it as well")
     control = (*fitted_quantities, point_quantity(plain, last))
     return tell_runs(conclude(tuple(criterion), (*fitted, learnable), tuple(quantities), control), dataset, mlps)
 
 
 def judge_relation_mlp(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AS7: an MLP that is given XXᵀ needs a handful of strings."""
+    """AS7: an MLP that is given XXᵀ needs a handful of sequences."""
     dataset, models = results["same-different"], ("relation-mlp", "embedding-mlp")
     if missing := missing_models(dataset, models):
         return not_testable(missing)
@@ -160,7 +162,9 @@ def _few_strings(plain: Curve, scaled: Curve) -> tuple[tuple[Condition, ...], tu
     if not shared:
         return (), ()
     point = shared[-1]
-    words = f"with as many strings as {MODEL_NAMES[scaled.model]} got, {point.n:,}, it is at {show_number(point.value)}"
+    words = (
+        f"with as many sequences as {MODEL_NAMES[scaled.model]} got, {point.n:,}, it is at {show_number(point.value)}"
+    )
     return (Condition(point.value > HALF, words, f"{words}: these are not few"),), (point_quantity(plain, point),)
 
 
@@ -189,19 +193,19 @@ def _points(task: str, model: str) -> str:
     return ", ".join(f"{n:,}: {value:g}" for n, value in published(task, model).items())
 
 
-_FITTED = f"Training strings are learned (loss at most {FITTED:g}) at every n"
+_FITTED = f"Training sequences are learned (loss at most {FITTED:g}) at every n"
 
 AS1 = Claim(
     id="AS1",
-    title="Enough strings, and unseen symbols are answered",
+    title="Enough sequences, and unseen symbols are answered",
     statement=(
         "A transformer trained on pairs of symbols tells whether two symbols that it never saw are the same, once it was "
         "trained on enough of them; with few it only remembers its own."
     ),
     paper=f"n: test loss {_points('same-different', 'plain')}",
     measure=(
-        "Test loss (1 is knowing nothing) on strings of unseen symbols at the end of runs that differ in n, the number of "
-        "training symbols and strings, from 'bindscope experiment same-different': mean over seeds, Student's interval."
+        "Test loss (1 is knowing nothing) on sequences of unseen symbols at the end of runs that differ in n, the number of "
+        "training symbols and sequences, from 'bindscope experiment same-different': mean over seeds, Student's interval."
     ),
     criterion=(
         f"The mean test loss is above {HALF:g} at the smallest n and below it at the largest, where its interval excludes "
@@ -217,16 +221,16 @@ AS2 = Claim(
     id="AS2",
     title="Identity scaling saves strings",
     statement=(
-        "With a trained multiple of the identity added to W_K W_Qᵀ and to W_V W_Oᵀ, a fraction of the training strings is "
+        "With a trained multiple of the identity added to W_K W_Qᵀ and to W_V W_Oᵀ, a fraction of the training sequences is "
         "enough to tell equal unseen symbols from different ones."
     ),
     paper=f"n: test loss {_points('same-different', 'both')} (plain: {_points('same-different', 'plain')})",
     measure=(
         "The n of half loss, from which on the mean test loss is below a half, interpolated in log n, of the transformer "
-        "with and without both scalings; the ratio of the two with an interval from drawing seeds anew."
+        "with and without both scalings; the ratio of the two with an interval from drawing seeds again."
     ),
     criterion=(
-        f"The plain transformer needs at least {TIMES_FEWER} times as many strings for half loss, by the lower end of the "
+        f"The plain transformer needs at least {TIMES_FEWER} times as many sequences for half loss, by the lower end of the "
         "interval; where it never gets there, its largest n counts."
     ),
     control_description=(
@@ -240,7 +244,7 @@ AS2 = Claim(
 AS3 = Claim(
     id="AS3",
     title="MLPs learn nothing of unseen symbols",
-    statement="MLPs, on one-hot tokens or on embeddings, fail on unseen symbols however many strings train them.",
+    statement="MLPs, on one-hot tokens or on embeddings, fail on unseen symbols however many sequences train them.",
     paper=f"test loss about {MLP_LOSS:.1f} at every n",
     measure="Test loss of the two MLPs at the end of runs that differ in n, as in AS1.",
     criterion=f"The mean test loss of both MLPs is {NOTHING:g} or more at every n.",
@@ -253,7 +257,7 @@ AS3 = Claim(
 AS7 = Claim(
     id="AS7",
     title="XXᵀ is what an MLP lacks",
-    statement="An MLP that is given the inner products XXᵀ of its embeddings beside them needs a handful of strings.",
+    statement="An MLP that is given the inner products XXᵀ of its embeddings beside them needs a handful of sequences.",
     paper=f"n: test loss {_points('same-different', 'relation-mlp')}",
     measure="Test loss and n of half loss of the MLP with XXᵀ at the end of runs that differ in n, as in AS1 and AS2.",
     criterion=(

@@ -41,11 +41,11 @@ def _is_whole(name: str, dataset: xr.Dataset) -> bool:
 
 
 TITLES = {
-    "same-different": "telling equal symbols from different ones, by the number of training strings",
-    "aba-abb": "seeing which symbol comes again, by the number of training strings",
+    "same-different": "telling equal symbols from different ones, by the number of training sequences",
+    "aba-abb": "seeing which symbol comes again, by the number of training sequences",
     "print-real": "printing a variable's number, by the number of training programs",
     "print-symbolic": "printing a value never seen, by the number of training programs",
-    "majority": "seeing a majority, by the number of training strings",
+    "majority": "seeing a majority, by the number of training sequences",
     "copy": "repeating a symbol never seen, by width and the number of training symbols",
     "width": "telling equal symbols from different ones, by width",
     "shape": "telling equal symbols from different ones, by depth, heads, rate and batch",

@@ -1,9 +1,9 @@
 """The experiments of study 3, as data: how much training each model needs before it answers about unseen symbols.
 
-A curve is a model and several n: n training symbols, n training strings. What is trained without ``--full`` has four heads
+A curve is a model and several n: n training symbols, n training sequences. What is trained without ``--full`` has four heads
 of 32 instead of the paper's sixteen of 64 and stops at the n that two cores can train; ``--full`` adds the paper's heads
 and its larger n, for more machines. A run ends early when it has solved the task (on validation symbols) or has nothing
-left to learn from its training strings.
+left to learn from its training sequences.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WIDTH_CONCLUSIONS = "bindscope.studies.symbols.width.conclude"
 _WIDTH_FIGURES = "bindscope.studies.symbols.width.draw"
 LIMITS = (
     "Four heads of 32 instead of the paper's sixteen of 64, and a and b learn a hundred times as fast as other weights; "
-    "training strings are drawn anew with each seed; n beyond what two cores can train is left to --full."
+    "training sequences are drawn again with each seed; n beyond what two cores can train is left to --full."
 )
 
 
@@ -68,7 +68,7 @@ def curve(
 
 
 def sizes_of(n: int) -> dict[str, Any]:
-    """n strings over n symbols, seen a thousand times in batches of at most 1,024."""
+    """n sequences over n symbols, seen a thousand times in batches of at most 1,024."""
     return {
         "task.alphabet": n, "training.batch_size": min(n, BATCH_SIZE), "training.data": "fixed", "training.epochs": EPOCHS,
     }  # fmt: skip
@@ -154,7 +154,7 @@ def _setting(setting: str, word: str, values: Sequence[Any], model: str, n: int)
 EXPERIMENTS: tuple[Experiment, ...] = (
     _experiment(
         "same-different",
-        "How many training strings does each model need to tell two equal symbols from two different ones?",
+        "How many training sequences does each model need to tell two equal symbols from two different ones?",
         "templates-same-different",
         (
             curve("plain", (32, 64, 128, 256, 512, 1024, 2048), full=(128, 512, 1024, 2048, 4096)),
@@ -219,7 +219,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _experiment(
         "majority",
-        "How many strings does it take to see whether the first symbol fills more than half of six places?",
+        "How many sequences does it take to see whether the first symbol fills more than half of six places?",
         "templates-majority",
         (
             curve("plain", (128, 512, 2048), full=(8192,)),
@@ -250,7 +250,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             _copy_widths("both", dict.fromkeys((1024, 4096), (8, 16, 32)), full=True),
         ),
         limits=(
-            "a and b learn a hundred times as fast as other weights; training strings are drawn anew with each seed; widths "
+            "a and b learn a hundred times as fast as other weights; training sequences are drawn again with each seed; widths "
             "beyond what two cores can train are left to --full."
         ),
         conclude=defer(_WIDTH_CONCLUSIONS, "conclude_copy"),

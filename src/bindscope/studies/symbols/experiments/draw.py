@@ -10,4 +10,4 @@ from bindscope.studies.symbols.efficiency.draw_curves import draw_models
 
 def draw_curves(dataset: xr.Dataset) -> Figure:
     """Every model over n, transformers beside simpler networks."""
-    return draw_models(dataset, str(dataset.attrs.get("question", "How many training strings are enough?")))
+    return draw_models(dataset, str(dataset.attrs.get("question", "How many training sequences are enough?")))

@@ -1,7 +1,7 @@
 """Does the kernel say which templates are learned, and how soon? The same curves on tasks that it tells apart.
 
 The tasks are pairs (and fours) of templates whose N has smallest eigenvalues from 0 up to 0.07. Without positions, a model
-sees no order: whatever is told apart by order alone has a singular N there, and no number of strings can teach it.
+sees no order: whatever is told apart by order alone has a singular N there, and no number of sequences can teach it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _curve(task: LearnedTask, model: str, sizes: Sequence[int]) -> tuple[Variant
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="learnability",
-        question="Does the kernel say which templates are learned, and from how many strings?",
+        question="Does the kernel say which templates are learned, and from how many sequences?",
         preset="templates-same-different",
         variants=tuple(
             variant

@@ -77,7 +77,7 @@ def draw_learnability(dataset: xr.Dataset) -> Figure:
         n_runs = int(dataset.last_loss.sel(pool="test").notnull().sum())
         title_figure(
             figure,
-            "Does the kernel say which templates are learned, and from how many strings?",
+            "Does the kernel say which templates are learned, and from how many sequences?",
             f"{n_runs} runs; arrows: n known as a bound only; dashed orange: tasks whose labels N cannot hold",
         )
     return figure

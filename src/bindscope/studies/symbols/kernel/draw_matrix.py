@@ -127,7 +127,7 @@ def _draw_eigenvalues(axes: Axes, dataset: xr.Dataset) -> None:
 
 
 def _draw_direction(axes: Axes, dataset: xr.Dataset) -> None:
-    """The eigenvector of the smallest eigenvalue: labels along it take the most strings."""
+    """The eigenvector of the smallest eigenvalue: labels along it take the most sequences."""
     weights = dataset.eigenvector.isel(eigenvalue=0).values
     weights = weights * np.sign(weights[np.abs(weights).argmax()])
     axes.barh(

@@ -71,7 +71,7 @@ def _criterion(
             not stuck,
             f"ridge regression learns all {len(learnable)} tasks with a nonsingular N: its error on unseen symbols falls "
             f"to {float(last.sel(task=worst)):.2f} or less at n = {n:,}",
-            f"with n = {n:,} strings ridge regression has not halved its error on {_names(stuck)}, which N calls learnable",
+            f"with n = {n:,} sequences ridge regression has not halved its error on {_names(stuck)}, which N calls learnable",
         ),
         Condition(
             gaps[lowest] >= -ROUNDING,
@@ -82,7 +82,7 @@ def _criterion(
 
 
 def _control(kernel: xr.Dataset, learnable: list[str]) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
-    """With the labels dealt out anew among the strings there is nothing to learn, and nothing may be learned."""
+    """With the labels dealt out again among the sequences there is nothing to learn, and nothing may be learned."""
     shuffled = kernel.shuffled_error.isel(n=-1).sel(task=learnable).mean("seed")
     lowest = float(shuffled.min())
     quantity = Quantity(
@@ -133,7 +133,7 @@ def _trained_quantities(trained: xr.Dataset, ranked: Ranked, refused: list[str])
 
 
 def _describe_trained(trained: xr.Dataset, ranked: Ranked, refused: list[str]) -> str:
-    """Beside the verdict: what trained transformers do, and whether N foretells how many strings they need."""
+    """Beside the verdict: what trained transformers do, and whether N foretells how many sequences they need."""
     sizes, losses = half_sizes(trained), _losses(trained, refused)
     learned = [task for task, size in sizes.items() if task not in refused and size.censored != "above"]
     asked = [task for task in sizes if task not in refused]
@@ -186,12 +186,12 @@ AS13 = Claim(
     title="The kernel says what can be learned",
     statement=(
         "If templates are disjoint and the matrix N of their kernel with fresh symbols is nonsingular, regression with the "
-        "kernel of a wide random transformer answers strings of unseen symbols, given enough training strings."
+        "kernel of a wide random transformer answers sequences of unseen symbols, given enough training sequences."
     ),
     paper=REPORTED["AS13"],
     measure=(
         "N by quasi-random integration with an interval for its smallest eigenvalue λ (β = 3, positions as large as symbols, "
-        "or none), on tasks of two to four templates; kernel ridge regression on n strings over n symbols, its error over all "
+        "or none), on tasks of two to four templates; kernel ridge regression on n sequences over n symbols, its error over all "
         "unseen symbols computed exactly; transformers trained on the same tasks ('bindscope experiment learnability'), and "
         "rank correlations between what N says and the n of half loss, over pairs of tasks whose order is known."
     ),
@@ -200,7 +200,7 @@ AS13 = Claim(
         "on unseen symbols falls with n to below a half; in every task whose labels N cannot hold it stays, at every n, "
         "at or above the part of the labels that lies in the null directions."
     ),
-    control_description="With labels dealt out anew among the training strings the error stays above a half in every task.",
+    control_description="With labels dealt out again among the training sequences the error stays above a half in every task.",
     results=("kernel", "learnability"),
     judge=judge_kernel,
     draw=defer(f"{__package__}.draw", "draw_kernel_claim"),

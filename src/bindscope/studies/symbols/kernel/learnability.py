@@ -1,4 +1,4 @@
-"""What the kernel says of a task, and whether it foretells how many strings a trained transformer needs.
+"""What the kernel says of a task, and whether it foretells how many sequences a trained transformer needs.
 
 Three numbers of N are held against the n of half loss: its smallest eigenvalue λ, which bounds the error whatever the
 labels are; yᵀN⁻¹y, which knows the labels y; and the n at which kernel ridge regression itself would halve its error.
@@ -44,7 +44,7 @@ class Rank:
 
     predictor: str
     tau: float
-    low: float  # of tasks drawn anew
+    low: float  # of tasks drawn again
     high: float
     by_chance: float  # the share of orders of the tasks whose |τ| is as large
     n_tasks: int

@@ -1,4 +1,4 @@
-"""A pretrained GPT-2 beside one of the same shape from scratch: how many strings each needs.
+"""A pretrained GPT-2 beside one of the same shape from scratch: how many sequences each needs.
 
 >>> comparison = compare_pretrained(dataset)
 >>> comparison.ratio[0]  # from scratch it takes this many times as many strings
@@ -18,7 +18,7 @@ from bindscope.studies.symbols.pretrained.define import GPT2_TOKENS, PRETRAINED,
 if TYPE_CHECKING:
     import xarray as xr
 
-FITTED = 0.1  # training strings are answered when their loss is at most this
+FITTED = 0.1  # training sequences are answered when their loss is at most this
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def ratio(self) -> tuple[float, float | None, float | None]:
-        """How many times as many strings it takes from scratch, with an interval where there are seeds.
+        """How many times as many sequences it takes from scratch, with an interval where there are seeds.
 
         NaN where nothing is known of it: neither reaches half loss, or one was not trained.
         """

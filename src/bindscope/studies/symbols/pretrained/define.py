@@ -60,7 +60,7 @@ def gpt2_experiment(directory: str | Path | None = None) -> Experiment:
         variants += curve(PRETRAINED, shape, fitting, tokens=found.d_vocab, **start)
     return Experiment(
         name=NAME,
-        question="How many strings does a GPT-2 from scratch need to see which of two symbols comes again, and a pretrained one?",
+        question="How many sequences does a GPT-2 from scratch need to see which of two symbols comes again, and a pretrained one?",
         preset="templates-gpt2-small",
         variants=tuple(variants),
         seeds=3,
@@ -79,7 +79,7 @@ def gpt2_experiment(directory: str | Path | None = None) -> Experiment:
 
 
 def tokens_needed(n: int) -> int:
-    """How many embeddings a directory must have for n strings over n symbols, and the symbols that are tested."""
+    """How many embeddings a directory must have for n sequences over n symbols, and the symbols that are tested."""
     return n + 2 * TEST_SYMBOLS + 1
 
 

@@ -113,6 +113,6 @@ def _draw_training(axes: Axes, dataset: xr.Dataset, names: Mapping[tuple[str, Sh
     axes.set_ylim(0, HIGHEST)
     axes.set_xlabel("step")
     axes.text(
-        0, 1.03, f"n = {n:,} over training: unseen symbols (solid), training strings (dotted)",
+        0, 1.03, f"n = {n:,} over training: unseen symbols (solid), training sequences (dotted)",
         transform=axes.transAxes, fontsize=8, color=MUTED,
     )  # fmt: skip

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bindscope.studies.symbols.efficiency.curves import Crossing
 
-FEWER = 4.0  # times fewer strings
+FEWER = 4.0  # times fewer sequences
 _TRAIN = (
     "'bindscope experiment gpt2 --pretrained DIR --full', DIR a copy of GPT-2 with config.json and model.safetensors"
 )
@@ -52,8 +52,8 @@ def judge_pretrained(results: Mapping[str, xr.Dataset]) -> Finding:
     criterion = (
         Condition(
             few,
-            f"pretrained, it needs at least {FEWER:g} times fewer strings ({told})",
-            f"pretrained, it does not need {FEWER:g} times fewer strings ({told})",
+            f"pretrained, it needs at least {FEWER:g} times fewer sequences ({told})",
+            f"pretrained, it does not need {FEWER:g} times fewer sequences ({told})",
         ),
     )
     control, fitted = _fitted(dataset, comparison)
@@ -79,7 +79,7 @@ def _quantities(dataset: xr.Dataset) -> tuple[Quantity, ...]:
 
 
 def _compared_quantities(dataset: xr.Dataset, comparison: Comparison) -> list[Quantity]:
-    """How many times fewer strings, where that is known; and both losses at the largest n that both were trained with."""
+    """How many times fewer sequences, where that is known; and both losses at the largest n that both were trained with."""
     value, low, high = comparison.ratio
     bound = ", at least" if comparison.is_bound else ""
     found = (
@@ -113,16 +113,16 @@ def _finite_ends(crossing: Crossing) -> tuple[float | None, float | None]:
 
 
 def _fitted(dataset: xr.Dataset, comparison: Comparison) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
-    """Both must know their training strings: else one was merely trained too short."""
+    """Both must know their training sequences: else one was merely trained too short."""
     conditions, quantities = [], []
     for model, word in ((SCRATCH, "from scratch"), (PRETRAINED, "pretrained")):
         worst = _worst_training_loss(dataset, model, comparison.shape)
-        quantities.append(Quantity(f"largest loss on training strings, {word}", worst, unit="1"))
+        quantities.append(Quantity(f"largest loss on training sequences, {word}", worst, unit="1"))
         conditions.append(
             Condition(
                 worst <= FITTED,
-                f"the model {word} has learned its training strings at every n",
-                f"the model {word} has not learned its training strings at every n (loss {worst:.2g})",
+                f"the model {word} has learned its training sequences at every n",
+                f"the model {word} has not learned its training sequences at every n (loss {worst:.2g})",
             )
         )
     return tuple(conditions), tuple(quantities)
@@ -135,18 +135,18 @@ def _worst_training_loss(dataset: xr.Dataset, model: str, shape: Shape) -> float
 AS11 = Claim(
     id="AS11",
     title="Pretraining replaces data",
-    statement="A pretrained GPT-2 learns to tell ABA from ABB for unseen symbols from far fewer strings than one from scratch.",
+    statement="A pretrained GPT-2 learns to tell ABA from ABB for unseen symbols from far fewer sequences than one from scratch.",
     paper=REPORTED["AS11"],
     measure=(
         "Test loss on unseen symbols over n, from 'bindscope experiment gpt2': GPT-2 from scratch, and started from the "
         "weights in a directory, with the embeddings of tokens drawn at random for symbols; the n at which the mean loss over "
-        "seeds falls below a half, interpolated in log n, with an interval from drawing the seeds anew."
+        "seeds falls below a half, interpolated in log n, with an interval from drawing the seeds again."
     ),
     criterion=(
-        "The pretrained GPT-2 reaches half of the loss of knowing nothing from at least four times fewer strings than a "
+        "The pretrained GPT-2 reaches half of the loss of knowing nothing from at least four times fewer sequences than a "
         "GPT-2 of the same shape from scratch."
     ),
-    control_description="Both have learned their training strings (loss at most 0.1) at every n.",
+    control_description="Both have learned their training sequences (loss at most 0.1) at every n.",
     results=("gpt2",),
     judge=judge_pretrained,
     draw=defer(f"{__package__}.draw", "draw_pretrained"),

@@ -96,7 +96,7 @@ def judge_repetition(results: Mapping[str, xr.Dataset]) -> Finding:
 
 
 def judge_majority(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AS10: of as many strings the plain transformer learns nothing, the modified one everything."""
+    """AS10: of as many sequences the plain transformer learns nothing, the modified one everything."""
     dataset, models = results["majority"], ("plain", "both")
     heads = choose_heads(dataset, models, fewest=1)
     if missing := missing_models(dataset, models, heads):
@@ -162,7 +162,7 @@ def _paper(task: str, *models: str) -> str:
     return f"n: test loss; {'; '.join(parts)}"
 
 
-_FITTED = f"training strings are learned (loss at most {FITTED:g}) at every n"
+_FITTED = f"training sequences are learned (loss at most {FITTED:g}) at every n"
 
 AS4 = Claim(
     id="AS4",
@@ -212,7 +212,7 @@ AS6 = Claim(
     title="Repetition is seen by comparing, that is with KQ",
     statement=(
         "To see whether ABA or ABB was given, identity scaling of W_K W_Qᵀ helps most and that of W_V W_Oᵀ less; recurrent "
-        "networks learn it from many more strings, and an MLP does not."
+        "networks learn it from many more sequences, and an MLP does not."
     ),
     paper=_paper("aba-abb", "plain", "vo", "kq", "both", "rnn", "lstm", "embedding-mlp"),
     measure=(
@@ -234,7 +234,7 @@ AS10 = Claim(
     title="A majority is seen with scaling only",
     statement=(
         "Whether the first symbol fills more than half of six places is not learned at all by the plain transformer from as "
-        "many strings as teach it to the one with both scalings."
+        "many sequences as teach it to the one with both scalings."
     ),
     paper=_paper("majority-6", "plain", "both"),
     measure=(

@@ -47,7 +47,7 @@ def conclude_width(dataset: xr.Dataset) -> str:
     trained = float(np.nanmax(pool_loss(chosen, "train")))
     return (
         f"At n = {int(chosen.n.values[0]):,} the loss on unseen symbols is {listed}; 1 is that of knowing nothing. Training "
-        f"strings are learned to a loss of {trained:.3f} at worst ({_runs(chosen)})."
+        f"sequences are learned to a loss of {trained:.3f} at worst ({_runs(chosen)})."
     )
 
 

@@ -111,7 +111,7 @@ def _draw_errors(axes: Axes, dataset: xr.Dataset) -> None:
     axes.axhline(SOLVED, color=INK, lw=0.7, ls=":")
     set_share_axis(axes)
     set_doubling_axis(axes, dataset.n.values, "x")
-    axes.set_xlabel("n: training symbols, and training strings", labelpad=2)
+    axes.set_xlabel("n: training symbols, and training sequences", labelpad=2)
     axes.set_ylabel("error on unseen symbols")
     axes.legend(loc="center left", bbox_to_anchor=(0, 0.42), fontsize=7.5, labelspacing=0.3)
 

@@ -34,7 +34,7 @@ ORDERED = 0.7  # rank correlation with width
 SCALED_MOST = 2 * COPY_FIRST_N_MODIFIED  # one step of the trained n above the paper's
 TRAINED_ERROR = 0.01  # of training symbols: more, and training itself fails
 NOTHING = 0.9  # the test loss of a model that has learned next to nothing about unseen symbols
-FITTED = 0.05  # the training loss of one that has learned its training strings
+FITTED = 0.05  # the training loss of one that has learned its training sequences
 TRAIN = "'bindscope experiment {name}'"
 
 
@@ -167,13 +167,13 @@ def judge_width(results: Mapping[str, xr.Dataset]) -> Finding:
     quantities = tuple(_loss_quantity(f"test loss, width {width}", row) for width, row in zip(widths, losses))
     if means.min() >= NOTHING:
         reason = f"at n = {n:,} no width learns anything about unseen symbols (loss {means.min():.2f} at best)"
-        return not_testable(f"{reason}; more training strings are needed", quantities)
+        return not_testable(f"{reason}; more training sequences are needed", quantities)
     trained = pool_loss(dataset, "train")
     worst = float(np.nanmax(trained))
     control = Condition(
         worst <= FITTED,
-        f"training strings are learned at every width (loss {worst:.3f} at worst)",
-        f"training strings are not learned in every run (loss {worst:.3f} at worst), so training itself fails",
+        f"training sequences are learned at every width (loss {worst:.3f} at worst)",
+        f"training sequences are not learned in every run (loss {worst:.3f} at worst), so training itself fails",
     )
     beside = (Quantity("training loss, at worst", worst, n=_n_runs(dataset), unit="1"),)
     return conclude(_width_criterion(widths, losses, n), (control,), quantities, beside)
@@ -259,7 +259,7 @@ AS9 = Claim(
         f"The mean test loss of the widest model is at least {GROWS:g} times that of the narrowest, every seed of the one "
         f"does worse than every seed of the other, and the rank correlation of loss and width is at least {ORDERED:g}."
     ),
-    control_description=f"Training strings are learned at every width: a loss of at most {FITTED:g} in every run.",
+    control_description=f"Training sequences are learned at every width: a loss of at most {FITTED:g} in every run.",
     results=("width",),
     judge=judge_width,
     draw=defer(f"{__package__}.draw", "draw_width_claim"),

@@ -201,7 +201,7 @@ class _EarlyTraining:
         return rows
 
     def accuracy(self) -> list[float]:
-        """On training strings and on all unseen symbols."""
+        """On training sequences and on all unseen symbols."""
         import numpy as np
         import torch
 
