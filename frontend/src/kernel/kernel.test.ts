@@ -60,5 +60,5 @@ test('what the theory cannot take is refused in a sentence', () => {
 
 test('the command says what is not as usual', () => {
   const { command } = answerKernel({ templates: ['A=', 'A"'], labels: [1, -1], beta: 2, cls: false, points: 16 });
-  expect(command).toBe(`bindscope kernel A= 'A"' --labels=1,-1 --beta 2 --points 16 --no-cls`);
+  expect(command).toBe(`bindscope kernel A= 'A"' --labels=1,-1 --beta 2 --no-cls --points 16`);
 });
