@@ -55,7 +55,7 @@ def describe_section(experiment: Experiment, dataset: xr.Dataset, comment: str =
         f"```sh\nbindscope experiment {experiment.name}\n```",
         f"`{experiment.preset}`"
         + (f" with {changes}" if changes else "")
-        + "; n training symbols, n training strings.",
+        + "; n training symbols, n training sequences.",
         describe_curves(experiment.variants),
         f"![{experiment.question}](figures/experiment-{experiment.name}.svg)",
         experiment.conclude(dataset),
