@@ -10,6 +10,7 @@ import xarray as xr
 from bindscope.interventions.ablation import ablate_heads
 from bindscope.interventions.answers import accuracy_by
 from bindscope.runs.directory import Run
+from bindscope.studies.binding.behaviour.one_program import ablate_program
 from bindscope.tasks.binding import sample_root_pairs
 from cli.answers import answer, refusal
 
@@ -76,3 +77,20 @@ def test_what_cannot_be_taken_away_is_refused(
     before = sorted(workplace.rglob("*"))
     assert sentence in refusal(capsys, "ablate", "small", *SMALL, *arguments)
     assert sorted(workplace.rglob("*")) == before
+
+
+def test_a_typed_program_is_answered_before_and_after(
+    workplace: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, sites = "a=5;b=a;#b:", ("--of", "L0.H1", "--of", "L1.mlp_out", "--kind", "zero")
+    opened = Run.open(trained)
+    task, model = opened.config.task, opened.checkpoint("last")
+    expected = ablate_program(model, task, task.read(program), ["L0.H1", "L1.mlp_out"], "zero")  # type: ignore[attr-defined, arg-type]
+    out = ("--out", str(tmp_path / "answer.svg"))
+    found = json.loads(answer(capsys, "ablate", "small", program, *sites, "--json", *out))
+    np.testing.assert_allclose(found["variables"]["probability"]["values"], [expected.before, expected.after])
+    assert (tmp_path / "answer.svg").stat().st_size > 1000
+    text = answer(capsys, "ablate", "small", program, *sites)
+    assert "without L0.H1, L1.mlp_out: zero" in text
+    assert "true answer: 5" in text
+    assert "draw programs" in refusal(capsys, "ablate", "small", program, "--cut", "colon>query")

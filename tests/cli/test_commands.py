@@ -45,6 +45,19 @@ def test_sums_are_sampled_from_any_pool(capsys: pytest.CaptureFixture[str]) -> N
         assert int(example["answer"]) == (example["facts"]["n1"] + example["facts"]["n2"]) % 59
 
 
+def test_a_pair_is_drawn_of_a_run_or_a_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    wish = ("--pair", "--depth", "3", "--lines", "9", "--seed", "4")
+    drawn = json.loads(answer(capsys, "sample", "binding-laptop", *wish, "--json"))
+    assert (drawn["depth"], drawn["n_lines"]) == (3, 9)
+    assert drawn["answer"] != drawn["counterfactual_answer"]
+    text = answer(capsys, "sample", "binding-laptop", *wish)
+    assert drawn["text"] in text
+    assert drawn["counterfactual"] in text
+    assert json.loads(answer(capsys, "sample", "binding", *wish, "--json"))["depth"] == 3
+    assert "programs are for runs on binding" in refusal(capsys, "sample", "assign-add", "--pair")
+    assert "give that too" in refusal(capsys, "sample", "binding", "--lines", "4")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

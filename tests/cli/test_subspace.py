@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
+import bindscope
 from bindscope.runs.config import config_to_mapping
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY
@@ -99,3 +101,22 @@ def test_runs_on_other_tasks_are_refused(tmp_path: Path, capsys: Captured) -> No
     Run.create(tmp_path / "sums", Manifest("sums", config_to_mapping(config), config.seeds, total_steps=1))
     for command in ("subspace", "probe"):
         assert "programs are for runs on binding" in refusal(capsys, command, str(tmp_path / "sums"))
+
+
+def test_a_typed_pair_is_swapped_and_a_typed_program_projected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pair = ("c=1;d=2;a=5;b=a;#b:", "c=1;d=2;a=8;b=a;#b:")
+    text = answer(capsys, "subspace", "binding-laptop", *pair, "--control", "random", "--seed", "3", "--out", "swap.nc")
+    assert "10 dimensions for values, random" in text
+    expected = bindscope.open_run("binding-laptop").swap(*pair, control="random", seed=3)
+    np.testing.assert_allclose(xr.load_dataset("swap.nc", engine="h5netcdf").probability, expected.probability)
+    text = answer(capsys, "subspace", "binding-laptop", pair[0], "--axes", "random", "--out", "points.svg")
+    points = bindscope.open_run("binding-laptop").project(pair[0], axes="random")
+    for token, position, (first, *_) in zip(points.token.values, points.position.values, points.coordinate.values):
+        assert f"{token} @{position}" in text
+        assert f"{first:+.3f}" in text
+    assert "both programs have the answer 5" in refusal(
+        capsys, "subspace", "binding-laptop", pair[0], "c=1;d=2;a=5;e=a;#e:"
+    )

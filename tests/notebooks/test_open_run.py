@@ -157,3 +157,16 @@ def test_mistakes_are_told_in_a_sentence(view: RunView) -> None:
         view.patch(PROGRAM)
     with pytest.raises(BindscopeError, match="step 12345 was not kept"):
         view.lens(PROGRAM, 12345)
+
+
+def test_what_a_command_asks_a_notebook_asks_too(view: RunView, run: Run) -> None:
+    answers = view.ablate(PROGRAM, sites=["L2.H1"], kind="zero")
+    assert answers.probability.dims == ("condition", "output")
+    assert view.ablate(sites=["L2.H1"], n=8).sizes == {"example": 8}
+    path = view.path(PROGRAM, OTHER, sender="L1.H0", receivers=["L3.H1.k", "logits"])
+    assert path.success.dims == ("receiver", "pair")
+    drawn = view.sample(depth=2, n_lines=5)
+    assert (int(drawn.depth[0]), int(drawn.n_lines[0])) == (2, 5)
+    assert "Give it once per site" in (view.patch.__doc__ or "")
+    with pytest.raises(BindscopeError, match="both programs have the answer 5"):
+        view.patch(PROGRAM, "c=1;d=2;a=5;e=a;#e:")

@@ -180,7 +180,7 @@ def test_questions_are_bounded(client: TestClient) -> None:
 def test_another_source_step_is_another_answer(lab: Lab) -> None:
     operation, worker = PAGE.operations[0], Worker(lab)
     keys = {
-        worker._key(operation, operation.request.model_validate(pair(step=LAST, source_step=step)))
+        worker._key(operation, operation.read(operation.request.model_validate(pair(step=LAST, source_step=step))))
         for step in (None, EARLIER, LAST)
     }
     worker.close()

@@ -30,10 +30,11 @@ def asking(question: type[Question], **defaults: Any) -> Callable[[Command], Com
         parameters = [*parameters_of(question, defaults), *(each.replace(annotation=hints[each.name]) for each in own)]
 
         def command(*arguments: Any, **options: Any) -> Any:
-            given = inspect.Signature(parameters).bind(*arguments, **options).arguments
-            more = {each.name: given.pop(each.name) for each in own if each.name in given}
+            bound = inspect.Signature(parameters).bind(*arguments, **options)
+            bound.apply_defaults()
+            more = {each.name: bound.arguments.pop(each.name) for each in own}
             with naming_options(question):
-                return function(question(**{**_known(question, defaults), **given}), **more)
+                return function(question(**bound.arguments), **more)
 
         command.__name__, command.__doc__, command.__module__ = (
             function.__name__, function.__doc__, function.__module__,
@@ -56,22 +57,22 @@ def parameters_of(question: type[Question], defaults: dict[str, Any]) -> list[in
         if bare and hints[name] == tuple[str, ...]:
             kind, kept, default = inspect.Parameter.VAR_POSITIONAL, str, MISSING
         given = inspect.Parameter.empty if default is MISSING else default
-        annotation = Annotated[kept, option(question, name)]
+        annotation = Annotated[kept, option(question, name, default)]
         found.append(inspect.Parameter(name, kind, default=given, annotation=annotation))
     return sorted(found, key=lambda each: each.kind)
 
 
-def option(question: type[Question], name: str) -> Parameter:
-    """A field as cyclopts takes it: ``Annotated[str, option(Lens, "program")]``."""
+def option(question: type[Question], name: str, default: Any = None) -> Parameter:
+    """A field as cyclopts takes it: ``Annotated[str, option(Lens, "run")]``."""
     about = describe_fields(question)[name]
     settings: dict[str, Any] = {"help": about.help}
-    if about.positional or about.joined:
-        settings["allow_leading_hyphen"] = about.joined or "program" in name
+    if about.joined or default == "-":
+        settings["allow_leading_hyphen"] = True  # -1,1 and - for standard input are values, not options
     if not about.positional:
         settings["name"] = options_of(question, name)
     hint = get_type_hints(question)[name]
-    default = next(each.default for each in fields(question) if each.name == name)
-    if str(hint).startswith("tuple") or default is False:
+    usual = next(each.default for each in fields(question) if each.name == name)
+    if str(hint).startswith("tuple") or usual is False:
         settings |= {"negative": "", "show_default": False}
     return Parameter(**settings)
 
@@ -100,8 +101,3 @@ def naming_options(*questions: type[Question]) -> Iterator[None]:
             raise BindscopeError(problem.problem) from None
         flag = options_of(known[0], problem.name)[0] if known else f"--{problem.name.replace('_', '-')}"
         raise BindscopeError(f"{flag}: {problem.problem}") from None
-
-
-def _known(question: type[Question], defaults: dict[str, Any]) -> dict[str, Any]:
-    names = {each.name for each in fields(question)}
-    return {name: value for name, value in defaults.items() if name in names}

@@ -18,10 +18,10 @@ from typing import Any
 from cachetools import LRUCache
 
 from bindscope.errors import BindscopeError
-from bindscope.questions.question import RunQuestion
+from bindscope.questions.question import Question, RunQuestion
 from bindscope.web.asking import opened
 from bindscope.web.background import Background
-from bindscope.web.body import Strict, encode
+from bindscope.web.body import encode
 from bindscope.web.cancel import cancellable, check_cancelled
 from bindscope.web.lab import Lab
 from bindscope.web.page import Operation
@@ -49,9 +49,9 @@ class Worker:
         """Begin to work, or begin again after ``close``."""
         self._executor = Background()
 
-    async def answer(self, operation: Operation, request: Strict, slot: str = "") -> bytes:
+    async def answer(self, operation: Operation, question: Question, slot: str = "") -> bytes:
         """The whole answer as JSON; cancelling the coroutine cancels the work."""
-        key = self._key(operation, request)
+        key = self._key(operation, question)
         if (kept := self.kept.find(key)) is not None:
             return kept
 
@@ -60,7 +60,7 @@ class Worker:
                 check_cancelled()
                 if (kept := self.kept.find(key)) is not None:  # made while this one waited
                     return kept
-                content = encode(self._ask(operation, request))
+                content = encode(self._ask(operation, question))
                 check_cancelled()
             self.kept.keep(key, content)
             return content
@@ -68,9 +68,9 @@ class Worker:
         with self._turn(slot) as cancelled:
             return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
-    async def stream(self, operation: Operation, request: Strict, slot: str = "") -> AsyncIterator[bytes]:
+    async def stream(self, operation: Operation, question: Question, slot: str = "") -> AsyncIterator[bytes]:
         """The answer line by line; leaving the loop early cancels the rest."""
-        key = self._key(operation, request)
+        key = self._key(operation, question)
         if (kept := self.kept.find(key)) is not None:
             yield kept
             return
@@ -84,7 +84,7 @@ class Worker:
             sent = []
             try:
                 with cancellable(cancelled):
-                    for line in self._lines(operation, request):
+                    for line in self._lines(operation, question):
                         sent.append(line)
                         put(line)
                 self.kept.keep(key, b"".join(sent))
@@ -111,24 +111,23 @@ class Worker:
             cancelled.set()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _lines(self, operation: Operation, request: Strict) -> Iterator[bytes]:
+    def _lines(self, operation: Operation, question: Question) -> Iterator[bytes]:
         check_cancelled()
-        for part in self._ask(operation, request):
+        for part in self._ask(operation, question):
             yield encode(part) + b"\n"
             check_cancelled()
 
-    def _ask(self, operation: Operation, request: Strict) -> Any:
-        question = operation.read(request)
+    def _ask(self, operation: Operation, question: Question) -> Any:
         if isinstance(question, RunQuestion):
             return operation.answer(self.lab, self.lab.find(question.run), question)
         return operation.answer(self.lab, question)
 
-    def _key(self, operation: Operation, request: Strict) -> str:
-        question, hashes = operation.read(request), list[str]()
+    def _key(self, operation: Operation, question: Question) -> str:
+        hashes: list[str] = []
         if isinstance(question, RunQuestion):
             run = self.lab.find(question.run)
             hashes = [run.checkpoint_hash(step) for step in question.saved_steps(opened(run))]
-        content = "\n".join([operation.name, request.model_dump_json(), *hashes])
+        content = "\n".join([operation.name, repr(question.values()), *hashes])
         return hashlib.sha256(content.encode()).hexdigest()
 
     @contextmanager

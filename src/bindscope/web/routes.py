@@ -80,10 +80,11 @@ def add_operation(app: FastAPI, operation: Operation, worker: Worker) -> None:
     async def ask(request: Request, question: Any, x_slot: Slot = "") -> Response:
         if not worker.lab.live:
             raise BindscopeError("this server only shows what is stored: it was started without live questions.")
+        asked = operation.read(question)
         if not operation.streamed:
-            answer = worker.answer(operation, question, x_slot)
+            answer = worker.answer(operation, asked, x_slot)
             return Response(await while_connected(request.receive, answer), media_type=JSON)
-        lines = worker.stream(operation, question, x_slot)
+        lines = worker.stream(operation, asked, x_slot)
         first = await while_connected(request.receive, anext(lines))  # a refusal is still an ordinary one here
         return StreamingResponse(_explain_midway(worker.lab, first, lines), media_type=LINES)
 
