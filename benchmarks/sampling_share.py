@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import torch
 
+from bindscope.model.lean import shorten
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, override
 from bindscope.runs.data import prepare_data
@@ -43,11 +44,12 @@ def time_preset(config: RunConfig, rounds: int) -> tuple[float, float]:
         config = override(config, {"dataset.train": 10_000, "dataset.validation": 100, "dataset.test": 100})
     loader = prepare_data(config).loader
     model = Transformer(config.model)
+    answering = shorten(model)  # as training calls it
     optimizer = build_optimizer(model, config.training.optimizer)
 
     def train_step(batch) -> None:
         optimizer.zero_grad()
-        batch_loss(model, batch, config.training.loss).backward()
+        batch_loss(answering, batch, config.training.loss).backward()
         if config.training.clip is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.clip)
         optimizer.step()

@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bindscope.model.convert.transformer_lens import state_to_transformer_lens
+from bindscope.model.lean import Lean, shorten
 from bindscope.model.transformer import Transformer
 from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.task import Batch
@@ -74,7 +75,9 @@ def build_contenders(ours: Transformer, batch: Batch) -> dict[str, Step]:
     """A training step of each, all starting from the same weights."""
     tokens, answers = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets[:, 0])
     peers: dict[str, nn.Module | None] = {"hooked style": HookedStyle(ours), "TransformerLens": build_lens(ours)}
-    steps = {"ours": training_step(ours, lambda: batch_loss(ours, batch))}
+    answering = shorten(ours)  # as training calls it
+    assert isinstance(answering, Lean)
+    steps = {"ours": training_step(ours, lambda: batch_loss(answering, batch))}
     whole = copy.deepcopy(ours)
     steps["ours, logits at every column"] = training_step(whole, whole_sequence_loss(whole, tokens, answers))
     for name, peer in peers.items():

@@ -7,7 +7,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.binding.attributes import ATTRIBUTES, describe_questions
-from bindscope.measures.binding.behaviour import behaviour_by, track_behaviour
+from bindscope.measures.binding.behaviour import behaviour_by
 from bindscope.measures.binding.confusion import confusion
 from bindscope.measures.binding.predictions import predict_answers
 from bindscope.measures.evaluation import build_evaluator
@@ -108,14 +108,6 @@ def test_programs_of_several_lengths_are_told_apart():
     assert table.sizes["source"] == 7
 
 
-def test_behaviour_over_checkpoints_keeps_each_one_s_numbers():
-    batch, calls = draw(100), []
-    tracked = track_behaviour([(0, MUTE), (10, HABIT), (20, SOLVER)], batch, on_progress=lambda *c: calls.append(c))
-    assert tracked.accuracy.dims == ("step", "depth")
-    assert calls == [(1, 3), (2, 3), (3, 3)]
-    assert tracked.sel(step=10).drop_vars("step").equals(behaviour_by(predict_answers(HABIT, batch), "depth"))
-
-
 def test_the_confusion_of_a_solver_is_the_diagonal():
     table = confusion(predict_answers(SOLVER, draw()))
     np.testing.assert_array_equal(table.share.values[:, :10], np.eye(10))
@@ -143,7 +135,6 @@ def test_confusion_counts_what_was_given_for_what():
         (lambda: predict_answers(HABIT, []), "no question was given"),
         (lambda: predict_answers(HABIT, draw(3)).select("odd"), "choose one of all"),
         (lambda: predict_answers(HABIT, ask_programs([parse_program("a=4\n#a:")])).select("conflict"), "draw more"),
-        (lambda: track_behaviour([], draw(3)), "no checkpoint"),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(make, message):

@@ -142,7 +142,7 @@ def test_what_heads_write_is_their_product() -> None:
     with torch.no_grad():
         attention.identity_b.copy_(torch.tensor([0.1, -0.2, 0.3]))
         x = torch.from_numpy(np.random.default_rng(0).normal(size=(1, 1, WIDTH)))
-        view = model._view(torch.tensor([0]), None)
+        view = model.view(torch.tensor([0]), None)
         written = attention(x, view)[0, 0]
         expected = x[0, 0] @ product_of(attention).sum(0)
     assert torch.allclose(written, expected)

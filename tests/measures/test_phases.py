@@ -15,10 +15,9 @@ from bindscope.measures.binding.phases import (
     PhaseCurves,
     curves_from_evaluations,
     detect_phases,
-    find_hop_transitions,
-    find_transition,
     read_evaluations,
 )
+from bindscope.measures.phases import find_transition
 from measures.simulated_runs import SimulatedRun
 
 
@@ -148,7 +147,8 @@ def test_each_hop_is_learned_when_it_was(seed):
     run = SimulatedRun(2000, 50, 100, (1200, 1400, None), seed=seed, n_examples=3000)
     records = run.records()
     by_depth = np.array([record["test"]["accuracy_by_depth"] for record in records], dtype=float)
-    one, two, three = find_hop_transitions([record["step"] for record in records], by_depth)
+    steps = [record["step"] for record in records]
+    one, two, three = (find_transition(steps, column) for column in by_depth.T)
     assert abs(one - 1200) <= 100  # the heuristic already answers some, so it may come a little sooner
     assert abs(two - 1400) <= 100
     assert three is None

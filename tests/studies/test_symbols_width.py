@@ -21,7 +21,6 @@ from bindscope.studies.symbols.width.widths import (
     FirstN,
     choose_heads,
     find_first_n,
-    last_error,
     pool_error,
     rank_correlation,
     ratio_bounds,
@@ -120,10 +119,11 @@ def test_the_first_n_that_suffices_is_found_at_each_width() -> None:
 def test_a_run_is_looked_at_when_validation_symbols_are_copied_best() -> None:
     dataset = made_copy(lambda width: width).isel(variant=[0, 6])
     assert pool_error(dataset) == pytest.approx(np.array([[0.8, 0.83], [0.02, 0.05]]))
-    assert last_error(dataset)[1] == pytest.approx([0.51, 0.525])
+    last_error = 1 - dataset.last_accuracy.sel(pool="test").transpose("variant", "seed").values
+    assert last_error[1] == pytest.approx([0.51, 0.525])
     later = dataset.pool_accuracy.copy()
     later.loc[{"pool": "validation", "step": 900}] = 1
-    assert pool_error(dataset.assign(pool_accuracy=later)) == pytest.approx(last_error(dataset))
+    assert pool_error(dataset.assign(pool_accuracy=later)) == pytest.approx(last_error)
 
 
 def test_runs_that_are_missing_do_not_count() -> None:

@@ -7,7 +7,7 @@ import torch
 from bindscope.errors import BindscopeError
 from bindscope.model.run import run
 from bindscope.tasks.binding import BindingTask, chain_positions, parse_program
-from bindscope.theory.constructed import CONSTRUCTED_CIRCUIT, DECOY, construct_dereferencer, constructed_circuit
+from bindscope.theory.constructed import DECOY, construct_dereferencer, constructed_circuit
 
 
 def draw_of_depth(seed, depth, n_lines=7):
@@ -138,8 +138,8 @@ def test_the_decoy_holds_the_answer_that_nothing_reads(model):
 
 
 def test_the_listed_circuit_is_that_of_the_default_dereferencer(model):
-    assert constructed_circuit(4) == CONSTRUCTED_CIRCUIT
-    assert {step.layer for step in CONSTRUCTED_CIRCUIT} == set(range(model.config.n_layers))
+    assert constructed_circuit(4) == constructed_circuit(depth=4, max_depth=4)
+    assert {step.layer for step in constructed_circuit(4)} == set(range(model.config.n_layers))
 
 
 def test_impossible_dereferencers_are_refused():

@@ -9,6 +9,5 @@ from cyclopts.validators import Number
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Seed = Annotated[int, Parameter(validator=Number(gte=0))]
-Words = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]

@@ -20,6 +20,7 @@ import torch
 from bindscope.errors import BindscopeError
 from bindscope.families import family_of
 from bindscope.measures.scores import Scores, score_reals, score_tokens
+from bindscope.model.lean import shorten
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch, Task
 
@@ -63,11 +64,11 @@ def read_answers(model: Transformer, batch: Batch, tokens_at_once: int = TOKENS_
     n_rows = max(1, tokens_at_once // batch.tokens.shape[1])
     device = next(model.parameters()).device
     at = torch.from_numpy(batch.target_positions[:1]).to(device)  # [1]
-    parts = []
+    parts, answering = [], shorten(model)
     with evaluating(model), torch.no_grad():
         for start in range(0, len(batch), n_rows):
             tokens = torch.from_numpy(batch.tokens[start : start + n_rows]).to(device)  # [row, position]
-            outputs = model(tokens, layout=batch.layout, at=at)  # [row, 1, output]
+            outputs = answering(tokens, layout=batch.layout, at=at)  # [row, 1, output]
             parts.append(outputs[:, 0].float().cpu().numpy())
     return np.concatenate(parts)
 

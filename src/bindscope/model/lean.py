@@ -7,44 +7,57 @@ Training on sums asks for the answer alone, at one column of sixteen, and then m
 - In the last layer a query q meets the keys x·W_K as (q·W_Kᵀ)·x, and values are mixed before they are projected:
   Σ α_t (x_t W_V) = (Σ α_t x_t) W_V. So nothing is projected at the columns that nobody asks for.
 
-Only the order of sums differs from ``Transformer.forward``, so answers and gradients agree up to rounding.
+Only the order of sums differs from ``Transformer.forward``, so answers and gradients agree up to rounding. Who asks for
+answers alone, as training and evaluation do, chooses this way once:
+
+    >>> answering = shorten(model)     # the model itself where its shape does not allow it
+    >>> answering(tokens, layout, at)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from bindscope.model.config import ModelConfig
-
-if TYPE_CHECKING:
-    from bindscope.model.transformer import Attention, Transformer, View
+from bindscope.model.transformer import Attention, Transformer, View
+from bindscope.tasks.task import Layout
 
 MOST_COLUMNS = 4  # asked for, beyond which projecting keys and values once is cheaper
 
 
-def is_lean(config: ModelConfig, n_rows: int, n_columns: int) -> bool:
-    """Whether this model's answers to ``n_rows`` sequences at ``n_columns`` can be had, and cheaper, this way.
+def shorten(model: nn.Module) -> nn.Module:
+    """The model as it answers at least cost: the same function, by the lean way where there is one."""
+    return Lean(model) if isinstance(model, Transformer) and has_lean_way(model.config) else model
 
-    >>> is_lean(find_preset("assign-add").config.model, n_rows=512, n_columns=1)
+
+def has_lean_way(config: ModelConfig) -> bool:
+    """Whether a model of this shape has no part that the lean way leaves out.
+
+    >>> has_lean_way(find_preset("assign-add").config.model)
     True
     """
-    return (
-        config.norm == "none"
-        and config.positions in ("learned", "normal")
-        and config.causal
-        and not config.bias
-        and not config.identity_qk
-        and not config.identity_vo
-        and config.dropout == 0
-        and config.n_heads == 1
-        and config.n_layers >= 2
-        and n_columns <= MOST_COLUMNS
-        and n_rows >= config.d_vocab  # the tables have d_vocab rows for each position
-    )
+    linear = config.norm == "none" and not config.bias and config.dropout == 0
+    plain = not config.identity_qk and not config.identity_vo and config.n_heads == 1
+    return linear and plain and config.causal and config.positions in ("learned", "normal") and config.n_layers >= 2
+
+
+class Lean(nn.Module):
+    """A model of such a shape, whose answers at a few columns are computed the lean way."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor, layout: Layout | None = None, at: Tensor | None = None) -> Tensor:
+        if (
+            at is None or len(at) > MOST_COLUMNS or len(tokens) < self.model.config.d_vocab
+        ):  # a table has d_vocab rows for each position
+            return self.model(tokens, layout, at)
+        position_ids = self.model.position_ids(tokens, layout)
+        view = self.model.view(position_ids, layout)
+        return self.model.to_logits(lean_residual(self.model, tokens, position_ids, at, view))
 
 
 def lean_residual(model: Transformer, tokens: Tensor, position_ids: Tensor, at: Tensor, view: View) -> Tensor:

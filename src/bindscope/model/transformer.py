@@ -25,7 +25,6 @@ from torch.nn.utils import skip_init
 from bindscope.model.config import ModelConfig
 from bindscope.model.identity_attention import attend_with_identity
 from bindscope.model.initialise import initialise
-from bindscope.model.lean import is_lean, lean_residual
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.tasks.task import Layout
 
@@ -90,10 +89,8 @@ class Transformer(nn.Module):
     def forward(
         self, tokens: Tensor, layout: Layout | None = None, at: Tensor | None = None, tap: Tap = SILENT
     ) -> Tensor:
-        position_ids = self._position_ids(tokens, layout)  # [position]
-        view = self._view(position_ids, layout)
-        if tap is SILENT and at is not None and is_lean(self.config, len(tokens), len(at)):
-            return self.to_logits(lean_residual(self, tokens, position_ids, at, view))
+        position_ids = self.position_ids(tokens, layout)  # [position]
+        view = self.view(position_ids, layout)
         x = tap("embed", None, self.embed(tokens))  # [batch, position, d_model]
         if self.config.positions in ("learned", "normal"):
             x = x + tap("pos_embed", None, self.pos_embed[position_ids].expand_as(x))
@@ -126,12 +123,14 @@ class Transformer(nn.Module):
         """The embedding, [d_vocab, d_model]."""
         return self.embed.weight
 
-    def _position_ids(self, tokens: Tensor, layout: Layout | None) -> Tensor:
+    def position_ids(self, tokens: Tensor, layout: Layout | None) -> Tensor:
+        """The position of each column, [position]."""
         if layout is None:
             return torch.arange(tokens.shape[1], device=tokens.device)
         return torch.from_numpy(layout.position_ids).to(tokens.device)
 
-    def _view(self, position_ids: Tensor, layout: Layout | None) -> View:
+    def view(self, position_ids: Tensor, layout: Layout | None) -> View:
+        """How the columns see each other."""
         causal, n_positions, blocks = self.config.causal, len(position_ids), None if layout is None else layout.blocks
         visible = torch.ones(n_positions, n_positions, dtype=torch.bool, device=position_ids.device)
         if blocks is not None:

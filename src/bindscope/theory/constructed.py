@@ -108,9 +108,6 @@ def constructed_circuit(depth: int, max_depth: int = 4) -> tuple[Step, ...]:
     return (*names, *hops, *ends)
 
 
-CONSTRUCTED_CIRCUIT = constructed_circuit(depth=4, max_depth=4)
-
-
 class _Space:
     """The residual stream's subspaces. Each is a [width, d_model] matrix of unit rows that reads it."""
 

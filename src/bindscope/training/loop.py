@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
+from bindscope.model.lean import shorten
 from bindscope.tasks.loading import Loader, StagedLoader
 from bindscope.tasks.task import Batch
 from bindscope.training.config import TrainingConfig
@@ -98,7 +99,7 @@ class _Training:
             self.model.load_state_dict(state.weights)
             self.optimizer.load_state_dict(state.optimizer)
             self.tally = state.tally
-        self.replica = self.processes.replicate(self.model, self.device)
+        self.replica = self.processes.replicate(shorten(self.model), self.device)
         self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.unread = _UnreadLosses()
         self.watch = _Watch(self.tally, self.config.batch_size)

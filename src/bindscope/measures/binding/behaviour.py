@@ -10,18 +10,15 @@ the programs on which line 1, position and chain all disagree (``predictions.sel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from operator import length_hint
+from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.binding.attributes import ATTRIBUTES, check_attribute
-from bindscope.measures.binding.predictions import Predictions, Selection, predict_answers
+from bindscope.measures.binding.predictions import Predictions
 from bindscope.measures.stats.shares import CONFIDENCE, count_variable, share_variables
-from bindscope.model.transformer import Transformer
-from bindscope.tasks.task import Batch
 
 NO_LINE = "none"
 
@@ -81,27 +78,6 @@ def behaviour_by_each(predictions: Predictions, rule: str = "line_1") -> xr.Data
         raise BindscopeError("behaviour: every attribute has the same value in all questions.")
     joined = xr.concat(parts, "group", combine_attrs="drop_conflicts")
     joined.attrs = {"title": "behaviour by attribute", "n": len(predictions), "confidence": CONFIDENCE, "rule": rule}
-    return joined
-
-
-def track_behaviour(
-    models: Iterable[tuple[int, Transformer]],
-    batch: Batch,
-    by: str = "depth",
-    selection: Selection = "all",
-    on_progress: Callable[[int, int], None] | None = None,
-) -> xr.Dataset:
-    """``behaviour_by`` over (step, model) pairs, with ``step`` as the first dimension; the same questions each time."""
-    steps, parts = [], []
-    for step, model in models:
-        parts.append(behaviour_by(predict_answers(model, batch).select(selection), by))
-        steps.append(step)
-        if on_progress is not None:
-            on_progress(len(steps), max(length_hint(models), len(steps)))
-    if not steps:
-        raise BindscopeError("behaviour: no checkpoint was given.")
-    joined = xr.concat(parts, xr.IndexVariable("step", steps), combine_attrs="override")
-    joined.attrs |= {"selection": selection}
     return joined
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
-from bindscope.measures.phases import TRANSITION, Phase, find_transition, phases_from_readings
+from bindscope.measures.phases import TRANSITION, Phase, phases_from_readings
 
 PHASES = ("random", "heuristic", "systematic")
 
@@ -134,16 +134,6 @@ def lowest_accuracy(accuracy_by_depth: Sequence[Sequence[float | None]] | np.nda
     values = np.asarray(accuracy_by_depth, dtype=float)
     lowest = np.where(np.isnan(values), np.inf, values).min(axis=1)
     return np.where(np.isfinite(lowest), lowest, np.nan)
-
-
-def find_hop_transitions(
-    steps: Sequence[int] | np.ndarray,
-    accuracy_by_depth: np.ndarray,
-    threshold: float = 0.9,
-    criterion: PhaseCriterion | None = None,
-) -> list[int | None]:
-    """For each depth 1, 2, … the step at which its accuracy ``[step, depth]`` reaches ``threshold`` and stays."""
-    return [find_transition(steps, column, threshold, criterion) for column in np.asarray(accuracy_by_depth, float).T]
 
 
 _READING_ORDER = ("random", "systematic", "heuristic")

@@ -37,10 +37,6 @@ class Waits:
         if any(not 0 < end < inf for end in self.ends) or any(not time > 0 for time in self.times):
             raise BindscopeError("waits: times and ends must be positive, and ends finite.")
 
-    @property
-    def n_arrived(self) -> int:
-        return sum(isfinite(time) for time in self.times)
-
     @cached_property
     def earliest(self) -> np.ndarray:
         """The least that each time can be: itself, or the end of its run."""

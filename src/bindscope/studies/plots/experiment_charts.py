@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -137,11 +136,6 @@ def draw_phases(axes: Axes, dataset: xr.Dataset) -> None:
         axes.barh(-5, 0, color=colour, alpha=0.85, label=phase)
     set_step_axis(axes, dataset.step.values, "linear")
     place_legend_above(axes)
-
-
-def meanings_of(dataset: xr.Dataset) -> dict[str, str]:
-    """What each variant is, as its dataset says."""
-    return dict(json.loads(dataset.attrs["meanings"]))
 
 
 def _mark(axes: Axes, step: float, y: float, marker: str, fill: str) -> None:

@@ -44,7 +44,6 @@ COPY_FIRST_N_MODIFIED = 16  # or fewer, at every width
 WIDTH_LOSS: Mapping[int, float] = {32: 0.10, 128: 0.20, 512: 0.75}  # width → test loss at n = 1,024
 GPT2_SCRATCH: Points = {8192: 0.22}
 GPT2_PRETRAINED: Points = {32: 0.25, 256: 0.03}
-PERPLEXITY = {"plain": 64.00, "both": 60.46}  # WikiText-2; recalled, not read from the figure
 
 REPORTED: Mapping[str, str] = {  # claim → the paper's figure or number
     "AS8": "first n with error below .1: width 64: 64, 128: 128, 256: 128, 512: 256, 1,024: 1,024; modified: 16 or fewer",

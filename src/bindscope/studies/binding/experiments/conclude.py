@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.intervals import wilson_interval
-from bindscope.measures.binding.phases import find_transition
+from bindscope.measures.phases import find_transition
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bindscope.measures.binding.phases import find_transition
+from bindscope.measures.phases import find_transition
 from bindscope.studies.binding.mechanism.measure import CARRIES, ENOUGH, chain_places
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable

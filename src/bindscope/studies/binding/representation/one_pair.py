@@ -10,7 +10,7 @@ A subspace is found once for a checkpoint, on the same pairs and in the same pla
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from bindscope.tasks.binding import CounterfactualPairs
 
 Control = Literal["found", "random", "rest"]
-CONTROLS: tuple[Control, ...] = get_args(Control)
 CONDITIONS = ("base", "counterfactual", "swapped")
 SEED = 0  # of the kept results
 

@@ -18,7 +18,6 @@ from bindscope.studies.plots.style import (
     MUTED,
     ORANGE,
     figure_style,
-    set_log_axis,
     title_figure,
 )
 
@@ -43,29 +42,6 @@ def draw_kernel(dataset: xr.Dataset) -> Figure:
         title_figure(
             figure, f"The kernel of templates · {_describe(dataset)}", textwrap.shorten(about, 170, placeholder=" …")
         )
-    return figure
-
-
-def draw_features(dataset: xr.Dataset) -> Figure:
-    """How far Gram matrices of random features are from the kernel, over width, beside a line of slope −1/2."""
-    widths, errors = dataset.width.values, dataset.root_mean_square
-    mean = np.sqrt((errors**2).mean("seed")).values
-    slope = np.polyfit(np.log(widths), np.log(mean), 1)[0]
-    with figure_style():
-        figure = Figure(figsize=(5.6, 3.9), layout="constrained")
-        axes = figure.subplots()
-        spread = np.broadcast_to(widths[:, None], errors.shape)
-        axes.plot(spread, errors.transpose("width", "seed"), "o", color=BLUE, ms=3, alpha=0.45, mew=0)
-        axes.plot(widths, mean, color=BLUE, label=f"root mean square, slope {slope:.2f}")
-        reference = mean[0] * np.sqrt(widths[0] / widths)
-        axes.plot(widths, reference, color=GREY, ls=DASHES[1], lw=1.2, label="1/√width")
-        _set_counts(axes, widths)
-        set_log_axis(axes)
-        axes.set_xlabel("width (heads and neurons)")
-        axes.set_ylabel("difference of Gram matrix and kernel")
-        axes.legend(loc="lower left")
-        subtitle = f"{dataset.sizes['string']} strings, {dataset.sizes['seed']} seeds; {_describe(dataset)}"
-        title_figure(figure, "Random features tend to the kernel", subtitle)
     return figure
 
 

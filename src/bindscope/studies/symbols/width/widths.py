@@ -81,11 +81,6 @@ def pool_error(dataset: xr.Dataset, pool: str = "test") -> np.ndarray:
     return 1 - curves.sel(pool=pool).isel(step=best).values.astype(float)
 
 
-def last_error(dataset: xr.Dataset, pool: str = "test") -> np.ndarray:
-    """The same at the end of each run."""
-    return 1 - dataset.last_accuracy.sel(pool=pool).transpose("variant", "seed").values.astype(float)
-
-
 def pool_loss(dataset: xr.Dataset, pool: str = "test") -> np.ndarray:
     """The loss at the end of each run, [variant, seed]; 1 is that of knowing nothing."""
     return dataset.last_loss.sel(pool=pool).transpose("variant", "seed").values.astype(float)
