@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.contributions import logit_contributions
+from bindscope.measures.binding.contributions import logit_contributions
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.config import ModelConfig
 from bindscope.model.run import run

@@ -13,8 +13,8 @@ from bindscope.families import find_family
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
 from bindscope.studies.assign_add.learning.judge import AA1, share_of_shuffles
 from bindscope.studies.assign_add.learning.phases import phases_and_spikes
-from bindscope.studies.framework.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
-from bindscope.studies.plots.panels import trajectory_panels
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, transitions_of
+from bindscope.studies.plots.panels import figure_trajectory, trajectory_panels
 from bindscope.studies.plots.style import save_figure
 from measures.simulated_sums import UNEVEN, simulate_sums, sums_records
 

@@ -15,8 +15,8 @@ from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
 from bindscope.measures.binding.phases import curves_from_evaluations, detect_phases
 from bindscope.measures.scores import score_halves, score_reals, score_tokens
-from bindscope.studies.framework.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
-from bindscope.studies.plots.panels import trajectory_panels
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, transitions_of
+from bindscope.studies.plots.panels import figure_trajectory, trajectory_panels
 from bindscope.studies.plots.style import figure_to_svg, format_share, format_step, save_figure, set_step_axis
 from measures.simulated_runs import SimulatedRun
 

@@ -15,7 +15,8 @@ from fastapi import FastAPI
 
 from bindscope.errors import BindscopeError
 from bindscope.questions.fields import one_step
-from bindscope.questions.question import RunQuestion, Step
+from bindscope.questions.opened import Step
+from bindscope.questions.question import RunQuestion
 from bindscope.questions.question import ask as ask_for
 from bindscope.web.app import create_app
 from bindscope.web.cancel import Superseded

@@ -130,7 +130,7 @@ def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str 
     import numpy as np
 
     if "test_perplexity" in dataset:
-        from bindscope.cli.language import format_perplexities
+        from bindscope.cli.perplexities import format_perplexities
 
         return format_perplexities(dataset)
     if "pool" in dataset.dims:

@@ -9,12 +9,9 @@ from cyclopts import Parameter
 
 from bindscope.cli.options import Device, Setting
 from bindscope.cli.settings import parse_settings
-from bindscope.cli.table import format_table
 from bindscope.runs.locate import RUNS_DIRECTORY
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.experiments import Cell, Experiment
 
@@ -100,27 +97,6 @@ def language(
     cells = plan_cells(chosen, range(seeds), [PLAIN, *dict.fromkeys(identity)], steps)
     prepare_data(cells[0].config)  # a bad text is refused before anything is made
     _train(chosen, cells, device, threads, out or RUNS_DIRECTORY / f"experiment-{NAME}", figure)
-
-
-def format_perplexities(dataset: xr.Dataset) -> str:
-    """One row for each variant: its perplexity per seed with intervals, per word, and against the plain model."""
-    from bindscope.studies.symbols.language.perplexities import compare_with_plain
-
-    rows = []
-    for name in map(str, dataset.variant.values):
-        known = dataset.sel(variant=name).dropna("seed", subset=["test_perplexity"])
-        if not known.sizes["seed"]:
-            continue
-        paired = compare_with_plain(dataset, name) if name != "plain" else None
-        cells = [known.sel(seed=seed) for seed in known.seed.values]
-        per_seed = ", ".join(
-            f"{float(c.test_perplexity):.2f} [{float(c.test_perplexity_low):.2f}–{float(c.test_perplexity_high):.2f}]"
-            for c in cells
-        )
-        words = f"{float(known.test_word_perplexity.mean()):,.0f}"
-        rows.append([name, per_seed, words, "–" if paired is None else paired.describe()])
-    headings = ["variant", "test perplexity by seed, 95 % over blocks", "per word", "against plain, 95 % over seeds"]
-    return format_table(headings, rows, numbers=[2])
 
 
 def _train(

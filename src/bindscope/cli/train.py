@@ -16,7 +16,7 @@ from bindscope.cli.own_families import named_family, option_of
 from bindscope.cli.settings import parse_settings
 from bindscope.cli.table import format_count
 from bindscope.errors import BindscopeError
-from bindscope.runs.locate import RUNS_DIRECTORY
+from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped
 
 if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig
@@ -79,8 +79,6 @@ def train(
     if resume is not None:
         if name is not None or settings or steps is not None or seed is not None:
             raise BindscopeError("--resume continues a run as it is; leave out --name, --set, --steps and --seed.")
-        from bindscope.cli.resume import continue_run
-
         continue_run(resume, None if device == "auto" else device, threads)
         return
     assert preset is not None
@@ -122,6 +120,23 @@ def start_run(config: RunConfig, directory: Path, device: Device = "auto", threa
 
     with resumable(directory), watch_training(describe_run(config, directory)) as observer:
         run = train_run(config, directory, device=device, threads=threads, observer=observer)
+    report_end(run)
+
+
+def continue_run(name: str, device: Device | None = None, threads: int | None = None) -> None:
+    """Find a run by name and train it to its end, on show."""
+    from bindscope.runs.directory import Run
+    from bindscope.runs.execute import resume_run
+
+    run = Run.open(find_run(name))
+    if is_shipped(run.path):
+        raise BindscopeError(f"{run.name} is a finished run that comes with Bindscope; train your own to continue it.")
+    if run.status in ("finished", "stopped early"):
+        print(f"{run.path} is complete ({run.status}); nothing to do.")
+        return
+    past = [(record["step"], record) for record in run.metrics]
+    with resumable(run.path), watch_training(describe_run(run.config, run.path), past) as observer:
+        run = resume_run(run.path, device=device, threads=threads, observer=observer)
     report_end(run)
 
 

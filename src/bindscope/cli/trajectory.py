@@ -47,7 +47,8 @@ def trajectory(
     from bindscope.cli.report import write_report
     from bindscope.families import family_of
     from bindscope.runs.directory import Run
-    from bindscope.studies.framework.trajectory import figure_trajectory, phases_of, trajectory_dataset, transitions_of
+    from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, transitions_of
+    from bindscope.studies.plots.panels import figure_trajectory
     from bindscope.studies.plots.style import save_figure
 
     opened = Run.open(find_run(run))

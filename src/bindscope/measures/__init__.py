@@ -7,7 +7,7 @@ PUBLIC = {
     "read_answers": "bindscope.measures.evaluation",
     "logit_lens": "bindscope.measures.lens",
     "map_lens": "bindscope.measures.lens_map",
-    "logit_contributions": "bindscope.measures.contributions",
+    "logit_contributions": "bindscope.measures.binding.contributions",
 }
 __all__ = [*PUBLIC]
 __getattr__, __dir__ = reexport(__name__, PUBLIC)

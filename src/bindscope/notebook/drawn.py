@@ -27,7 +27,7 @@ _OF_SUMS = "bindscope.studies.assign_add"
 _SYMBOLS = "bindscope.notebook.symbols_figures"
 _KERNEL = "bindscope.studies.symbols.kernel.draw_matrix"
 FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
-    "trajectory": ("bindscope.studies.framework.trajectory", "figure_trajectory"),
+    "trajectory": ("bindscope.studies.plots.panels", "figure_trajectory"),
     "phases": (_HERE, "figure_phases"),
     "prediction": (_HERE, "figure_prediction"),
     "lens": (_HERE, "figure_lens"),

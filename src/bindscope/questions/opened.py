@@ -13,7 +13,9 @@ from bindscope.runs.locate import find_run
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
-    from bindscope.questions.question import Step, Steps
+
+Step = int | str  # a saved step, 'first' or 'last'
+Steps = int | str | tuple[int | str, ...]  # also 'all', or several
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bindscope.errors import BindscopeError
 from bindscope.questions.fields import one_step, other_step, some_sites, some_steps
-from bindscope.questions.opened import Opened
+from bindscope.questions.opened import Opened, Step, Steps
 from bindscope.questions.pairs import Drawn, PairQuestion
 from bindscope.questions.program import Progress
-from bindscope.questions.question import BadValue, Step, Steps, ask, to_texts
+from bindscope.questions.question import BadValue, ask, to_texts
 
 if TYPE_CHECKING:
     import xarray as xr

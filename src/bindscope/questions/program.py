@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from bindscope.errors import BindscopeError
 from bindscope.families import family_of
 from bindscope.questions.fields import a_program, one_step, some_sites, some_steps
-from bindscope.questions.opened import Opened
+from bindscope.questions.opened import Opened, Step, Steps
 from bindscope.questions.pairs import DrawnQuestion
-from bindscope.questions.question import RunQuestion, Step, Steps, ask, to_texts
+from bindscope.questions.question import RunQuestion, ask, to_texts
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -15,16 +15,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 from bindscope.errors import BindscopeError
+from bindscope.questions.opened import Opened
 from bindscope.questions.render import FieldRow, QuestionRow, to_command, to_python
 
-if TYPE_CHECKING:
-    from bindscope.questions.opened import Opened
-
-Step = int | str  # a saved step, 'first' or 'last'
-Steps = int | str | tuple[int | str, ...]  # also 'all', or several
 MOST_SEED = 2**31 - 1
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bindscope.questions.fields import a_program, a_seed, one_step
-from bindscope.questions.opened import Opened
-from bindscope.questions.question import RunQuestion, Step, ask
+from bindscope.questions.opened import Opened, Step
+from bindscope.questions.question import RunQuestion, ask
 
 if TYPE_CHECKING:
     import xarray as xr

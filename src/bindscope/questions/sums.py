@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.questions.fields import LIVE_STEP, a_seed, some_steps
-from bindscope.questions.opened import Opened
+from bindscope.questions.opened import Opened, Step, Steps
 from bindscope.questions.program import Progress
-from bindscope.questions.question import BadValue, RunQuestion, Step, Steps, ask, to_step, to_texts
+from bindscope.questions.question import BadValue, RunQuestion, ask, to_step, to_texts
 
 if TYPE_CHECKING:
     import xarray as xr

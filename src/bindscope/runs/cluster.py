@@ -128,7 +128,7 @@ def _look_around(token: str) -> tuple[bool, str]:
 
 def _train_remotely(config: dict[str, Any], directory: str) -> tuple[str, str]:
     """What a machine does: the path of the run it trained, or the sentence that says why it could not."""
-    from bindscope.runs.sweep import train_cell
+    from bindscope.runs.cell import train_cell
 
     try:
         return train_cell(config, directory), ""

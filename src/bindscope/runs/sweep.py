@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from bindscope.errors import BindscopeError
+from bindscope.runs.cell import train_cell
 from bindscope.runs.cluster import train_on_cluster
-from bindscope.runs.config import RunConfig, config_from_mapping, config_to_mapping
+from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run
 
 ENDED = ("finished", "stopped early")  # what the status of a run with nothing left to train is
@@ -65,19 +66,6 @@ def existing_run(path: Path, config: RunConfig) -> Run | None:
     if run.config != config:
         raise BindscopeError(f"{path}: holds a run with other settings; name another directory for this sweep.")
     return run
-
-
-def train_cell(mapping: dict[str, Any], directory: str) -> str:
-    """What a worker process does: train one configuration, from wherever it stands, and name its directory."""
-    from bindscope.runs.execute import resume_run, train_run
-
-    config = config_from_mapping(mapping)
-    path = Path(directory) / config.name
-    if path.exists():
-        resume_run(path, threads=1)
-    else:
-        train_run(config, path, device="cpu", threads=1)
-    return str(path)
 
 
 def end_with_parent() -> None:

@@ -18,7 +18,7 @@ from bindscope.web.lab import LabRun, Missing
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bindscope.questions.question import Step
+    from bindscope.questions.opened import Step
 
 BOUNDS = ("ge", "le", "min_length", "max_length", "allow_inf_nan")
 

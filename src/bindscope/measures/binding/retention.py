@@ -28,8 +28,8 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
 from bindscope.interventions.ablation import ablate_heads, ablate_together
+from bindscope.measures.binding.contributions import logit_contributions
 from bindscope.measures.binding.predictions import DIGIT_OF_OUTPUT
-from bindscope.measures.contributions import logit_contributions
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch

@@ -1,9 +1,8 @@
-"""The life of a run: what its evaluations recorded, as one labelled dataset, its phases, and the figure of it.
+"""The life of a run: what its evaluations recorded, as one labelled dataset, and its phases.
 
 >>> dataset = trajectory_dataset(run.metrics, run.manifest.config)
 >>> [phase.name for phase in phases_of(dataset)]
 ['random', 'heuristic', 'systematic']
->>> save_figure(figure_trajectory(dataset, phases_of(dataset)), Path("trajectory.svg"))
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import Lasts, Phase, find_transition
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-    from bindscope.studies.plots.style import StepScale
 
 Record = Mapping[str, Any]  # one line of a run's metrics
 CONFIDENCE = 0.95
@@ -115,13 +113,6 @@ def transitions_of(
     """The step at which each accuracy first reaches ``threshold`` and stays: of each part that is learned."""
     steps, curves = dataset.step.values, learned_parts(dataset).accuracy
     return {name: find_transition(steps, curve, threshold, criterion) for name, curve in curves.items()}
-
-
-def figure_trajectory(dataset: xr.Dataset, phases: Sequence[Phase] | None = None, scale: StepScale = "auto") -> Figure:
-    """The whole story of one run on one sheet. Phases are detected with the default criterion when none are given."""
-    from bindscope.studies.plots.panels import draw_grid
-
-    return draw_grid(dataset, phases_of(dataset) if phases is None else phases, scale)
 
 
 def _find_family(family: str | Family | None, config: Mapping[str, Any] | None) -> Family:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from bindscope.families import Family, find_family
 from bindscope.measures.phases import Phase
+from bindscope.studies.framework.trajectory import phases_of
 from bindscope.studies.plots.curves import Panel, draw_pools, loss_panel
 from bindscope.studies.plots.style import (
     INK,
@@ -23,6 +24,14 @@ from bindscope.studies.plots.style import (
 )
 
 WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
+
+
+def figure_trajectory(dataset: xr.Dataset, phases: Sequence[Phase] | None = None, scale: StepScale = "auto") -> Figure:
+    """The whole story of one run on one sheet. Phases are detected with the default criterion when none are given.
+
+    >>> save_figure(figure_trajectory(trajectory_dataset(run.metrics, run.manifest.config)), Path("trajectory.svg"))
+    """
+    return draw_grid(dataset, phases_of(dataset) if phases is None else phases, scale)
 
 
 def draw_grid(

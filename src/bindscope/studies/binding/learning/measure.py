@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bindscope.studies.framework.results import Context, Result
+from bindscope.studies.framework.learning import TRAJECTORY
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.measures.binding.phases import Phase
     from bindscope.runs.directory import Run
-
-
-def compute_trajectory(context: Context) -> xr.Dataset:
-    """Every evaluation of the run, and whether its training has ended."""
-    run = context.run
-    dataset = trajectory_dataset(run.metrics, run.manifest.config)
-    dataset.attrs |= {"status": run.status, "total_steps": run.manifest.total_steps}
-    return dataset
 
 
 def phase_checkpoints(run: Run, phases: Sequence[Phase]) -> dict[str, int]:
@@ -42,4 +32,4 @@ def phases_of_run(run: Run) -> list[Phase]:
     return phases_of(trajectory_dataset(records, run.manifest.config)) if records else []
 
 
-RESULTS = (Result("trajectory", "reading the evaluations", compute_trajectory, metrics=True),)
+RESULTS = (TRAJECTORY,)

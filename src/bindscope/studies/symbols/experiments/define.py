@@ -35,7 +35,8 @@ RECORDED: dict[str, Any] = {
     "training.checkpoints.every": 10**6, "training.checkpoints.per_octave": 0, "training.save_every": 500,
 }  # fmt: skip
 COPY_FITTED = 0.01  # training loss at which copying is over: what unseen symbols get hardly changes after
-_CONCLUSIONS, _FIGURES = (f"bindscope.studies.symbols.experiments.{module}" for module in ("conclude", "draw"))
+_CONCLUSIONS = "bindscope.studies.symbols.efficiency.conclude"
+_FIGURES = "bindscope.studies.symbols.efficiency.draw_experiments"
 _WIDTH_CONCLUSIONS = "bindscope.studies.symbols.width.conclude"
 _WIDTH_FIGURES = "bindscope.studies.symbols.width.draw"
 LIMITS = (
