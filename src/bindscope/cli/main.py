@@ -104,6 +104,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Share": {
         "export": ("export:export", "Write the lab's pages to a directory that any web server can host."),
         "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),
+        "construct": (
+            "construct:construct",
+            "Write a transformer that binds variables by design, as a run beside the learned ones.",
+        ),
         "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
         "completion": ("completion:completion", "Print or install tab completion for your shell."),
     },

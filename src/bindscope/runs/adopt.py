@@ -13,7 +13,7 @@ from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
 from bindscope.runs.folders import new_directory
-from bindscope.runs.manifest import Manifest, describe_origin
+from bindscope.runs.manifest import IMPORTED, Manifest, describe_origin
 
 Evaluate = Callable[[Transformer], Mapping[str, Any]]
 
@@ -41,7 +41,7 @@ def adopt_checkpoints(
         total_steps=steps[-1],
         status="finished",
         thinned=True,
-        data={"kind": "imported", "files": {str(step): str(files[step]) for step in steps}},
+        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}},
         family_from=family_of(config.task).origin,
         **describe_origin("cpu", n_threads=0, n_processes=0),
     )

@@ -89,7 +89,7 @@ def resume_run(
     machine = run.manifest.machine
     chosen = select_device(device or machine.get("device", "auto"), processes.local_rank)
     join_processes(processes, chosen)
-    with use_threads(threads or machine.get("threads")), _locked(run, processes):
+    with use_threads(threads or machine.get("threads") or None), _locked(run, processes):
         run = processes.share(lambda: Run.open(path))  # as the process that held the lock before left it
         state = processes.share(run.load_state)
         if state is not None and state.tally.finished:

@@ -8,6 +8,7 @@ from bindscope.errors import BindscopeError, suggest_nearest
 
 RUNS_DIRECTORY = Path("runs")
 SHOWN_FIRST = "binding-laptop"
+CONSTRUCTED_NAME = "binding-constructed"  # of the run that 'bindscope construct' writes
 SHIPPED_DIRECTORY = Path(__file__).parent.parent / "shipped"
 MANIFEST = "manifest.json"
 
@@ -23,6 +24,8 @@ def find_run(name: str) -> Path:
             return place
     if Path(name).exists():
         raise BindscopeError(f"{name} is not a run: it has no {MANIFEST}.")
+    if name == CONSTRUCTED_NAME:
+        raise BindscopeError(f"there is no run '{name}' here yet; write it with 'bindscope construct'.")
     known = sorted({run.name for run in (*runs_in(RUNS_DIRECTORY), *shipped_runs())})
     hint = suggest_nearest(name, known) if known else " Train one with 'bindscope train binding-tiny'."
     raise BindscopeError(f"there is no run '{name}', neither as a path nor under {RUNS_DIRECTORY}/.{hint}")

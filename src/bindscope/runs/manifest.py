@@ -20,6 +20,7 @@ from bindscope.runs.files import read_json
 from bindscope.schema import from_mapping, to_mapping
 
 FORMAT = 1
+IMPORTED, CONSTRUCTED = "imported", "constructed"  # kinds of data of a run that was not trained here
 Status = Literal["training", "finished", "stopped early"]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bindscope.families import family_of
+from bindscope.runs.manifest import CONSTRUCTED, IMPORTED
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from bindscope.studies.framework.preset import Preset
 
 OPTIONS = {"name": "--name", "seed": "--seed", "training.steps": "--steps"}  # settings with an option of their own
+NOT_TRAINED = {
+    IMPORTED: "Made of checkpoint files from elsewhere.",
+    CONSTRUCTED: "The ideal mechanism: weights written by hand, one head that follows the chain, one line a layer.",
+}
 N_CHANGES = 6  # how many are named in a description
 
 
@@ -23,9 +28,10 @@ def find_command(run: Run) -> str:
     >>> find_command(Run.open("runs/fast"))
     'bindscope train binding-tiny --name fast --set training.optimizer.lr=0.001 --threads 2'
     """
-    if run.manifest.data.get("kind") == "imported":
-        return _import_command(run)
-    return _train_command(run)
+    kind = run.manifest.data.get("kind")
+    if kind == CONSTRUCTED:
+        return _construct_command(run)
+    return _import_command(run) if kind == IMPORTED else _train_command(run)
 
 
 def describe_origin(run: Run) -> str:
@@ -34,8 +40,9 @@ def describe_origin(run: Run) -> str:
     >>> describe_origin(Run.open("runs/fast"))
     'The smallest task: … Changed: training.optimizer.lr=0.001.'
     """
-    if run.manifest.data.get("kind") == "imported":
-        return "Made of checkpoint files from elsewhere."
+    kind = run.manifest.data.get("kind")
+    if kind in NOT_TRAINED:
+        return NOT_TRAINED[kind]
     nearest = find_nearest_preset(run)
     if nearest is None:
         return ""
@@ -68,6 +75,11 @@ def _train_command(run: Run) -> str:
     words = ["train", preset.name, *_options(changes), *_machine_options(run.manifest)]
     words += ["--family", own] if own else []
     return shlex.join([*_launcher(run.manifest), *words])
+
+
+def _construct_command(run: Run) -> str:
+    size = [f"--{name.replace('_', '-')}={run.manifest.data[name]}" for name in ("lines", "max_depth")]
+    return shlex.join(["bindscope", "construct", "--name", run.name, *size])
 
 
 def _import_command(run: Run) -> str:
