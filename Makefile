@@ -6,7 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 NPM := cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm --silent
 PAGE_SOURCES := hatch_build.py $(shell find frontend -type f -not -path '*/node_modules/*')
 
-.PHONY: demo test lint format docs types clean help
+LOWER_HALF := $(addprefix tests/,tasks model training interventions subspaces measures theory test_intervals.py test_schema.py test_public_api.py)
+
+.PHONY: demo test check lint format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +18,14 @@ demo: $(VENV)/.installed  ## open the lab on the shipped runs and watch a small 
 
 test: lint $(VENV)/.browser  ## everything that is checked: style, types, import directions, tests
 	$(NPM) run test
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10
+
+check: $(VENV)/.installed-test  ## the daily check, two minutes: style, types, import directions, tests of the lower half
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -n 2 --dist load -m "not slow" $(LOWER_HALF)
 
 lint: $(VENV)/.installed-test  ## style, types and import directions
 	$(BIN)/ruff check .

@@ -37,6 +37,7 @@ def test_the_value_subspace_is_learned(learned, known: Known, root_pairs) -> Non
     assert overlap > 4 * by_chance.cos().square().sum()
 
 
+@pytest.mark.slow
 def test_shuffled_answers_teach_far_less(known: Known, root_pairs) -> None:
     fit, test = root_pairs
     order = torch.randperm(len(fit), generator=generator(2))

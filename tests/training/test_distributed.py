@@ -54,6 +54,7 @@ def test_several_processes_cannot_share_an_apple_gpu():
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_two_processes_train_the_same_weights_as_one(tmp_path):
     """Seven rows a step, so that the two shards differ in size; with evaluation and an early stop that both obey."""
     alone, together = tmp_path / "alone", tmp_path / "together"

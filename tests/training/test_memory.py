@@ -26,6 +26,7 @@ FIXED_DEFAULTS = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": 
 
 
 @pytest.mark.skipif(not keep_freed_memory(), reason="this C library has no such setting")
+@pytest.mark.slow
 def test_freed_tensors_are_used_again_without_new_pages():
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=os.environ | FIXED_DEFAULTS, capture_output=True, text=True, check=True
