@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_duration, format_table
-from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped
+from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, measured_directory
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -107,7 +107,7 @@ def open_library(
     if n is not None and n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
     if name in studies_without_runs():
-        folder = (out or RUNS_DIRECTORY / f"verify-{name}") / "results"
+        folder = (out or measured_directory(name)) / "results"
         return open_study(name, folder, RUNS_DIRECTORY, n, seed, fresh)
     opened = Run.open(find_run(name))
     study = find_study(opened.config.task.family)
@@ -120,7 +120,7 @@ def open_library(
 
 def default_directory(run: Run) -> Path:
     """Where what is measured of a run goes: into it, or beside the runs of a person for a shipped one."""
-    return RUNS_DIRECTORY / f"verify-{run.name}" if is_shipped(run.path) else run.path
+    return measured_directory(run.name) if is_shipped(run.path) else run.path
 
 
 def format_verification(verification: Verification) -> str:

@@ -17,7 +17,7 @@ from bindscope.errors import BindscopeError
 from bindscope.notebook.drawn import Drawn
 from bindscope.questions.opened import Opened
 from bindscope.runs.directory import Run
-from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped
+from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped, results_folders
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -89,12 +89,9 @@ class RunView:
         from bindscope.studies.framework.results import Library
         from bindscope.studies.framework.verify import find_study
 
-        inside = self.run.path / "results"
         study = find_study(self.run.config.task.family)
-        if not is_shipped(self.run.path):
-            return Library(self.run, study.results, inside, runs_directory=RUNS_DIRECTORY)
-        folder = RUNS_DIRECTORY / f"verify-{self.name}" / "results"
-        return Library(self.run, study.results, folder, (inside,), runs_directory=RUNS_DIRECTORY)
+        folder, *also_in = results_folders(self.run.path, self.name, is_shipped(self.run.path))
+        return Library(self.run, study.results, folder, also_in, runs_directory=RUNS_DIRECTORY)
 
     def __getattr__(self, name: str) -> Any:
         if name in self.asked_elsewhere:

@@ -46,3 +46,18 @@ def shipped_runs() -> list[Path]:
 def is_shipped(directory: Path) -> bool:
     """Whether a run belongs to the installed package and so must not be written to."""
     return SHIPPED_DIRECTORY.resolve() in directory.resolve().parents
+
+
+def measured_directory(name: str, runs: Path = RUNS_DIRECTORY) -> Path:
+    """Where what is measured of something that must not be written to is saved: a shipped run, a study without runs."""
+    return runs / f"verify-{name}"
+
+
+def results_folders(directory: Path, name: str, read_only: bool, runs: Path = RUNS_DIRECTORY) -> tuple[Path, ...]:
+    """Where results of a run are: new ones are saved in the first folder, all of them are read.
+
+    >>> results_folders(Path("shipped/binding-laptop"), "binding-laptop", read_only=True)
+    (PosixPath('runs/verify-binding-laptop/results'), PosixPath('shipped/binding-laptop/results'))
+    """
+    inside = directory / "results"
+    return (measured_directory(name, runs) / "results", inside) if read_only else (inside,)

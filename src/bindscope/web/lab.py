@@ -22,6 +22,7 @@ from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.families import UnknownFamily, find_family
 from bindscope.questions.opened import require_kind
 from bindscope.runs.directory import MANIFEST, Run
+from bindscope.runs.locate import results_folders
 from bindscope.runs.lock import is_locked
 from bindscope.studies.framework.command import describe_origin, find_command
 from bindscope.studies.framework.results import Library
@@ -269,9 +270,7 @@ class LabRun:
     @cached_property
     def _results(self) -> tuple[Path, ...]:
         """Where results are: new ones are kept in the first folder, which another process may add to at any time."""
-        inside = self.path / "results"
-        outside = self._kept_in / f"verify-{plain_name(self._run.name)}" / "results"
-        return (outside, inside) if self._read_only else (inside,)
+        return results_folders(self.path, plain_name(self._run.name), self._read_only, self._kept_in)
 
 
 def plain_name(text: str) -> str:

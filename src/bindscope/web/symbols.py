@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bindscope.errors import suggest_nearest
+from bindscope.runs.locate import measured_directory
 from bindscope.web.body import Provenance
 from bindscope.web.claims import INTERVAL, Subject
 from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
@@ -85,4 +86,4 @@ def study_subject(lab: Lab) -> Subject:
 
 
 def _results(lab: Lab) -> Path:
-    return lab.kept_in / f"verify-{STUDY}" / "results"
+    return measured_directory(STUDY, lab.kept_in) / "results"

@@ -14,8 +14,8 @@ without, so that other tools can open them; their attention starts with a relay 
 and their unembedding starts tied (``model.init.relay_offset``, ``model.rope_fraction``, ``model.init.tied_start``).
 
 ``binding-neutral`` and ``binding-deep`` start from plain random weights, query and key biases included: nothing of the
-mechanism is supplied. What is scheduled is the data (``task.curriculum``): two batches in five are the whole task from
-the beginning, the others begin with four letters on two lines.
+mechanism is supplied. What is scheduled is the data (``task.curriculum``): one batch in four is the whole task from the
+beginning, the others begin with four letters on two lines.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NEUTRAL_TRAINING = replace(
 
 TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
-NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=Curriculum(full=0.4))
+NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=Curriculum(full=0.25, uniform_lines=16))
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
 IDENTITY: dict[str, Any] = {"identity_qk": True, "identity_vo": True, "identity_gain": 20.0}
@@ -98,7 +98,7 @@ PRESETS = (
         RunConfig(
             name="binding-neutral",
             task=NEUTRAL_TASK,
-            model=model_for(NEUTRAL_TASK, n_layers=8, n_heads=2, d_model=64, d_mlp=256, **NEUTRAL),
+            model=model_for(NEUTRAL_TASK, n_layers=10, n_heads=2, d_model=64, d_mlp=256, **NEUTRAL),
             training=NEUTRAL_TRAINING,
         ),
         "The paper's task from plain random weights: the data are scheduled, nothing is supplied.",
