@@ -111,16 +111,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="session")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A static copy of the same, in a folder below the root of a plain file server."""
+def exported(tmp_path_factory: pytest.TempPathFactory, made_once: Any) -> Iterator[Site]:
+    """A static copy of the same, in a folder below the root of a plain file server; made once for all processes."""
     from bindscope.runs.locate import shipped_runs
     from bindscope.web.export import export_site
     from bindscope.web.lab import Lab
 
-    root = tmp_path_factory.mktemp("static")
     shipped = shipped_runs()
     lab = Lab.open(shipped, kept_in=tmp_path_factory.mktemp("runs"), read_only=shipped)
-    export_site(lab, root / "papers" / "binding")
+    root = made_once("static", lambda folder: export_site(lab, folder / "papers" / "binding"))
     with serve_files(root) as address:
         yield Site(f"{address}papers/binding/", live=False)
 
