@@ -20,14 +20,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from bindscope.errors import BindscopeError
-from bindscope.tasks.task import Batch, Task
 
 if TYPE_CHECKING:
+    import numpy as np
     import xarray as xr
     from matplotlib.axes import Axes
+
+    from bindscope.tasks.task import Batch, Task
 
 Evaluation = Mapping[str, Any]  # pool name → scores, and "watched"
 
