@@ -87,8 +87,11 @@ def test_a_run_of_it_is_listed_measured_drawn_and_asked(trained: Path, capsys: p
 
 def test_what_it_does_not_have_is_refused_in_a_sentence(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no claims about runs of the family 'recall' yet" in refusal(capsys, "verify", str(trained), *NAMED)
-    assert "its task is recall; this command needs a run on modular addition" in refusal(
-        capsys, "attention", str(trained), "c=1 | c+9", *NAMED
+    assert "its task is recall; this command needs a run on binding programs" in refusal(
+        capsys, "behaviour", str(trained), *NAMED
+    )
+    assert "its task is recall; programs are for runs on binding" in refusal(
+        capsys, "attention", str(trained), "a=1;#a:", *NAMED
     )
     assert "only binding programs have a depth" in refusal(capsys, "sample", "recall", "--depth", "2", *NAMED)
     assert "this task has 4 pairs" in refusal(capsys, "predict", str(trained), "a3 c7 | c", *NAMED)

@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
-from bindscope.families import all_families, find_family
+from bindscope.families import UnknownFamily, all_families, find_family
 from bindscope.studies.framework.claims import VERDICTS, Claim, Finding, Quantity, Study, not_testable
 from bindscope.studies.framework.experiments import SHIPPED_RUNS
 from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
@@ -85,7 +86,9 @@ class Verification:
 
 def find_study(family: str) -> Study:
     """The study whose claims are about runs of this family."""
-    study: Study | None = find_family(family).study()
+    study: Study | None = None
+    with suppress(UnknownFamily):
+        study = find_family(family).study()
     if study is None:
         known = ", ".join(study.family for study in all_studies())
         raise BindscopeError(f"there are no claims about runs of the family '{family}' yet; there are for: {known}.")
