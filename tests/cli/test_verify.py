@@ -43,7 +43,7 @@ def test_verdicts_are_printed_with_reasons_and_the_page_is_written(
 ) -> None:
     text = answer(capsys, "verify", "made", "--claim", "VB1", "--claim", "vb3", *FEW)
     assert "2 replicates" in text
-    assert "VB3  Every place between root and colon carries the value" in text
+    assert "VB3  Every position between root and colon carries the value" in text
     assert "measured trajectory, chain in" in text
     assert {path.name for path in (workplace / "runs/made/results").iterdir()} == {"trajectory.nc", "chain.nc"}
     page = (workplace / "runs/made/verify.html").read_text(encoding="utf-8")

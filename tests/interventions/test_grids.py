@@ -288,7 +288,7 @@ def test_grids_say_what_they_are_made_of():
     model, contrast = make_model(replace(SMALL, identity_vo=True)), make_contrast(SMALL)
     grid = head_grid(model, contrast)
     assert grid.attrs["n_pairs"] == 5
-    assert "identity path" in grid.attrs["remark"]
+    assert "identity-scaling term" in grid.attrs["remark"]
     assert residual_grid(model, contrast, site="mlp_out").attrs["site"] == "mlp_out"
     assert "remark" not in head_grid(make_model(SMALL), contrast).attrs
 
@@ -307,7 +307,7 @@ def test_bad_input_is_refused_in_a_sentence():
         residual_grid(model, contrast, site="resid")
     with pytest.raises(BindscopeError, match="5 pairs and 8 positions"):
         residual_grid(model, contrast, wanted=np.ones((5, 3), dtype=bool))
-    with pytest.raises(BindscopeError, match="place 'far'"):
+    with pytest.raises(BindscopeError, match="position 'far'"):
         place_grid(model, contrast, {"far": np.full(5, N_POSITIONS)})
     with pytest.raises(BindscopeError, match="no place"):
         place_grid(model, contrast, {})

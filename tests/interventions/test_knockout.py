@@ -111,7 +111,7 @@ def test_edges_that_make_no_sense_are_refused(text: str, sentence: str) -> None:
 
 def test_a_place_must_keep_something_to_look_at() -> None:
     first = Edge(np.zeros(6, int), np.zeros(6, int))
-    with pytest.raises(BindscopeError, match="nothing left to look at"):
+    with pytest.raises(BindscopeError, match="nothing left to attend to"):
         knock_out_edges(random_model(), PAIRS.base, [first])
     with pytest.raises(BindscopeError, match="layers 0 to 2"):
         knock_out_edges(random_model(), PAIRS.base, [name_edge("colon>query", PLACES, layer=7)])

@@ -192,5 +192,5 @@ def test_what_cannot_be_transplanted_is_refused_in_a_sentence(receiver, donor, b
         transplant(receiver, donor, ["pattern 1"])
     with pytest.raises(BindscopeError, match="two models of one shape"):
         read_transplanted(receiver, make_model(0, d_mlp=24), ["QK1"], batch)
-    with pytest.raises(BindscopeError, match="models of sums"):
+    with pytest.raises(BindscopeError, match="models of modular addition"):
         list_parts(replace(receiver.config, d_vocab=90))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.measures.binding.phases import find_transition
+from bindscope.measures.phases import find_transition
 from bindscope.studies.assign_add.experiments.conclude_beyond import conclude_options, kind_learned
 from bindscope.studies.assign_add.experiments.draw_beyond import draw_options
 from bindscope.tasks.assign_add import POOL_NAMES

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bindscope.errors import BindscopeError
-from bindscope.runs.config import config_to_mapping, override
+from bindscope.runs.config import RunConfig, config_to_mapping, override
 from bindscope.studies.binding.experiments.conclude import conclude_comparison, conclude_seeds
 from bindscope.studies.framework.cells import gather_cells
 from bindscope.studies.framework.experiments import (
@@ -39,6 +39,7 @@ class Recorded:
 
     metrics: list
     status: str = "finished"
+    config: RunConfig = find_preset("binding-tiny").config
 
 
 def flatten(mapping, prefix=""):

@@ -129,7 +129,7 @@ def test_phases_a_run_never_had_are_named_as_not_reached():
 def test_examples_tell_right_habit_and_neither_apart_without_colour():
     page = full_report()
     assert 'class="chain" title="step 2,000: 7 (right), probability 0.99"' in page
-    assert 'class="heuristic" title="step 500: 5 (line 1), probability 0.80"' in page
+    assert 'class="habit" title="step 500: 5 (line 1), probability 0.80"' in page
     assert 'class="neither" title="step 0: \\n (neither)"' in page
 
 

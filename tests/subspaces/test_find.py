@@ -87,5 +87,5 @@ def test_the_values_of_the_constructed_model_are_found(known: Known, root_pairs)
 
 
 def test_a_rank_above_the_width_is_refused(known: Known, root_pairs) -> None:
-    with pytest.raises(BindscopeError, match="rank 500: the stream is"):
+    with pytest.raises(BindscopeError, match="rank 500: the residual stream is"):
         find_subspace(known.model, root_pairs[0], of="values", layer=0, place="query", rank=500)

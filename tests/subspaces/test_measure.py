@@ -107,7 +107,7 @@ def test_names_and_values_of_the_constructed_model_are_apart(known: Known, root_
 
 def test_searches_that_cannot_be_made_are_refused(known: Known, root_pairs) -> None:
     for search, sentence in [
-        (Search(rank=4000), "rank 4000: the stream is"),
+        (Search(rank=4000), "rank 4000: the residual stream is"),
         (Search(layer=9), "layer 9: the model has layers 0 to 3"),
         (Search(place="colone"), "Did you mean 'colon'"),
     ]:

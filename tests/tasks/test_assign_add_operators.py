@@ -112,7 +112,7 @@ def test_composition_is_typed_with_an_at_sign():
 def test_a_swapped_pair_counts_as_seen_only_where_it_is_the_same_sum(operator, modulus):
     pool = AssignAddTask(modulus=modulus, operator=operator).sample_pool(np.random.default_rng(0), 20, "0add")
     assert "swap_seen" not in pool.labels
-    with pytest.raises(BindscopeError, match="cannot change places"):
+    with pytest.raises(BindscopeError, match="cannot be swapped"):
         split_by_swap(pool)
     assert (
         "swap_seen"

@@ -115,5 +115,5 @@ def test_orders_that_are_not_known_or_too_costly_are_refused():
         known_derivative("ab", "ab", 4, 2)
     with pytest.raises(BindscopeError, match="known to meet"):
         meeting_term("ab", "cd", 2, 2)
-    with pytest.raises(BindscopeError, match="shorter strings"):
+    with pytest.raises(BindscopeError, match="shorter sequences"):
         derivative("abcdefgh", "ijklmnop", 6, 4)

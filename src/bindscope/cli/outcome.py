@@ -29,10 +29,9 @@ def open_binding_run(name: str) -> tuple[Any, Any]:
 
 def binding_task(run: Run) -> Any:
     """The run's task, which must be one with programs."""
-    from bindscope.families import require_kind
+    from bindscope.questions.opened import require_kind
 
-    require_kind(run.name, run.config.task, "programs")
-    return run.config.task
+    return require_kind(run, "programs")
 
 
 def check_out(out: Path | None) -> None:

@@ -67,7 +67,7 @@ def subspace(
         How many dimensions; 10 for values and 26 for names when left out, as in the paper.
     layer
         The residual stream entering this layer; one more than the last is the residual stream that leaves it.
-    position
+    place
         Which tokens: rhs 1, lhs 1, …, query, colon, or several at once: rhs, chain, question, changed.
     n
         How many pairs are tested; twice as many are fitted on.

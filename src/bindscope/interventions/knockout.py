@@ -98,7 +98,7 @@ def cut_edits(model: Transformer, edges: Sequence[Edge], shape: tuple[int, int])
                     heads = slice(None) if edge.head is None else slice(edge.head, edge.head + 1)
                     changed[:, heads] = changed[:, heads].masked_fill(mark[rows, None].to(scores.device), HIDDEN)
             if bool((changed == HIDDEN).all(-1).any()):
-                raise BindscopeError(f"layer {layer}: with these edges cut a place has nothing left to attend to.")
+                raise BindscopeError(f"layer {layer}: with these edges cut a position has nothing left to attend to.")
             return changed
 
         return edit

@@ -293,9 +293,7 @@ class AssignAddTask(Task):
 def split_by_swap(batch: Batch) -> dict[str, Batch]:
     """A pool of held-out pairs in two: those whose swap was trained, and those held out in both orders."""
     if "swap_seen" not in batch.labels:
-        raise BindscopeError(
-            "the operands of these sums cannot change positions, so there is no swap to have been seen."
-        )
+        raise BindscopeError("the operands of these sums cannot be swapped, so there is no swap to have been seen.")
     seen = batch.labels["swap_seen"][:, 0]
     return {"swap seen": batch.take(np.flatnonzero(seen)), "both held out": batch.take(np.flatnonzero(~seen))}
 

@@ -22,7 +22,9 @@ OF_A_PAIR = ("program", "counterfactual", "direction", "source_step")
 def stream_grid(lab: Lab, run: LabRun, question: Patch) -> Iterator[dict[str, Any]]:
     """First a body whose values are all missing, then its parts; see ``studies.one_pair``."""
     at = opened(run)
-    title = {"residual": "The stream, place by place", "heads": "Heads", "mlps": "MLPs"}[question.grid or "residual"]
+    title = {"residual": "The residual stream, position by position", "heads": "Heads", "mlps": "MLPs"}[
+        question.grid or "residual"
+    ]
     about = {"step": question.steps, "n": 1, "note": question.note}
     yield answer_body(question, question.empty(at), title, run=run, **about)
     use_threads(os.cpu_count() or 1 if run.run.config.model.n_parameters >= LARGE else 1)

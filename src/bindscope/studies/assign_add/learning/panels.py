@@ -39,7 +39,7 @@ def sums_panels(dataset: xr.Dataset) -> list[Panel]:
         "solid: other order trained on · dashed: held out in both orders",
         lambda axes: _draw_halves(axes, dataset),
     )
-    known = bool(np.isfinite(dataset.half_accuracy).any())  # not where operands cannot change positions
+    known = bool(np.isfinite(dataset.half_accuracy).any())  # not where operands cannot be swapped
     return [together, *([halves] if known else []), *by_count, loss_panel(dataset)]
 
 

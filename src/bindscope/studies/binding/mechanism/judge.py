@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KNOWN = 0.9  # share of pairs answered correctly, both programs, below which there is no mechanism to look for
 CARRIED = 0.8  # interchange success at a place that the value passes through
-ASIDE = 0.1  # the most that a place off the chain may reach
+ASIDE = 0.1  # the most that a position off the chain may reach
 FEW = 0.25  # share of all heads
 HEAD_MATTERS = 0.1  # of the way from the base's to the counterfactual's answer, by one head at one place
 BEFORE = 0.2  # the most that the later circuit may carry in the heuristic phase
@@ -176,7 +176,7 @@ def _heads_at(dataset: xr.Dataset, place: str) -> Quantity:
 
 
 def _stays_aside(aside: Quantity) -> Condition:
-    words = f"a place off the chain changes {aside.value:.0%} of the answers"
+    words = f"a position off the chain changes {aside.value:.0%} of the answers"
     return Condition(aside.value <= ASIDE, words, f"{words}, too many")
 
 
