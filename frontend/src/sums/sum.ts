@@ -119,7 +119,7 @@ function parsePrefix(text: string, format: SumFormat): string[] {
     if (word === PAD_TEXT) symbols.push(PAD);
     else symbols.push(...parseAssignment(word, column, symbols, format));
     if (symbols.length > N_PREFIX) {
-      throw new SumError(`column ${column}: '${word}' does not fit; assignments take two and '_' one of ${N_PREFIX} places.`, column);
+      throw new SumError(`column ${column}: '${word}' does not fit; assignments take two and '_' one of ${N_PREFIX} positions.`, column);
     }
   }
   return symbols;

@@ -15,7 +15,7 @@ export function findProblems(templates: readonly Template[]): string[] {
     problems.push(`Templates need equally many tokens: ${templates.map((template) => `${showTemplate(template)} has ${template.length}`).join(', ')}.`);
   }
   for (const [first, second] of pairs(templates)) {
-    if (canonical(first) === canonical(second)) problems.push(`${showTemplate(first)} and ${showTemplate(second)} are equivalent: they make the same strings.`);
+    if (canonical(first) === canonical(second)) problems.push(`${showTemplate(first)} and ${showTemplate(second)} are equivalent: they make the same sequences.`);
   }
   for (const [first, second] of pairs(templates)) {
     const common = canonical(first) === canonical(second) ? null : findCommonString(first, second);
