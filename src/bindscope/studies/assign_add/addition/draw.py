@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
@@ -24,9 +24,6 @@ from bindscope.studies.plots.style import (
     set_step_axis,
     title_figure,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PAIRING_COLOURS = (BLUE, ORANGE, GREY)
 GROUP_STYLES = {"trained": (INK, DASHES[0]), "swap seen": (BLUE, DASHES[1]), "both held out": (ORANGE, DASHES[0])}

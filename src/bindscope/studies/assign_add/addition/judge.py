@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import xarray as xr
 
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 KNOWN = 0.9  # accuracy below which a circuit is not yet to be looked for
 ALIKE = 0.9  # mean cosine that counts as close to 1

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of, share_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 TRAINED_POOLS = ["0tr", "1tr", "2tr"]
 KNOWN = 0.9  # accuracy as in training, below which a circuit is not yet to be looked for

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.assign_add.sweeps.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Curve, Sweep, threshold_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def conclude_pair_fraction(dataset: xr.Dataset) -> str:

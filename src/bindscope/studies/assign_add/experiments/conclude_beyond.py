@@ -7,12 +7,9 @@ a place where training never showed it. A kind is learned from the step at which
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import xarray as xr
+import xarray as xr
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "as in training": ("0tr", "1tr", "2tr"),

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.assign_add.experiments.conclude_beyond import conclude_options
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.model.transformer import Transformer
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.experiments import Cell
@@ -35,8 +34,6 @@ def measure_identity_sums(
     one layer, NaN where the model has no such part; ``scaled_a`` and ``scaled_b`` (…, layer, head) as in
     ``measures.identity_paths``.
     """
-    import xarray as xr
-
     results = []
     for done, (cell, run) in enumerate(runs.items(), start=1):
         if cell.config.model.identity_qk or cell.config.model.identity_vo:
@@ -68,8 +65,6 @@ def conclude_identity_sums(dataset: xr.Dataset) -> str:
 
 
 def _measure(model: Transformer, pools: Mapping[str, Any]) -> xr.Dataset:
-    import xarray as xr
-
     from bindscope.measures.identity_paths import scales_of, without_part
 
     config = model.config

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+import xarray as xr
 from matplotlib.figure import Figure
 
 from bindscope.studies.framework.trajectory import phases_of
 from bindscope.studies.plots.panels import draw_grid
 from bindscope.studies.plots.style import figure_style, title_figure
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PANELS = ("accuracy", "swap", "variables-1", "variables-2")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.measures.arithmetic.spikes import SUM_PHASES, Spike, SpikeCriterion
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
@@ -17,8 +18,6 @@ from bindscope.studies.framework.quantities import share_of
 from bindscope.tasks.assign_add import POOL_NAMES
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.measures.binding.phases import Phase
 
 LEAST_EVALUATIONS = 8

@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from bindscope.families import EventTable
 from bindscope.measures.arithmetic.spikes import RESTRICTED, Spike, SpikeCriterion, detect_sum_phases, find_spikes
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.measures.phases import Phase
 
 FIRST_SPIKE = ("1tr", "1add", "2tr", "2add")  # every pool with variables where training shows them

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.intervals import bootstrap_interval
 from bindscope.studies.assign_add.neurons.measure import FITS
@@ -13,9 +13,6 @@ from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 EACH = 0.9  # of all neurons: what "each neuron" must at least mean
 STILL = 0.95  # accuracy with Fourier components in place of all pre-activations

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -23,9 +23,6 @@ from bindscope.studies.plots.style import (
     set_share_axis,
     title_figure,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 POOL_COLOURS = {"1 unseen": BLUE, "2 unseen": ORANGE}
 TERM_WORDS = {"associative": "memory", "slot": "literal's slot"}

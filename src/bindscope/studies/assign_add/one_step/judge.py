@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.assign_add.one_step.measure import DIRECTIONS, chosen, scale_limit
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 MOST_GAP = 0.2  # how far the memory may be from its prediction
 MOST_OFF_DIAGONAL = 0.01  # of the predicted memory

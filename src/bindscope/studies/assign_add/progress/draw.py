@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -22,8 +23,6 @@ from bindscope.studies.plots.style import (
 )
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.measures.arithmetic.spikes import Spike
 
 MEASURE_NAMES: Mapping[str, str] = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
@@ -33,9 +33,6 @@ from bindscope.studies.plots.style import (
     set_step_axis,
     title_figure,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 LOG_FROM = 20  # colours are logarithmic where the largest value is this many times the smallest
 LABEL_LEFT_FROM = 0.65  # thresholds this far right are labelled above the curve's foot, others beside its head

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.measures.stats.thresholds import (
     FEWEST_VALUES,
@@ -26,9 +26,6 @@ from bindscope.studies.assign_add.sweeps.swept import (
 )
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FAILS, SUCCEEDS = 0.5, 0.9  # accuracy at the two ends of the sweep
 STEEP = 0.5  # of the swept range: a straight line takes 0.8 of it from a tenth to nine tenths of its way

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from bindscope.measures.stats.thresholds import FEWEST_VALUES
 from bindscope.studies.framework.results import Context, NotTestable, Result
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def compute_sweep(name: str, context: Context) -> xr.Dataset:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.stats.thresholds import Threshold, fit_threshold
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
@@ -23,9 +24,6 @@ from bindscope.studies.plots.style import (
     set_step_axis,
     title_figure,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 EXTRA = ("jump", "undone", "random")  # beside the pools: all that jump together, the other way round, the control
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 MOST_OF_IT, LITTLE_OF_IT = 0.8, 0.2  # of a jump; of the sums with one variable
 ROUTING, COMPUTING, LOOKING = "routing", "computing", "pattern 2"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
@@ -26,9 +26,6 @@ from bindscope.studies.plots.style import (
     title_figure,
 )
 from bindscope.tasks.assign_add.sequence import N_PREFIX, OPERAND_POSITIONS
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 KIND_MARKS = {
     "number": "numbers",

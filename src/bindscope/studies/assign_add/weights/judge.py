@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
 from bindscope.tasks.assign_add.sequence import OPERAND_POSITIONS
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 KNOWN = 0.9  # of sums with one variable in a trained position: below it there is no routing to look for
 SEEN_KINDS = ("number", "pad")  # what else can stand before a number of an assignment

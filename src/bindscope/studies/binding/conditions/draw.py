@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -21,9 +21,6 @@ from bindscope.studies.plots.style import (
     set_step_axis,
     title_figure,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def draw_seeds(results: Mapping[str, xr.Dataset]) -> Figure:

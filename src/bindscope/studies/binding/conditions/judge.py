@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.measures.binding.phases import PHASES, PhaseCurves, detect_phases, lowest_accuracy
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
@@ -13,9 +13,6 @@ from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 LEAST_SEEDS = 3
 N_SHUFFLES = 20  # of each seed

@@ -6,15 +6,12 @@ Every function takes the dataset as it is: with fewer seeds or variants than pla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import find_transition
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 THREE_PHASES = "random, heuristic, systematic"
 

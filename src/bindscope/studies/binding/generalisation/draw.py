@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
 from bindscope.studies.plots.style import BLUE, INK, MUTED, ORANGE, figure_style, title_figure
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def draw_lengths(results: Mapping[str, xr.Dataset]) -> Figure:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import xarray as xr
+
 from bindscope.studies.framework.results import Context, NotTestable, Result, last_step
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.runs.directory import Run
 
 LENGTHS = (2, 4, 8, 12, 16, 20, 25)
@@ -91,9 +92,6 @@ def find_experiment_result(context: Context, name: str) -> xr.Dataset:
 
 def pool_held_out(dataset: xr.Dataset) -> xr.Dataset:
     """The last evaluation of each seed, as pools over (pool,): what all seeds together got right."""
-    import numpy as np
-    import xarray as xr
-
     from bindscope.measures.stats.shares import share_variables
 
     runs = dataset.isel(variant=0)

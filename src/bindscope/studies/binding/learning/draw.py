@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+import xarray as xr
 from matplotlib.figure import Figure
 
 from bindscope.studies.framework.trajectory import phases_of
 from bindscope.studies.plots.panels import draw_grid
 from bindscope.studies.plots.style import figure_style, title_figure
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def draw_phases(results: Mapping[str, xr.Dataset]) -> Figure:

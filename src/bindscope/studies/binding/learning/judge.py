@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.measures.binding.phases import PHASES, Phase
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
@@ -14,9 +14,6 @@ from bindscope.studies.framework.claims import Claim, Condition, Finding, Quanti
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import share_of
 from bindscope.studies.framework.trajectory import phases_of, transitions_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 LEAST_EVALUATIONS = 5
 LEAST_GAIN = 0.1  # the line-1 rule must beat chance by this for a heuristic to be worth having

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from bindscope.measures.binding.phases import PhaseCriterion, PhaseCurves, detect_phases, lowest_accuracy
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.measures.phases import Phase
 
 

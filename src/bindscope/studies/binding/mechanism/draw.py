@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -26,9 +26,6 @@ from bindscope.studies.plots.style import (
     set_step_axis,
     title_figure,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 MOST_TICKS = 13
 HIGHEST_EFFECT = 0.4  # of one head: above this the colour no longer changes

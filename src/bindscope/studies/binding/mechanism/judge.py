@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.measures.phases import find_transition
 from bindscope.studies.binding.mechanism.measure import CARRIES, ENOUGH, chain_places
@@ -14,9 +14,6 @@ from bindscope.studies.framework.claims import Claim, Condition, Finding, Quanti
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of, share_of
 from bindscope.studies.framework.trajectory import phases_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 KNOWN = 0.9  # share of pairs answered correctly, both programs, below which there is no mechanism to look for
 CARRIED = 0.8  # interchange success at a place that the value passes through

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -24,9 +24,6 @@ from bindscope.studies.plots.style import (
     set_share_axis,
     title_figure,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FOUND = ("found", "whole stream")  # drawn in blue; all others are controls
 CANDIDATE_STYLES = {"answer": (BLUE, DASHES[0]), "line 1": (ORANGE, DASHES[1]), "others": (GREY, DASHES[2])}

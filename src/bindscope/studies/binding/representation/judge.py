@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 KNOWN = 0.9  # share of pairs answered correctly below which there is nothing to look for
 CARRIED = 0.8  # interchange success inside a subspace

@@ -16,16 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.stats.censored import Waits, compare_pairs, compare_waits, median_bounds, median_interval
 from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PATHS = ("off", "qk", "vo", "both")
 PATH_WORDS: Mapping[str, str] = {
@@ -101,8 +98,6 @@ def across_dataset(datasets: Mapping[str, xr.Dataset]) -> xr.Dataset:
     that of ``off`` to the path, of all runs (``ratio_…``) and of those with the same seed (``paired_…``): above 1, identity
     scaling needs fewer examples.
     """
-    import xarray as xr
-
     n_seeds = 1 + max(int(dataset.seed.max()) for dataset in datasets.values())
     shape = (len(COMPARISONS), len(PATHS))
     examples, seen = (np.full((*shape, n_seeds), np.nan) for _ in range(2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import xarray as xr
 
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
@@ -14,9 +14,6 @@ from bindscope.studies.symbols.efficiency.curves import (
     models_of,
 )
 from bindscope.studies.symbols.efficiency.evidence import show_number
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def conclude_curves(dataset: xr.Dataset) -> str:

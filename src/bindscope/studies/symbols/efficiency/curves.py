@@ -19,14 +19,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import xarray as xr
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.intervals import student_interval, wilson_interval
 from bindscope.studies.symbols.experiments.define import FEWER_HEADS, MODELS, PAPER_HEADS
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.tasks.templates import TemplateTask
 
 HALF = 0.5

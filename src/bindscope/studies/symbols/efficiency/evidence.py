@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from bindscope.studies.framework.claims import Condition, Finding, Quantity, Unit
 from bindscope.studies.symbols.efficiency.curves import (
@@ -16,9 +17,6 @@ from bindscope.studies.symbols.efficiency.curves import (
     is_baseline,
     models_of,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FITTED = 0.1  # loss, or error, on the training sequences of a model that has learned them
 

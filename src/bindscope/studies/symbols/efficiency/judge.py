@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
@@ -28,9 +29,6 @@ from bindscope.studies.symbols.efficiency.evidence import (
     train_more,
 )
 from bindscope.studies.symbols.published import MLP_LOSS, published
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 NOTHING = 0.9  # a test loss from here on is that of knowing next to nothing
 SOLVED = 0.1

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from bindscope.studies.framework.results import Context, NotTestable, Result
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def compute_curves(name: str, context: Context) -> xr.Dataset:

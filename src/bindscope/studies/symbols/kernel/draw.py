@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
@@ -28,9 +29,6 @@ from bindscope.studies.symbols.kernel.learnability import (
     rank_tasks,
     ridge_bounds,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 BETA = 3.0
 MOST_TICKS = 6

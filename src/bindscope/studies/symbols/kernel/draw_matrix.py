@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -20,9 +20,6 @@ from bindscope.studies.plots.style import (
     figure_style,
     title_figure,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 WRITE_BELOW = 8  # templates up to which each entry of N shows its number
 NAME_BELOW = 40  # … and up to which templates are named

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
@@ -23,9 +24,6 @@ from bindscope.studies.symbols.kernel.learnability import (
     ridge_bounds,
 )
 from bindscope.studies.symbols.published import REPORTED
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 BETA = 3.0
 ROUNDING = 1e-3  # of an error that should not be below its floor

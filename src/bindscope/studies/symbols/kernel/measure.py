@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import xarray as xr
 
 from bindscope.studies.framework.results import Context, NotTestable, Result
 from bindscope.studies.symbols.kernel.define import TASKS, LearnedTask
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 BETAS = (1.0, 3.0)
 RIDGE_BETA = 3.0
@@ -22,8 +22,6 @@ SHARED = ("last_loss", "last_accuracy", "pool_n", "status")  # of the experiment
 
 def compute_kernel(context: Context) -> xr.Dataset:
     """Every task: N, λ, yᵀN⁻¹y and the verdict for each β; and ridge regression's error on fresh symbols over n."""
-    import xarray as xr
-
     rows = []
     for done, task in enumerate(TASKS):
         rows.append(_describe(task))
@@ -40,8 +38,6 @@ def compute_kernel(context: Context) -> xr.Dataset:
 
 def compute_learnability(context: Context) -> xr.Dataset:
     """The experiment's curves, with those of the tasks that other experiments train, over variant and seed."""
-    import xarray as xr
-
     from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
     path = find_experiment_dataset(EXPERIMENT, context.runs_directory)
@@ -60,8 +56,6 @@ def compute_learnability(context: Context) -> xr.Dataset:
 
 
 def _describe(task: LearnedTask) -> xr.Dataset:
-    import xarray as xr
-
     from bindscope.studies.symbols.kernel.learnability import describe_kernel, kernel_settings
     from bindscope.tasks.templates import TemplateTask
     from bindscope.theory.kernel_ridge import ridge_generalises
@@ -79,8 +73,6 @@ def _describe(task: LearnedTask) -> xr.Dataset:
 
 def _take_curves(dataset: xr.Dataset, task: LearnedTask) -> xr.Dataset:
     """The plain and the modified transformer's curves with fewer heads, labelled with the task."""
-    import numpy as np
-
     from bindscope.studies.symbols.efficiency.curves import FEWER
 
     chosen = np.isin(dataset.model.values, ["plain", "both"]) & (dataset.heads.values == FEWER)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -14,9 +14,6 @@ from bindscope.studies.plots.experiment_charts import Chart, draw_charts, draw_s
 from bindscope.studies.plots.style import GREY, INK, MUTED, place_legend_above, set_log_axis, set_step_axis
 from bindscope.studies.symbols.language.define import NAME, PLAIN
 from bindscope.studies.symbols.language.perplexities import compare_with_plain
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PAPER = (64.00, 60.46)  # GPT-2 on WikiText-2, without and with identity scaling, as recalled
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.language.define import BOTH, FROZEN, NAME, PLAIN
 from bindscope.studies.symbols.language.perplexities import Paired, compare_with_plain
 from bindscope.studies.symbols.published import REPORTED
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FEWEST_SEEDS = 3
 

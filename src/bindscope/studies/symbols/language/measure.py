@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import xarray as xr
 
 from bindscope.studies.framework.results import Context, NotTestable, Result
 from bindscope.studies.symbols.language.define import NAME
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def compute_language(context: Context) -> xr.Dataset:

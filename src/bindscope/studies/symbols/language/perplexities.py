@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.intervals import student_interval
 from bindscope.studies.symbols.language.define import FROZEN, PLAIN
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False)

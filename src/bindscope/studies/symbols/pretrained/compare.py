@@ -8,15 +8,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.symbols.efficiency.curves import Crossing, Curve, curve_of, half_loss_n, ratio_of
 from bindscope.studies.symbols.pretrained.define import GPT2_TOKENS, PRETRAINED, SCRATCH, TORCH
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FITTED = 0.1  # training sequences are answered when their loss is at most this
 

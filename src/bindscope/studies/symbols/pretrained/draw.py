@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
@@ -16,8 +17,6 @@ from bindscope.studies.symbols.pretrained.define import PRETRAINED, SCRATCH, TOR
 from bindscope.studies.symbols.published import GPT2_PRETRAINED, GPT2_SCRATCH
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.studies.symbols.published import Points
 
 COLOURS = {SCRATCH: BLUE, TORCH: CATEGORIES[2], PRETRAINED: ORANGE}

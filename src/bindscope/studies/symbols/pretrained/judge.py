@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import xarray as xr
+
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.pretrained.compare import (
@@ -21,8 +23,6 @@ from bindscope.studies.symbols.pretrained.define import GPT2_TOKENS, PRETRAINED,
 from bindscope.studies.symbols.published import REPORTED
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bindscope.studies.symbols.efficiency.curves import Crossing
 
 FEWER = 4.0  # times fewer sequences

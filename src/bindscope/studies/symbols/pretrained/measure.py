@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import xarray as xr
 
 from bindscope.studies.framework.results import Context, NotTestable, Result
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def compute_gpt2(context: Context) -> xr.Dataset:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
@@ -28,9 +29,6 @@ from bindscope.studies.symbols.efficiency.evidence import (
 )
 from bindscope.studies.symbols.efficiency.judge import NOTHING, SOLVED, TIMES_FEWER, judge_fewer_strings
 from bindscope.studies.symbols.published import published
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 GUESSES = 0.4  # error of a model that guesses between the two values of a program, or worse
 PRINTS = 0.25  # error of a model that prints the right one

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.symbols.width.widths import find_first_n, largest_n, pool_error, pool_loss
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 KINDS = {"plain": "Without identity scaling", "both": "With it"}
 SETTINGS = {"depth": "layers", "heads": "heads", "rate": "learning rate", "batch": "batch size"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -32,9 +32,6 @@ from bindscope.studies.symbols.width.widths import (
     pool_error,
     pool_loss,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 COLOURS = {"plain": ORANGE, "both": BLUE}
 NAMES = {"plain": "plain", "both": "identity scaling"}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bindscope.studies.plots.style import BLUE, GREY, INK, ORANGE, figure_style, title_figure
 from bindscope.studies.symbols.width.doubling import set_doubling_axis
 from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PURPLE, SKY = "#8c5fbf", "#5aa9d6"
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 
 from bindscope.intervals import student_interval
 from bindscope.studies.framework.claims import Quantity
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def mean_over_seeds(dataset: xr.Dataset, name: str, model: str, width: int, step: int, label: str = "") -> Quantity:

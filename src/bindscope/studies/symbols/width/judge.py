@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
@@ -23,9 +23,6 @@ from bindscope.studies.symbols.width.widths import (
     rank_correlation,
     ratio_bounds,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 REACHES = 0.8  # of a training symbol's reading, with identity scaling
 STRAY = 0.1  # of it, for another symbol's answer

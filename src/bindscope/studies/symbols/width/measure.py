@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import xarray as xr
+
 from bindscope.errors import BindscopeError
 from bindscope.studies.framework.results import Context, OnProgress, Result
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
-    import xarray as xr
 
     from bindscope.model.transformer import Transformer
     from bindscope.runs.config import RunConfig
@@ -46,9 +47,6 @@ def measure_directions(
     Adam's. Over (model, width, seed, step, pool): ``accuracy``. ``predicted_ratio`` (model, width, seed) is that of one
     plain gradient step in the simplified model (``theory/copying.py``), ``simple_ratio`` the same drawn at random.
     """
-    import numpy as np
-    import xarray as xr
-
     _check(widths, n, steps)
     cells = [(model, width, seed) for width in sorted(set(widths)) for model in MODELS for seed in seeds]
     rows = []
@@ -91,9 +89,7 @@ def cell_of(model: str, width: int, n: int, seed: int) -> RunConfig:
 
 def _measure_cell(name: str, width: int, n: int, seed: int, steps: Sequence[int]) -> xr.Dataset:
     """Over (step, layer): one model, trained from its start to the last of ``steps``."""
-    import numpy as np
     import torch
-    import xarray as xr
 
     from bindscope.model.transformer import Transformer
 
@@ -132,8 +128,6 @@ class _EarlyTraining:
 
     @classmethod
     def start(cls, model: Transformer, config: RunConfig) -> _EarlyTraining:
-        import numpy as np
-
         from bindscope.measures.templates.copying import find_directions, product_of
         from bindscope.training.optimizer import build_optimizer
 
@@ -189,8 +183,6 @@ class _EarlyTraining:
         return self._read([product_of(block.attention) - before for block, before in layers])
 
     def _read(self, changes: Sequence[torch.Tensor]) -> list[dict[str, float]]:
-        import numpy as np
-
         from bindscope.measures.templates.copying import read_update, span_share
 
         rows = []
@@ -202,7 +194,6 @@ class _EarlyTraining:
 
     def accuracy(self) -> list[float]:
         """On training sequences and on all unseen symbols."""
-        import numpy as np
         import torch
 
         task: Any = self.config.task

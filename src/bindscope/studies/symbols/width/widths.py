@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import xarray as xr
+import xarray as xr
 
 FEWEST_WIDTHS = 3  # to speak of growth
 SOLVED = 0.1  # the error below which copying counts as learned
