@@ -9,8 +9,8 @@ import xarray as xr
 
 from bindscope.interventions.ablation import ablate_heads
 from bindscope.interventions.answers import accuracy_by
+from bindscope.measures.binding.one_program import ablate_program
 from bindscope.runs.directory import Run
-from bindscope.studies.binding.behaviour.one_program import ablate_program
 from bindscope.tasks.binding import sample_root_pairs
 from cli.answers import answer, refusal
 

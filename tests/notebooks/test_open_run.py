@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 
 import bindscope
 from bindscope.errors import BindscopeError
+from bindscope.measures.binding.patching import Patch, patch_steps
 from bindscope.measures.evaluation import read_answers
 from bindscope.measures.lens_map import map_lens
 from bindscope.model.run import run as run_model
 from bindscope.notebook import Drawn, RunView
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import find_run
-from bindscope.studies.binding.mechanism.patching import Patch, patch_steps
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 from bindscope.tasks.binding import ask_programs, pair_programs, parse_program
 

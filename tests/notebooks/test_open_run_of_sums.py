@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.interventions.transplant import transplant
+from bindscope.measures.arithmetic.components import read_fit
 from bindscope.measures.arithmetic.transplanting import ask_pools
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run as run_model
@@ -22,7 +23,6 @@ from bindscope.runs.directory import Run
 from bindscope.runs.locate import find_run
 from bindscope.studies.assign_add.learning.phases import spikes_of
 from bindscope.studies.assign_add.learning.spike_table import read_spikes, spike_table
-from bindscope.studies.assign_add.neurons.one_neuron import read_fit
 from bindscope.studies.framework.trajectory import trajectory_dataset
 
 SUM = "f=1 _ l=17 e=30 | l+f"

@@ -11,11 +11,11 @@ import torch
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.measures.arithmetic.attention import FORMS, LAYOUT, fill_layout
+from bindscope.measures.arithmetic.one_sum import attention_of, attention_over_steps, looks_of_equals
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
 from bindscope.studies.assign_add.attention.draw import draw_sum
-from bindscope.studies.assign_add.attention.measure import FORMS, LAYOUT, fill_layout
-from bindscope.studies.assign_add.attention.one_sum import attention_of, attention_over_steps, looks_of_equals
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import find_study
 from bindscope.studies.plots.style import save_figure

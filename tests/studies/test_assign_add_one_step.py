@@ -11,8 +11,9 @@ import pytest
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.measures.arithmetic.one_step import chosen, fit_gap, scale_limit, step_dataset
 from bindscope.studies.assign_add.one_step.judge import AA11, judge_one_step
-from bindscope.studies.assign_add.one_step.measure import RESULTS, chosen, fit_gap, scale_limit, step_dataset
+from bindscope.studies.assign_add.one_step.measure import RESULTS
 from bindscope.studies.plots.style import save_figure
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.theory.one_step import Setting, measure_step

@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 
 from bindscope.cli.progress import format_progress
-from bindscope.measures.arithmetic.circuit import circuit_matrices
+from bindscope.measures.arithmetic.circuit import circuit_matrices, summarise_matrices
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.progress import MEASURES, SAMPLED_MEASURES, measure_weights
 from bindscope.model.transformer import Transformer
@@ -20,7 +20,6 @@ from bindscope.runs.directory import Run
 from bindscope.runs.manifest import Manifest
 from bindscope.studies.assign_add.progress.draw import draw_progress
 from bindscope.studies.assign_add.weights.judge import AA8, AA9
-from bindscope.studies.assign_add.weights.measure import summarise_matrices
 from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.trajectory import trajectory_dataset

@@ -7,7 +7,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.outcome import summarise_outcomes
-from bindscope.studies.binding.mechanism.patching import Grid, Patch, locate_sites, patch_model, patch_steps
+from bindscope.measures.binding.patching import Grid, Patch, locate_sites, patch_model, patch_steps
 from bindscope.studies.plots.outcomes import colour_scale, figure_summary
 from bindscope.tasks.binding import structural_places
 from interventions.causal_cases import dereferencer, random_model, sample_pairs

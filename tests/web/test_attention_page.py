@@ -10,8 +10,8 @@ import torch
 from fastapi.testclient import TestClient
 
 from bindscope.interventions.ablation import ablate_together
+from bindscope.measures.binding.one_program import N_REFERENCE, _other_programs
 from bindscope.model.run import run as run_model
-from bindscope.studies.binding.behaviour.one_program import N_REFERENCE, _other_programs
 from bindscope.tasks.binding import ask_programs, parse_program
 from bindscope.web.lab import Lab
 

@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
 from bindscope.interventions.outcome import METRICS, measure_outcomes
+from bindscope.measures.binding.patching_live import empty_grid, stream_grid
 from bindscope.model.run import run as run_model
 from bindscope.studies.binding.mechanism.measure import sample_pairs
-from bindscope.studies.binding.mechanism.one_pair import empty_grid, stream_grid
 from bindscope.studies.framework.every_step import N_BITS, round_bits
 from bindscope.tasks.binding import pair_programs, parse_program, structural_places
 from bindscope.web.lab import Lab

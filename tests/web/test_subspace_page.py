@@ -13,15 +13,10 @@ from fastapi.testclient import TestClient
 from bindscope.cli.main import run as run_command
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.interchange import patch_logits
+from bindscope.measures.binding.projections import N_POINTS
+from bindscope.measures.binding.subspace_pair import kept_axes, project_program, swap_pair
 from bindscope.studies.binding.representation.measure import N_PAIRS, sample_halves
-from bindscope.studies.binding.representation.one_pair import (
-    Kept,
-    find_kept_subspace,
-    kept_axes,
-    project_program,
-    swap_pair,
-)
-from bindscope.studies.binding.representation.projections import N_POINTS
+from bindscope.studies.binding.representation.one_pair import Kept, find_kept_subspace
 from bindscope.subspaces import (
     Subspace,
     default_search,

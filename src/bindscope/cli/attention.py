@@ -86,7 +86,7 @@ def _draw(dataset: xr.Dataset, is_sum: bool) -> Figure:
 
 def format_sum(dataset: xr.Dataset) -> str:
     """Answer and looks of `=` step by step."""
-    from bindscope.studies.assign_add.attention.one_sum import looks_of_equals
+    from bindscope.measures.arithmetic.one_sum import looks_of_equals
 
     looks, right = looks_of_equals(dataset), dataset.attrs["answer"]
     places = dataset.value_position.values.tolist()

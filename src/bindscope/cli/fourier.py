@@ -116,9 +116,10 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
     import numpy as np
 
     from bindscope.measures.arithmetic.clock_pizza import draw_triples
+    from bindscope.measures.arithmetic.components import measure_clock_pizza, measure_losses
     from bindscope.measures.arithmetic.cyclic import CyclicNumbers
     from bindscope.measures.arithmetic.key_frequencies import find_key_frequencies
-    from bindscope.studies.assign_add.neurons.measure import measure_clock_pizza, measure_losses, neurons_at, sums_task
+    from bindscope.studies.assign_add.neurons.measure import neurons_at, sums_task
 
     task, model = sums_task(opened), opened.checkpoint(step)
     dataset = neurons_at(opened, step, np.random.default_rng(seed))
@@ -139,8 +140,8 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
 
 
 def _one_neuron(opened: Run, step: int, neuron: int, draws: bool) -> tuple[xr.Dataset, str, Any]:
+    from bindscope.measures.arithmetic.components import describe_neuron, read_fit
     from bindscope.studies.assign_add.neurons.measure import sums_task
-    from bindscope.studies.assign_add.neurons.one_neuron import describe_neuron, read_fit
 
     dataset = describe_neuron(opened.checkpoint(step), sums_task(opened), neuron)
     dataset = dataset.assign_attrs(run=opened.name, step=step)

@@ -55,7 +55,7 @@ def one_step(
     json
         Print the numbers as JSON instead of tables.
     """
-    from bindscope.studies.assign_add.one_step.measure import step_dataset
+    from bindscope.measures.arithmetic.one_step import step_dataset
     from bindscope.tasks.assign_add import AssignAddTask
 
     check_out(out)
@@ -71,7 +71,7 @@ def one_step(
 
 def format_step_tables(dataset: xr.Dataset) -> str:
     """The terms against their prediction, then accuracy before and after with Wilson intervals."""
-    from bindscope.studies.assign_add.one_step.measure import chosen, fit_gap, scale_limit
+    from bindscope.measures.arithmetic.one_step import chosen, fit_gap, scale_limit
 
     about = dataset.attrs
     head = (
@@ -129,7 +129,7 @@ def _shares(dataset: xr.Dataset) -> dict[str, float]:
 
 
 def _to_json(dataset: xr.Dataset) -> dict[str, Any]:
-    from bindscope.studies.assign_add.one_step.measure import chosen
+    from bindscope.measures.arithmetic.one_step import chosen
 
     answers = chosen(dataset)
     return {

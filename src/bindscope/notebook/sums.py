@@ -81,7 +81,7 @@ class SumsView(RunView):
 
         The sources are the whole model on literal sums, and the circuit OV2 e_n1 + OV2 e_n2 alone.
         """
-        from bindscope.studies.assign_add.neurons.one_neuron import describe_neuron
+        from bindscope.measures.arithmetic.components import describe_neuron
 
         return self._drawn(describe_neuron(self.model(step), self.task, k), "neuron", step=self.run.find_step(step))
 

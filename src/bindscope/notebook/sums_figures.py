@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
+from bindscope.measures.arithmetic.components import read_fit
 from bindscope.studies.assign_add.learning.spike_table import read_spikes
 from bindscope.studies.assign_add.neurons.draw import draw_neuron
-from bindscope.studies.assign_add.neurons.one_neuron import read_fit
 from bindscope.studies.assign_add.progress.draw import draw_progress
 from bindscope.studies.framework.trajectory import phases_of
 from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from bindscope.interventions.attribution import Agreement
     from bindscope.interventions.contrast import Contrast
+    from bindscope.measures.binding.patching import Patch as Request
+    from bindscope.measures.binding.patching_live import GridPart
     from bindscope.model.transformer import Transformer
-    from bindscope.studies.binding.mechanism.one_pair import GridPart
-    from bindscope.studies.binding.mechanism.patching import Patch as Request
 
 Grid = Literal["chain", "residual", "heads", "mlps"]
 LARGE = 3_000_000  # parameters from which the chain's columns of a streamed grid come first
@@ -65,13 +65,13 @@ class Patch(PairQuestion):
     @property
     def request(self) -> Request:
         """What is changed, as the study says it."""
-        from bindscope.studies.binding.mechanism.patching import Patch as Request
+        from bindscope.measures.binding.patching import Patch as Request
 
         return Request(self.grid or "residual", self.sites, self.neurons, self.direction, self.approximate)
 
     def answer(self, opened: Opened, on_progress: Progress | None = None) -> xr.Dataset:
         """Every outcome over (step, cell …, pair)."""
-        from bindscope.studies.binding.mechanism.patching import patch_steps
+        from bindscope.measures.binding.patching import patch_steps
 
         drawn, steps = self.find_pairs(opened), opened.find_steps(self.steps)
         source = None if self.source_step is None else opened.find_step(self.source_step)
@@ -83,7 +83,7 @@ class Patch(PairQuestion):
     def compare(self, opened: Opened, estimate: xr.Dataset, metric: str) -> Agreement:
         """How near an approximate answer comes to the exact grid."""
         from bindscope.interventions.attribution import compare_with_exact
-        from bindscope.studies.binding.mechanism.patching import patch_model
+        from bindscope.measures.binding.patching import patch_model
 
         (step,) = opened.find_steps(self.steps)
         request = replace(self, approximate=False).request
@@ -92,7 +92,7 @@ class Patch(PairQuestion):
 
     def distributions(self, opened: Opened) -> xr.Dataset:
         """Of a typed pair: distributions of base, source and patched run (step, condition, output), every metric (step)."""
-        from bindscope.studies.binding.mechanism.one_pair import patch_distributions
+        from bindscope.measures.binding.patching_live import patch_distributions
         from bindscope.tasks.binding.program import VOCABULARY
         from bindscope.tasks.binding.structure import structural_places
 
@@ -105,7 +105,7 @@ class Patch(PairQuestion):
 
     def empty(self, opened: Opened) -> xr.Dataset:
         """The grid of a typed pair that ``parts`` fill, all cells missing."""
-        from bindscope.studies.binding.mechanism.one_pair import empty_grid
+        from bindscope.measures.binding.patching_live import empty_grid
 
         contrast = self._contrast(self.find_pairs(opened))
         dataset = empty_grid(self._model(opened), contrast, self.grid)  # type: ignore[arg-type]
@@ -117,7 +117,7 @@ class Patch(PairQuestion):
 
     def parts(self, opened: Opened) -> Iterator[GridPart]:
         """The grid of a typed pair, part by part as it is made; of a large model the chain's columns first."""
-        from bindscope.studies.binding.mechanism.one_pair import stream_grid
+        from bindscope.measures.binding.patching_live import stream_grid
 
         drawn, model = self.find_pairs(opened), self._model(opened)
         source = None if self.source_step is None else opened.model(self.source_step)
@@ -169,7 +169,7 @@ class Path(PairQuestion):
 
         from bindscope.interventions.contrast import contrast_pairs
         from bindscope.interventions.paths import patch_path
-        from bindscope.studies.binding.mechanism.patching import locate_sites
+        from bindscope.measures.binding.patching import locate_sites
         from bindscope.tasks.binding import structural_places
 
         drawn, step = self.find_pairs(opened), opened.find_step(self.step)

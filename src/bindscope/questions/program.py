@@ -75,7 +75,7 @@ class Attention(RunQuestion):
 
     def answer(self, opened: Opened) -> xr.Dataset:
         """``pattern`` over (layer, head, query, key)."""
-        from bindscope.studies.binding.behaviour.one_program import ablate_program, attention_dataset
+        from bindscope.measures.binding.one_program import ablate_program, attention_dataset
 
         task = opened.task_of(self.runs_on)
         program = task.read(self.program, opened.n_positions)
@@ -151,7 +151,7 @@ class Ablate(DrawnQuestion):
         import numpy as np
         import xarray as xr
 
-        from bindscope.studies.binding.behaviour.one_program import ablate_program
+        from bindscope.measures.binding.one_program import ablate_program
         from bindscope.tasks.binding.program import VOCABULARY
 
         program = task.read(text, opened.n_positions)
@@ -168,7 +168,7 @@ class Ablate(DrawnQuestion):
 
         from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
         from bindscope.interventions.knockout import knock_out_edges, name_edge
-        from bindscope.studies.binding.mechanism.patching import locate_sites
+        from bindscope.measures.binding.patching import locate_sites
         from bindscope.tasks.binding import structural_places
 
         places, rng = structural_places(pairs), np.random.default_rng([self.seed, 2])
@@ -185,7 +185,7 @@ class Ablate(DrawnQuestion):
 
 def note_ablation(sites: tuple[str, ...], kind: str) -> str:
     """What was taken away from one program, and what stands there instead."""
-    from bindscope.studies.binding.behaviour.one_program import N_REFERENCE
+    from bindscope.measures.binding.one_program import N_REFERENCE
 
     if not sites:
         return ""

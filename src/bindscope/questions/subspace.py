@@ -41,7 +41,8 @@ class Swap(RunQuestion):
 
         ``find(step, model, quality)`` gives the subspace of a checkpoint where someone keeps them; otherwise it is fitted.
         """
-        from bindscope.studies.binding.representation.one_pair import find_kept_subspace, swap_pair
+        from bindscope.measures.binding.subspace_pair import swap_pair
+        from bindscope.studies.binding.representation.one_pair import find_kept_subspace
         from bindscope.tasks.binding import read_pair
 
         task, step = opened.task_of(self.runs_on), opened.find_step(self.step)
@@ -67,7 +68,7 @@ class Project(RunQuestion):
 
     def answer(self, opened: Opened, result: Callable[[str], xr.Dataset]) -> xr.Dataset:
         """``coordinate`` over (point, axis); the axes are those of the saved ``result("projections")``."""
-        from bindscope.studies.binding.representation.one_pair import kept_axes, project_program
+        from bindscope.measures.binding.subspace_pair import kept_axes, project_program
         from bindscope.subspaces import default_search
 
         task, step = opened.task_of(self.runs_on), opened.find_step(self.step)

@@ -38,7 +38,7 @@ class Sum(RunQuestion):
 
     def answer(self, opened: Opened) -> xr.Dataset:
         """``pattern`` over (step, layer, query, key) and ``probability`` over (step, output)."""
-        from bindscope.studies.assign_add.attention.one_sum import attention_over_steps
+        from bindscope.measures.arithmetic.one_sum import attention_over_steps
 
         task = opened.task_of(self.runs_on)
         tokens = task.read(self.sequence)

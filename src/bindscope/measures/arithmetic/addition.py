@@ -13,10 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.forms import SumForms, refuse_other_shapes
 from bindscope.measures.arithmetic.reading import read_sums
+from bindscope.measures.stats.shares import count_variable, share_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION
@@ -110,3 +112,18 @@ def fit_linear_probe(fit: np.ndarray, labels: np.ndarray, test: np.ndarray) -> n
     share = one_hot.mean(0)
     weights = np.linalg.solve(x.T @ x / len(x) + RIDGE * np.eye(x.shape[1]), x.T @ (one_hot - share) / len(x))
     return ((test - mean) / size @ weights + share).argmax(1)
+
+
+def add_alone(model: Transformer, task: AssignAddTask) -> xr.Dataset:
+    """The circuit alone on all pairs."""
+    forms, right, groups = SumForms.of(model, task), right_answers(task), pair_groups(task)
+    correct = answers_alone(forms) == right
+    direct = answers_alone(forms, with_mlp=False) == right
+    sizes = [group.sum() for group in groups.values()]
+    variables = {
+        **share_variables("accuracy", ("group",), [correct[group].sum() for group in groups.values()], sizes),
+        **share_variables("direct_accuracy", (), direct.sum(), direct.size),
+        "n": count_variable(("group",), sizes),
+        "correct": (("n1", "n2"), correct.astype(np.int8)),
+    }
+    return xr.Dataset(variables, {"group": list(groups)})

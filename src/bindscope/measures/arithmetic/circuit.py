@@ -118,3 +118,28 @@ def contested_share(positions: np.ndarray) -> float:
     """The share of positions 3 to 11, those with a choice, that prefer the one before."""
     preferred = prefers_previous(positions)  # [position 1 to 11]
     return float(preferred[CONTESTED.start - 1 :].mean())
+
+
+def summarise_matrices(matrices: xr.Dataset) -> xr.Dataset:
+    """What is kept of one checkpoint's matrices: the small ones, and a number for each variable, position and kind."""
+    variables, places = matrices.query_variable.values, matrices.query_position.values
+    scores = {kind: matrices.equals_to.values[matrices.kind.values == kind] for kind in ("variable", "position")}
+    kinds = mean_by_kind(matrices.qk1.values, matrices.query_kind.values, matrices.key_kind.values)
+    summary = xr.Dataset(
+        {
+            "equals_to_variable": ("variable", scores["variable"]),
+            "equals_to_position": ("position", scores["position"]),
+            "identity_margin": ("variable", identity_margin(matrices.variable_identity.values)),
+            "position_margin": ("position", position_margin(matrices.positions.values)),
+            "variable_identity": matrices.variable_identity,
+            "positions": matrices.positions,
+            "kind_score": (("from_kind", "to_kind"), kinds.values),
+        },
+        {
+            "variable": variables,
+            "position": places,
+            "from_kind": kinds.query_kind.values,
+            "to_kind": kinds.key_kind.values,
+        },
+    )
+    return summary.astype(np.float32)

@@ -13,10 +13,15 @@ Two comparisons, both cosines at `=`:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+import xarray as xr
 
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.reading import read_sums
+from bindscope.measures.evaluation import read_answers
+from bindscope.measures.stats.shares import mean_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, OPERAND_POSITIONS
@@ -26,6 +31,7 @@ SUM_PAIRINGS = ("matched", "one other", "both other")
 FORM_PAIRINGS = ("matched", "other numbers", "other sequence")
 ADDED, STREAM = f"L1.attn_out@{ANSWER_POSITION}", f"L1.resid_mid@{ANSWER_POSITION}"
 VECTORS = ("attention", "stream")
+EDGES = np.linspace(-1, 1, 51)  # of histograms of cosines
 
 
 def compare_sums(
@@ -88,3 +94,37 @@ def _images(model: Transformer, task: AssignAddTask) -> np.ndarray:
     """What layer 2 takes from each number's embedding [number, d_model]."""
     forms = SumForms.of(model, task)
     return forms.numbers @ forms.ov2
+
+
+def compare_vectors(
+    model: Transformer, task: AssignAddTask, batches: Mapping[int, Batch], rng: np.random.Generator
+) -> xr.Dataset:
+    """Both comparisons of one model, for sums with none, one and two variables."""
+    sums = {count: compare_sums(model, task, batch, rng) for count, batch in batches.items()}
+    forms = {count: compare_forms(model, task, batch, rng) for count, batch in batches.items() if count}
+    sum_cosines = np.array([[[found[v][p] for p in SUM_PAIRINGS] for found in sums.values()] for v in VECTORS])
+    form_cosines = np.array([[found[p] for p in FORM_PAIRINGS] for found in forms.values()])
+    right = [(read_answers(model, batch).argmax(1) == batch.targets[:, 0]).mean() for batch in batches.values()]
+    variables = {
+        **mean_variables("sum_cosine", ("vector", "n_variables", "sum_pairing"), sum_cosines, rng),
+        **mean_variables("form_cosine", ("form_variables", "form_pairing"), form_cosines, rng),
+        "sum_count": (("n_variables", "sum_pairing", "bin"), _histograms(sum_cosines[VECTORS.index("attention")])),
+        "form_count": (("form_variables", "form_pairing", "bin"), _histograms(form_cosines)),
+        "accuracy": ("n_variables", np.asarray(right, np.float32)),
+    }
+    coordinates = {
+        "vector": list(VECTORS),
+        "n_variables": list(sums),
+        "form_variables": list(forms),
+        "sum_pairing": list(SUM_PAIRINGS),
+        "form_pairing": list(FORM_PAIRINGS),
+        "bin": (EDGES[1:] + EDGES[:-1]) / 2,
+    }
+    return xr.Dataset(variables, coordinates)
+
+
+def _histograms(cosines: np.ndarray) -> np.ndarray:
+    """Counts in ``EDGES`` along the last axis."""
+    rows = cosines.reshape(-1, cosines.shape[-1])
+    counts = [np.histogram(np.clip(row, -1, 1), EDGES)[0] for row in rows]
+    return np.array(counts, np.int16).reshape(*cosines.shape[:-1], -1)

@@ -12,6 +12,7 @@ the variance and equal ones (A1 + A2)²/4, reached at a = (A1 + A2)/2.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,10 @@ from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 
 if TYPE_CHECKING:
     from bindscope.measures.arithmetic.forms import SumForms
+
+
+FITS = 0.8  # explained variance from which a neuron's pre-activation fits its Fourier component
+EXAMPLES: Mapping[str, float] = {"best": 1.0, "median": 0.5, "tenth percentile": 0.1}  # which neurons are shown whole
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,16 @@ Four are shares over sequences drawn equally from all evaluation pools, restrict
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.addition import answers_alone, right_answers
+from bindscope.measures.stats.shares import CONFIDENCE, share_variables
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, N_POSITIONS, N_PREFIX, OPERAND_POSITIONS
 
 if TYPE_CHECKING:
@@ -206,3 +209,22 @@ def _number_tokens(stream: np.ndarray, tokens: np.ndarray, modulus: int) -> tupl
 
 def _with_ones(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x, np.ones((len(x), 1))], axis=1)
+
+
+def label_progress(steps: Sequence[int], shares: dict[str, np.ndarray], counts: dict[str, int]) -> xr.Dataset:
+    """Shares [step] by name as a dataset, with Wilson intervals where they are over sequences."""
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]] = {}
+    for name, values in shares.items():
+        if name in WEIGHT_MEASURES:
+            variables[name] = (("step",), values, {"units": "share"})
+        else:
+            variables |= share_variables(name, ["step"], np.clip(values * counts[name], 0, counts[name]), counts[name])
+    dataset = xr.Dataset(variables, {"step": list(steps)})
+    for name, n in counts.items():
+        dataset[name].attrs["n"] = n
+    dataset.attrs = {
+        "title": "progress measures",
+        "confidence": CONFIDENCE,
+        "interval": "95 % Wilson over sequences; those read off the weights have none",
+    }
+    return dataset

@@ -1,4 +1,4 @@
-"""Shares with their counts and Wilson intervals, as the variables of a dataset. A share of nothing is NaN, never 0."""
+"""Shares with their counts and Wilson intervals, and means with theirs, as the variables of a dataset. A share of nothing is NaN, never 0."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bindscope.intervals import wilson_interval
+from bindscope.intervals import bootstrap_interval, wilson_interval
 
 CONFIDENCE = 0.95
+N_RESAMPLES = 400
 
 
 def share_variables(name: str, dims: Sequence[str], hits: ArrayLike, n: ArrayLike) -> dict[str, Any]:
@@ -32,3 +33,17 @@ def share_variables(name: str, dims: Sequence[str], hits: ArrayLike, n: ArrayLik
 def count_variable(dims: Sequence[str], counts: ArrayLike) -> Any:
     """A variable of counts over ``dims``."""
     return (tuple(dims), np.asarray(counts, np.int64), {"units": "question"})
+
+
+def mean_variables(
+    name: str, dims: Sequence[str], values: np.ndarray, rng: np.random.Generator, units: str = "1"
+) -> dict[str, Any]:
+    """``NAME``, ``NAME_low`` and ``NAME_high`` over ``dims``: means over the last axis with bootstrap intervals."""
+    rows = values.reshape(-1, values.shape[-1])
+    ends = np.array([bootstrap_interval(row, rng, n_resamples=N_RESAMPLES) for row in rows])
+    ends = ends.reshape(*values.shape[:-1], 2)
+    numbers = {"": values.mean(-1), "_low": ends[..., 0], "_high": ends[..., 1]}
+    return {
+        f"{name}{end}": (tuple(dims), np.asarray(number, np.float32), {"units": units})
+        for end, number in numbers.items()
+    }

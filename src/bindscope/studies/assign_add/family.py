@@ -55,7 +55,7 @@ class AssignAddFamily(Family):
         return Example(example.text, example.answer, facts)
 
     def predict(self, task: AssignAddTask, models: Iterable[tuple[int, Any]], example: Any) -> xr.Dataset:
-        from bindscope.studies.assign_add.attention.one_sum import predict_sum
+        from bindscope.measures.arithmetic.one_sum import predict_sum
 
         return predict_sum(models, task, example)
 

@@ -64,7 +64,7 @@ class BindingFamily(Family):
             raise BindscopeError(f"--depth: must lie between 1 and {task.max_depth} for this task, got {depth}.")
 
     def predict(self, task: BindingTask, models: Iterable[tuple[int, Any]], example: Program) -> xr.Dataset:
-        from bindscope.studies.binding.behaviour.one_program import predict_program
+        from bindscope.measures.binding.one_program import predict_program
 
         return predict_program(models, example)
 

@@ -1,43 +1,67 @@
-"""Measure a run of sums at every kept checkpoint, and those that were measured before only once.
+"""Measure a run at every kept checkpoint, and those that were measured before only once.
 
 >>> dataset = measure_every_step(context, lambda model: xr.Dataset({"accuracy": …}))   # over (step, …)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable
+from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, with_progress
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
+    from bindscope.runs.directory import Run
 
+Part = TypeVar("Part")
 N_BITS = 9  # of a stored number: three digits, which pack small
 PACKED: dict[str, Any] = {"zlib": True, "complevel": 9}
 
 
-def measure_every_step(context: Context, measure: Callable[[Transformer], xr.Dataset]) -> xr.Dataset:
+def measure_every_step(
+    context: Context, measure: Callable[[Transformer], xr.Dataset], reuse: bool = True
+) -> xr.Dataset:
     """What ``measure`` gives at each checkpoint, over (step, …), with the hash of each step's weights beside it."""
     run = context.run
-    if not run.steps:
-        raise NotTestable("no checkpoint was kept yet")
-    known = {} if context.before is None else _parts_by_checkpoint(context.before)
-    hashes = [run.manifest.checkpoints[step].sha256 for step in run.steps]
-    parts = []
-    for done, (step, sha256) in enumerate(zip(run.steps, hashes), start=1):
-        parts.append(known[sha256] if sha256 in known else measure(run.checkpoint(step)))
-        if context.on_progress:
-            context.on_progress(done, len(run.steps))
+    known = known_parts(context.before) if reuse else {}
+    parts = parts_of_steps(context, lambda step: measure(run.checkpoint(step)), known)
     dataset = xr.concat(parts, xr.IndexVariable("step", list(run.steps)), data_vars="all", combine_attrs="drop")
     for variable in dataset.variables.values():
         variable.encoding = {}
     for name in dataset.data_vars:
         dataset[name].encoding = dict(PACKED)
-    return dataset.assign_coords({CHECKPOINT: ("step", hashes)})
+    return dataset.assign_coords({CHECKPOINT: ("step", hashes_of(run))})
+
+
+def parts_of_steps(context: Context, measure: Callable[[int], Part], known: Mapping[str, Part]) -> list[Part]:
+    """What ``measure`` gives at each kept step; what is ``known`` by the hash of a step's weights is taken from there."""
+    run, found = context.run, dict(known)
+    if not run.steps:
+        raise NotTestable("no checkpoint was kept yet")
+    for step in with_progress(run.steps, context.on_progress):
+        sha256 = run.manifest.checkpoints[step].sha256
+        if sha256 not in found:
+            found[sha256] = measure(step)
+    return [found[sha256] for sha256 in hashes_of(run)]
+
+
+def hashes_of(run: Run) -> list[str]:
+    """The hash of the weights of each kept step."""
+    return [run.manifest.checkpoints[step].sha256 for step in run.steps]
+
+
+def known_parts(before: xr.Dataset | None) -> dict[str, xr.Dataset]:
+    """What was kept of each checkpoint; what belongs to no step is measured again."""
+    if before is None:
+        return {}
+    over_steps = before[[name for name in before.data_vars if "step" in before[name].dims]].drop_vars(CHECKPOINT)
+    return {
+        str(sha256): over_steps.isel(step=place, drop=True) for place, sha256 in enumerate(before[CHECKPOINT].values)
+    }
 
 
 def untrained_model(context: Context) -> Transformer:
@@ -49,11 +73,6 @@ def untrained_model(context: Context) -> Transformer:
     return Transformer(context.run.config.model, torch.Generator().manual_seed(context.seed)).eval()
 
 
-def small(values: Any) -> np.ndarray:
-    """In single precision, which is enough to be kept."""
-    return np.asarray(values, np.float32)
-
-
 def round_bits(values: np.ndarray, n_bits: int = N_BITS) -> np.ndarray:
     """The nearest float32 with only so many bits before and behind the point; missing stays missing.
 
@@ -62,11 +81,3 @@ def round_bits(values: np.ndarray, n_bits: int = N_BITS) -> np.ndarray:
     """
     mantissa, exponent = np.frexp(values.astype(float))
     return np.ldexp(np.round(mantissa * 2**n_bits) / 2**n_bits, exponent).astype(np.float32)
-
-
-def _parts_by_checkpoint(before: xr.Dataset) -> dict[str, xr.Dataset]:
-    """What was kept of each checkpoint; what belongs to no step is measured again."""
-    over_steps = before[[name for name in before.data_vars if "step" in before[name].dims]].drop_vars(CHECKPOINT)
-    return {
-        str(sha256): over_steps.isel(step=place, drop=True) for place, sha256 in enumerate(before[CHECKPOINT].values)
-    }

@@ -14,11 +14,11 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.runs.results import read_result, write_result
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from bindscope.runs.directory import Run
 
+Item = TypeVar("Item")
 OnProgress = Callable[[int, int], None]
 Origin = Literal["computed", "kept", "read"]
 KEY = "result_key"  # the attribute of a kept dataset that says what it was made from
@@ -91,6 +92,18 @@ def every_step(run: Run) -> Sequence[int]:
 def last_step(run: Run) -> Sequence[int]:
     """The last kept checkpoint, if there is one."""
     return run.steps[-1:]
+
+
+def with_progress(items: Sequence[Item], on_progress: OnProgress | None) -> Iterator[Item]:
+    """Each item in turn; ``on_progress`` is told when what was done with it is done.
+
+    >>> for step in with_progress(steps, context.on_progress):
+    ...     measure(step)
+    """
+    for done, item in enumerate(items, start=1):
+        yield item
+        if on_progress is not None:
+            on_progress(done, len(items))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ OF_A_PAIR = ("program", "counterfactual", "direction", "source_step")
 
 
 def stream_grid(lab: Lab, run: LabRun, question: Patch) -> Iterator[dict[str, Any]]:
-    """First a body whose values are all missing, then its parts; see ``studies.one_pair``."""
+    """First a body whose values are all missing, then its parts; see ``measures.binding.patching_live``."""
     at = opened(run)
     title = {"residual": "The residual stream, position by position", "heads": "Heads", "mlps": "MLPs"}[
         question.grid or "residual"

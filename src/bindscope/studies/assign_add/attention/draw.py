@@ -11,7 +11,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from bindscope.studies.assign_add.attention.one_sum import looks_of_equals
+from bindscope.measures.arithmetic.one_sum import looks_of_equals
 from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
 from bindscope.studies.plots.style import (
     BLUE,

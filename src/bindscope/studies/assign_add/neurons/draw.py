@@ -9,8 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
-from bindscope.measures.arithmetic.neurons import NeuronFit, fitted_preactivations
-from bindscope.studies.assign_add.neurons.measure import EXAMPLES, FITS
+from bindscope.measures.arithmetic.neurons import EXAMPLES, FITS, NeuronFit, fitted_preactivations
 from bindscope.studies.plots.style import (
     BLUE,
     GREY,

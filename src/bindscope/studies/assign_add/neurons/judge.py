@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.intervals import bootstrap_interval
-from bindscope.studies.assign_add.neurons.measure import FITS
+from bindscope.measures.arithmetic.neurons import FITS
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bindscope.measures.arithmetic.one_step import chosen, fit_gap, scale_limit, spread_attention
 from bindscope.studies.plots.heat_map import BOTH_WAYS, add_colour_bar, draw_cells
 from bindscope.studies.plots.style import (
     BLUE,
@@ -66,8 +67,6 @@ def _draw_terms(axes: Axes, dataset: xr.Dataset) -> None:
 
 def _draw_gap(axes: Axes, dataset: xr.Dataset) -> None:
     """How far the memory stays below its prediction, for every p, over ε."""
-    from bindscope.studies.assign_add.one_step.measure import fit_gap, spread_attention
-
     terms = dataset.sel(term="associative", beta=dataset.beta >= 1)
     epsilon = spread_attention(terms.beta.values)
     for modulus, colour in zip(dataset.modulus.values, ordered_colours(dataset.sizes["modulus"])):
@@ -84,8 +83,6 @@ def _draw_gap(axes: Axes, dataset: xr.Dataset) -> None:
 
 def _draw_scales(axes: Axes, dataset: xr.Dataset) -> None:
     """Where large logits leave the prediction, and what becomes of the answers there."""
-    from bindscope.studies.assign_add.one_step.measure import scale_limit
-
     for term, colour in (("associative", BLUE), ("slot", ORANGE)):
         ratio = dataset.by_scale.sel(term=term) / dataset.by_scale_predicted.sel(term=term)
         limit = scale_limit(dataset, term)
@@ -134,8 +131,6 @@ def _draw_gradient(axes: Axes, dataset: xr.Dataset) -> None:
 
 def _draw_sizes(axes: Axes, dataset: xr.Dataset) -> None:
     """Accuracy on pairs that the gradient did not see, over the size of the step."""
-    from bindscope.studies.assign_add.one_step.measure import chosen
-
     sizes = dataset.step_size.values
     for pool, colour in POOL_COLOURS.items():
         for direction, dashes, width in zip(dataset.direction.values, DASHES, (1.8, 1.0, 1.0)):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.assign_add.one_step.measure import DIRECTIONS, chosen, scale_limit
+from bindscope.measures.arithmetic.one_step import DIRECTIONS, chosen, scale_limit
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude
 from bindscope.studies.framework.experiments import defer

@@ -28,6 +28,7 @@ from bindscope.measures.arithmetic.transplanting import (
 )
 from bindscope.measures.stats.shares import count_variable, share_variables
 from bindscope.studies.assign_add.learning.spike_windows import Window, find_windows, window_steps
+from bindscope.studies.framework.every_step import PACKED, hashes_of, parts_of_steps
 from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, Result, every_step, last_step
 from bindscope.tasks.assign_add.sequence import OPERAND_POSITIONS
 
@@ -45,7 +46,6 @@ ROWS = (
     "position 13", "position 14", "QK1", "OV1", "QK2", "QK2·OV1", "OV2", "MLP", "unembedding", "QK1 + QK2·OV1",
     "QK1 + QK2·OV1 + variables", "QK1 + QK2·OV1 + variables + positions", "pattern 1", "pattern 1 of =", "pattern 2",
 )  # fmt: skip
-PACKED: dict[str, Any] = {"zlib": True, "complevel": 9}
 
 
 def compute_transplants(context: Context) -> xr.Dataset:
@@ -78,17 +78,13 @@ def compute_by_variable(context: Context) -> xr.Dataset:
     """
     run = context.run
     task: Any = run.config.task
-    if not run.steps:
-        raise NotTestable("no checkpoint was kept yet")
-    sums, known = ask_by_variable(task, context.rng, context.n), _known(context.before)
-    rows, hashes = [], [run.manifest.checkpoints[step].sha256 for step in run.steps]
-    for done, (step, sha256) in enumerate(zip(run.steps, hashes), start=1):
-        if sha256 not in known:
-            model = run.checkpoint(step)
-            known[sha256] = (right_by_variable(model, sums, task)[0], *look_at_operands(model, sums, task))
-        rows.append(known[sha256])
-        if context.on_progress:
-            context.on_progress(done, len(run.steps))
+    sums = ask_by_variable(task, context.rng, context.n)
+
+    def measure(step: int) -> tuple[np.ndarray, ...]:
+        model = run.checkpoint(step)
+        return (right_by_variable(model, sums, task)[0], *look_at_operands(model, sums, task))
+
+    rows = parts_of_steps(context, measure, _known(context.before))
     hits, scores, looks = (np.array(column) for column in zip(*rows))
     n = right_by_variable(run.checkpoint(run.steps[0]), sums, task)[1]
     dims, operands = ("step", "variable", "place"), ("step", "position")
@@ -103,7 +99,7 @@ def compute_by_variable(context: Context) -> xr.Dataset:
         },
         {
             "step": list(run.steps),
-            CHECKPOINT: ("step", hashes),
+            CHECKPOINT: ("step", hashes_of(run)),
             "variable": list(task.sequences.variables),
             "place": list(PLACES),
             "position": list(OPERAND_POSITIONS),

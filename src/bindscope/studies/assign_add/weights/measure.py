@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, Result, every_step
+from bindscope.studies.framework.every_step import PACKED, measure_every_step, round_bits
+from bindscope.studies.framework.results import Context, Result, every_step
 
 if TYPE_CHECKING:
+    from bindscope.model.transformer import Transformer
     from bindscope.runs.directory import Run
 
 N_FRESH = 20
 N_SHUFFLES = 200
 N_BITS = 12  # of a stored score: better than three digits
-PACKED: dict[str, Any] = {"zlib": True, "complevel": 9, "shuffle": True}
 OVER_STEPS = (
     "equals_to_variable",
     "equals_to_position",
@@ -39,54 +40,18 @@ OVER_STEPS = (
 
 def compute_weights(context: Context) -> xr.Dataset:
     """Every checkpoint's matrices and margins; those that were measured before are not measured again."""
-    from bindscope.measures.arithmetic.circuit import circuit_matrices
+    from bindscope.measures.arithmetic.circuit import circuit_matrices, summarise_matrices
     from bindscope.measures.arithmetic.forms import SumForms
 
     run = context.run
-    if not run.steps:
-        raise NotTestable("no checkpoint was kept yet")
     task: Any = run.config.task
-    known = {} if context.before is None else _parts_by_checkpoint(context.before)
-    parts = []
-    for done, step in enumerate(run.steps, start=1):
-        sha256 = run.manifest.checkpoints[step].sha256
-        if sha256 not in known:
-            known[sha256] = summarise_matrices(circuit_matrices(SumForms.of(run.checkpoint(step), task), task))
-        parts.append(known[sha256])
-        if context.on_progress:
-            context.on_progress(done, len(run.steps))
-    dataset = xr.concat(parts, xr.IndexVariable("step", list(run.steps)), combine_attrs="drop")
-    hashes = [run.manifest.checkpoints[step].sha256 for step in run.steps]
-    dataset = dataset.assign_coords({CHECKPOINT: ("step", hashes)})
-    last = circuit_matrices(SumForms.of(run.checkpoint(run.steps[-1]), task), task)
+
+    def read_matrices(model: Transformer) -> xr.Dataset:
+        return circuit_matrices(SumForms.of(model, task), task)
+
+    dataset = measure_every_step(context, lambda model: summarise_matrices(read_matrices(model)))
+    last = read_matrices(run.checkpoint(run.steps[-1]))
     return _pack(dataset.assign(qk1=last.qk1, allowed=last.allowed, **_controls(run, last)))
-
-
-def summarise_matrices(matrices: xr.Dataset) -> xr.Dataset:
-    """What is kept of one checkpoint's matrices: the small ones, and a number for each variable, position and kind."""
-    from bindscope.measures.arithmetic.circuit import identity_margin, mean_by_kind, position_margin
-
-    variables, places = matrices.query_variable.values, matrices.query_position.values
-    scores = {kind: matrices.equals_to.values[matrices.kind.values == kind] for kind in ("variable", "position")}
-    kinds = mean_by_kind(matrices.qk1.values, matrices.query_kind.values, matrices.key_kind.values)
-    summary = xr.Dataset(
-        {
-            "equals_to_variable": ("variable", scores["variable"]),
-            "equals_to_position": ("position", scores["position"]),
-            "identity_margin": ("variable", identity_margin(matrices.variable_identity.values)),
-            "position_margin": ("position", position_margin(matrices.positions.values)),
-            "variable_identity": matrices.variable_identity,
-            "positions": matrices.positions,
-            "kind_score": (("from_kind", "to_kind"), kinds.values),
-        },
-        {
-            "variable": variables,
-            "position": places,
-            "from_kind": kinds.query_kind.values,
-            "to_kind": kinds.key_kind.values,
-        },
-    )
-    return summary.astype(np.float32)
 
 
 def _controls(run: Run, last: xr.Dataset) -> dict[str, Any]:
@@ -118,19 +83,12 @@ def _controls(run: Run, last: xr.Dataset) -> dict[str, Any]:
 
 
 def _pack(dataset: xr.Dataset) -> xr.Dataset:
-    from bindscope.studies.framework.every_step import round_bits
-
     for name in (*OVER_STEPS, "qk1"):
         dataset[name] = (dataset[name].dims, round_bits(dataset[name].values, N_BITS), {"units": "score"})
     for variable in dataset.data_vars.values():
-        variable.encoding = dict(PACKED)
+        variable.encoding = {**PACKED, "shuffle": True}
     dataset.attrs = {"title": "routing circuit in the weights"}
     return dataset
-
-
-def _parts_by_checkpoint(dataset: xr.Dataset) -> dict[str, xr.Dataset]:
-    plain = dataset[list(OVER_STEPS)].drop_vars(CHECKPOINT)
-    return {str(sha256): plain.isel(step=place, drop=True) for place, sha256 in enumerate(dataset[CHECKPOINT].values)}
 
 
 RESULTS = (Result("weights", "routing circuit in the weights", compute_weights, steps=every_step, grows=True),)

@@ -16,7 +16,8 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, Result, every_step
+from bindscope.studies.framework.every_step import PACKED, hashes_of, known_parts, parts_of_steps
+from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step
 
 if TYPE_CHECKING:
     from bindscope.measures.binding.importance import Target
@@ -29,7 +30,6 @@ N_PROGRAMS = 300
 LEVEL = 0.004  # probabilities are kept in steps of this, one byte each
 ATTRIBUTE, RULE = "attribute_", "rule_"  # what the names of such coordinates start with
 TARGETS: tuple[Target, ...] = ("right", "line_1")
-PACKED: dict[str, Any] = {"zlib": True, "complevel": 9}
 
 
 def compute_predictions(context: Context) -> xr.Dataset:
@@ -39,16 +39,9 @@ def compute_predictions(context: Context) -> xr.Dataset:
     Checkpoints that were measured before, and have not changed since, are not measured again.
     """
     run = context.run
-    if not run.steps:
-        raise NotTestable("no checkpoint was kept yet")
     batch = sample_programs(run, context.rng, context.n)
     known = {} if context.before is None else _rows_by_checkpoint(context.before)
-    rows = []
-    for done, step in enumerate(run.steps, start=1):
-        sha256 = run.manifest.checkpoints[step].sha256
-        rows.append(known.get(sha256) or _measure(run.checkpoint(step), batch))
-        if context.on_progress:
-            context.on_progress(done, len(run.steps))
+    rows = parts_of_steps(context, lambda step: _measure(run.checkpoint(step), batch), known)
     dataset = _label(run, batch, rows)
     dataset.attrs = {"title": "predictions", "n": len(batch), "seed": context.seed}
     return dataset
@@ -56,16 +49,11 @@ def compute_predictions(context: Context) -> xr.Dataset:
 
 def compute_importance(context: Context) -> xr.Dataset:
     """``explain_step`` at every kept checkpoint, over (step, target, attribute)."""
-    dataset = context.found["predictions"]
-    known = {} if context.before is None else _explained_by_checkpoint(context.before)
-    parts = []
-    for done, step in enumerate(dataset.step.values, start=1):
-        sha256 = str(dataset[CHECKPOINT].sel(step=step).values)
-        parts.append(known[sha256] if sha256 in known else explain_step(context.run, dataset, int(step)))
-        if context.on_progress:
-            context.on_progress(done, dataset.sizes["step"])
+    run, dataset = context.run, context.found["predictions"]
+    known = known_parts(context.before)
+    parts = parts_of_steps(context, lambda step: explain_step(run, dataset, step), known)
     joined = xr.concat(parts, xr.IndexVariable("step", dataset.step.values), combine_attrs="drop_conflicts")
-    return joined.assign_coords({CHECKPOINT: ("step", dataset[CHECKPOINT].values)})
+    return joined.assign_coords({CHECKPOINT: ("step", hashes_of(run))})
 
 
 def sample_programs(run: Run, rng: np.random.Generator, n: int) -> Batch:
@@ -160,7 +148,6 @@ def _label(run: Run, batch: Batch, rows: Sequence[dict[str, np.ndarray]]) -> xr.
     attributes = describe_questions(batch)
     labels = {f"{ATTRIBUTE}{name}": values for name, values in attributes.items()}
     labels |= {f"{RULE}{name.removeprefix('rule_')}": batch.labels[name][:, 0] for name in RULES}
-    hashes = [run.manifest.checkpoints[step].sha256 for step in run.steps]
     dataset = xr.Dataset(
         {
             **{name: stack(name, "int8") for name in ("predicted", "source")},
@@ -168,7 +155,7 @@ def _label(run: Run, batch: Batch, rows: Sequence[dict[str, np.ndarray]]) -> xr.
         },
         {
             "step": list(run.steps),
-            CHECKPOINT: ("step", hashes),
+            CHECKPOINT: ("step", hashes_of(run)),
             "text": ("program", texts),
             "answer": ("program", attributes["answer"].astype("int8")),
             **{name: ("program", values.astype("int8")) for name, values in labels.items()},
@@ -191,11 +178,6 @@ def _rows_by_checkpoint(dataset: xr.Dataset) -> dict[str, dict[str, np.ndarray]]
         str(sha256): {str(name): dataset[name].values[place] for name in dataset.data_vars}
         for place, sha256 in enumerate(dataset[CHECKPOINT].values)
     }
-
-
-def _explained_by_checkpoint(dataset: xr.Dataset) -> dict[str, xr.Dataset]:
-    plain = dataset.drop_vars(CHECKPOINT)
-    return {str(sha256): plain.isel(step=place, drop=True) for place, sha256 in enumerate(dataset[CHECKPOINT].values)}
 
 
 RESULTS = (

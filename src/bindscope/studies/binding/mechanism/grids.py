@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.binding.mechanism.measure import EXCLUDED, answers_right, sample_pairs, track_steps
-from bindscope.studies.framework.every_step import round_bits
-from bindscope.studies.framework.results import Context, Result
+from bindscope.studies.binding.mechanism.measure import EXCLUDED, sample_pairs, track_steps
+from bindscope.studies.framework.every_step import PACKED, round_bits
+from bindscope.studies.framework.results import Context, Result, with_progress
+from bindscope.tasks.binding import structural_places
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -29,19 +30,15 @@ N_RESAMPLES = 300
 
 def compute_grids(context: Context) -> xr.Dataset:
     """Interchange of the residual stream at the positions of the chain and of every head, at each checkpoint and in both directions."""
-    from bindscope.tasks.binding import structural_places
-
     pairs = sample_pairs(context.run, context.rng, context.n)
     steps = track_steps(context.run)
     parts = []
-    for done, step in enumerate(steps, start=1):
+    for step in with_progress(steps, context.on_progress):
         parts.append(_measure_checkpoint(context.run.checkpoint(step), pairs, context.seed))
-        if context.on_progress:
-            context.on_progress(done, len(steps))
     dataset = xr.concat(parts, xr.IndexVariable("step", steps), combine_attrs="drop")
     for name in dataset.data_vars:
         dataset[name] = (dataset[name].dims, round_bits(dataset[name].values), dataset[name].attrs)
-        dataset[name].encoding = {"zlib": True, "complevel": 9, "shuffle": True}
+        dataset[name].encoding = {**PACKED, "shuffle": True}
     dataset["n"] = ("place", [int((column >= 0).sum()) for column in structural_places(pairs).values()])
     dataset.attrs = {"n": len(pairs), "excluded": EXCLUDED, "interval": "95 %, bootstrap over pairs"}
     return dataset
@@ -52,7 +49,7 @@ def _measure_checkpoint(model: Transformer, pairs: CounterfactualPairs, seed: in
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.interventions.grids import head_grid, place_grid
     from bindscope.interventions.outcome import summarise_outcomes
-    from bindscope.tasks.binding import structural_places
+    from bindscope.measures.binding.mechanism import accuracy_on
 
     found = []
     for direction in DIRECTIONS:
@@ -65,7 +62,7 @@ def _measure_checkpoint(model: Transformer, pairs: CounterfactualPairs, seed: in
             summaries.append(summary.rename({name: f"{grid}_{name}" for name in summary.data_vars}))
         joined = xr.merge(summaries, combine_attrs="drop")
         joined["already"] = ((), _answers_before(model, pairs, direction), {"units": "share"})
-        joined["accuracy"] = ((), float(answers_right(model, pairs).mean()), {"units": "share"})
+        joined["accuracy"] = ((), accuracy_on(model, pairs), {"units": "share"})
         found.append(joined)
     return xr.concat(found, xr.IndexVariable("direction", list(DIRECTIONS)), combine_attrs="drop")
 

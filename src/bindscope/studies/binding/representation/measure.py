@@ -13,11 +13,11 @@ from bindscope.studies.binding.mechanism.measure import (
     EXCLUDED,
     FIRST_ROOT_LINE,
     LEAST_LINES,
-    accuracy_on,
     sample_pairs,
     track_steps,
 )
 from bindscope.studies.framework.results import Context, NotTestable, OnProgress, Result, last_step
+from bindscope.tasks.binding import sample_name_pairs
 
 if TYPE_CHECKING:
     import torch
@@ -31,6 +31,7 @@ KEPT_OF_SUBSPACES = ("success_share", "success_low", "success_high", "kept_share
 
 def compute_subspaces(context: Context) -> xr.Dataset:
     """Interchange inside the subspaces of values and of names, fitted on one half of the pairs, tested on the other."""
+    from bindscope.measures.binding.mechanism import accuracy_on
     from bindscope.subspaces import default_search, measure_subspace
 
     model, generator = context.run.checkpoint("last"), _generator(context.seed)
@@ -116,8 +117,6 @@ def sample_halves(run: Run, rng: np.random.Generator, half: int) -> dict[str, tu
 
 def sample_quality(run: Run, rng: np.random.Generator, n: int, quality: str) -> CounterfactualPairs:
     """Pairs that differ in what is looked for: the root's constant, or the variable that is asked."""
-    from bindscope.tasks.binding import sample_name_pairs
-
     if quality == "values":
         return sample_pairs(run, rng, n)
     task: Any = run.config.task

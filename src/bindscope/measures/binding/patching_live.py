@@ -23,8 +23,8 @@ from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.interchange import patch_logits
 from bindscope.interventions.outcome import METRICS, UNITS, measure_outcomes
 from bindscope.interventions.replacement import interchange_heads, interchange_mlps, layers_with_mlp
+from bindscope.measures.binding.patching import Places, locate_sites
 from bindscope.model.transformer import Transformer
-from bindscope.studies.binding.mechanism.patching import Places, locate_sites
 
 Grid = Literal["residual", "heads", "mlps"]
 CONDITIONS = ("base", "source", "patched")

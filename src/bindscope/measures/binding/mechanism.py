@@ -1,0 +1,134 @@
+"""How a value travels through a program: interchange by depth, heads together, and a frozen circuit pair by pair.
+
+>>> grid = place_grid(model, contrast_pairs(pairs), structural_places(pairs))
+>>> summarise_by_depth(grid, depths_of(pairs), rng).success.sel(depth=3, place="rhs 2", layer=2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bindscope.intervals import bootstrap_interval, wilson_interval
+from bindscope.interventions.contrast import contrast_pairs
+from bindscope.interventions.interchange import patch_sites
+from bindscope.interventions.outcome import summarise_outcomes
+from bindscope.measures.evaluation import read_answers
+from bindscope.model.transformer import Transformer
+from bindscope.tasks.binding import CounterfactualPairs, structural_places
+
+SHARES = ("success", "kept")
+N_RANDOM_SETS = 8
+
+
+def summarise_by_depth(grid: xr.Dataset, depths: np.ndarray, rng: np.random.Generator) -> xr.Dataset:
+    """Means over the pairs of each depth: shares with Wilson intervals, the rest with bootstrap intervals."""
+    values = np.unique(depths)
+    parts = []
+    for depth in values:
+        part = summarise_outcomes(grid.isel(pair=np.flatnonzero(depths == depth)), rng, n_resamples=300)
+        for name in SHARES:
+            low, high = wilson_interval(np.nan_to_num(part[name] * part.n).clip(0, part.n), part.n)
+            known = np.isfinite(part[name].values)
+            part[f"{name}_low"] = (part[name].dims, np.where(known, low, np.nan))
+            part[f"{name}_high"] = (part[name].dims, np.where(known, high, np.nan))
+        parts.append(part)
+    joined = xr.concat(parts, xr.IndexVariable("depth", values), combine_attrs="drop")
+    joined.attrs = {"n": len(depths), "interval": "95 %: Wilson for shares, bootstrap over pairs otherwise"}
+    return joined
+
+
+def answers_right(model: Transformer, pairs: CounterfactualPairs) -> np.ndarray:
+    """Whether both programs of each pair [pair] are answered correctly, without any change."""
+    sides = (pairs.base, pairs.counterfactual)
+    return np.all([read_answers(model, side).argmax(1) == side.targets[:, 0] for side in sides], axis=0)
+
+
+def answers_already(model: Transformer, pairs: CounterfactualPairs) -> xr.DataArray:
+    """Whether the base program [pair] is answered with the counterfactual digit, by chance, before any change."""
+    return xr.DataArray(read_answers(model, pairs.base).argmax(1) == pairs.counterfactual_answers, dims="pair")
+
+
+def accuracy_on(model: Transformer, pairs: CounterfactualPairs) -> float:
+    return float(answers_right(model, pairs).mean())
+
+
+def depths_of(pairs: CounterfactualPairs) -> np.ndarray:
+    return pairs.labels["depth"][:, 0]
+
+
+def mark_columns(pairs: CounterfactualPairs, column: np.ndarray) -> np.ndarray:
+    """Marks [pair, position] of one column a pair."""
+    marks = np.zeros(pairs.base_tokens.shape, dtype=bool)
+    rows = np.flatnonzero(column >= 0)
+    marks[rows, column[rows]] = True
+    return marks
+
+
+def join_heads(
+    model: Transformer, pairs: CounterfactualPairs, effect: np.ndarray, rng: np.random.Generator, enough: float
+) -> xr.Dataset:
+    """The strongest 1, 2, … heads together, up to enough of them or all; beside random sets of the same size."""
+    contrast, n_heads = contrast_pairs(pairs), effect.shape[1]
+    places = structural_places(pairs)
+    beyond_root, aside = ~mark_columns(pairs, places["rhs 1"]), mark_columns(pairs, places["distractor"])
+    order = np.argsort(-effect.ravel(), kind="stable")
+
+    def joint_success(heads: Sequence[int], marks: np.ndarray) -> float:
+        sites = [f"L{head // n_heads}.H{head % n_heads}" for head in heads]
+        return float(patch_sites(model, contrast, sites, positions=marks).success.mean())
+
+    curve: list[float] = []
+    while len(curve) < len(order) and (not curve or curve[-1] < enough):
+        curve.append(joint_success(order[: len(curve) + 1].tolist(), beyond_root))
+    size = len(curve)
+    sets = [rng.choice(len(order), size, replace=False).tolist() for _ in range(N_RANDOM_SETS)]
+    low, high = wilson_interval(np.array(curve) * len(pairs), len(pairs))
+    chosen = order[:size]
+    return xr.Dataset(
+        {
+            "joint_success": ("rank", np.array(curve)),
+            "joint_success_low": ("rank", low),
+            "joint_success_high": ("rank", high),
+            "random_success": ("draw", np.array([joint_success(heads, beyond_root) for heads in sets])),
+            "distractor_success": ((), joint_success(chosen.tolist(), aside)),
+            "ranked_layer": ("rank", chosen // n_heads),
+            "ranked_head": ("rank", chosen % n_heads),
+        },
+        {"rank": np.arange(1, size + 1)},
+    )
+
+
+def read_circuit(
+    success: xr.DataArray, circuit: Sequence[tuple[int, str, int]], depths: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Success in every cell [cell], and for each pair [pair] its mean over the cells of its depth, and at the distractor."""
+    cells = np.array([float(success.sel(place=p, layer=layer)[depths == d].mean()) for d, p, layer in circuit])
+    inside, aside = np.full(len(depths), np.nan), np.full(len(depths), np.nan)
+    for depth in np.unique(depths):
+        own = [(place, layer) for d, place, layer in circuit if d == depth]
+        rows = depths == depth
+        if own:
+            inside[rows] = np.mean([success.sel(place=p, layer=layer).values[rows] for p, layer in own], axis=0)
+            layers = sorted({layer for _, layer in own})
+            aside[rows] = success.sel(place="distractor", layer=layers).values[:, rows].mean(0)
+    return {"cell": cells, "circuit": inside, "distractor": aside}
+
+
+def label_emergence(
+    rows: Sequence[Mapping[str, np.ndarray]],
+    steps: Sequence[int],
+    circuit: Sequence[tuple[int, str, int]],
+    rng: np.random.Generator,
+) -> xr.Dataset:
+    names = [f"depth {depth}: {place}, L{layer}" for depth, place, layer in circuit]
+    variables: dict[str, Any] = {"cell_success": (("step", "cell"), np.stack([row["cell"] for row in rows]))}
+    for name in ("circuit", "distractor", "accuracy"):
+        values = [row[name][np.isfinite(row[name])].astype(float) for row in rows]  # of each step, [pair]
+        bounds = [bootstrap_interval(value, rng) if len(value) else (np.nan, np.nan) for value in values]
+        variables[name] = ("step", np.array([value.mean() if len(value) else np.nan for value in values]))
+        variables[f"{name}_low"], variables[f"{name}_high"] = (("step", np.array(ends)) for ends in zip(*bounds))
+    return xr.Dataset(variables, {"step": list(steps), "cell": names})
