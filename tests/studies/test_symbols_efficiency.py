@@ -17,7 +17,7 @@ from bindscope.studies.framework.experiments import (
 from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.plots.style import save_figure
 from bindscope.studies.symbols.efficiency.conclude import conclude_curves
-from bindscope.studies.symbols.efficiency.draw_experiments import draw_curves
+from bindscope.studies.symbols.efficiency.draw import draw_curves
 from bindscope.studies.symbols.efficiency.judge import AS1, AS2, AS3, AS7
 from bindscope.studies.symbols.efficiency.measure import RESULTS, compute_curves
 from bindscope.studies.symbols.experiments.define import EXPERIMENTS

@@ -3,22 +3,20 @@
 import numpy as np
 import pytest
 
+from bindscope.measures.stats.ranks import compare, kendall, rank_tasks
 from bindscope.studies.framework.experiments import find_experiment, plan_cells, save_experiment_dataset
 from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.symbols.kernel.define import TASKS, find_task
 from bindscope.studies.symbols.kernel.draw import draw_kernel_claim, draw_learnability
 from bindscope.studies.symbols.kernel.judge import judge_kernel
 from bindscope.studies.symbols.kernel.learnability import (
-    compare,
     conclude_learnability,
     describe_kernel,
     half_sizes,
-    kendall,
     kernel_settings,
     kernels_of,
     measure_kernels,
     rank_predictors,
-    rank_tasks,
     ridge_bounds,
 )
 from bindscope.studies.symbols.kernel.measure import compute_learnability

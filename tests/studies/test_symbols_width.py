@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from bindscope.measures.stats.ranks import rank_correlation
 from bindscope.studies.framework.claims import Finding
 from bindscope.studies.framework.experiments import find_experiment
 from bindscope.studies.plots.style import save_figure
@@ -22,7 +23,6 @@ from bindscope.studies.symbols.width.widths import (
     choose_heads,
     find_first_n,
     pool_error,
-    rank_correlation,
     ratio_bounds,
 )
 

@@ -8,7 +8,7 @@ claim cannot replicate.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from bindscope.errors import BindscopeError, suggest_nearest
@@ -63,6 +63,10 @@ class Finding:
     reason: str
     quantities: tuple[Quantity, ...] = ()
     control: tuple[Quantity, ...] = ()
+
+    def adding(self, sentence: str) -> Finding:
+        """The same with one more sentence at the end of its reason."""
+        return replace(self, reason=f"{self.reason} {sentence}".rstrip())
 
 
 @dataclass(frozen=True)

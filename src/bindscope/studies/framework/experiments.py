@@ -262,6 +262,11 @@ def save_experiment_dataset(dataset: xr.Dataset, path: Path) -> Path:
     return path
 
 
+def count_runs(dataset: xr.Dataset) -> int:
+    """How many runs an experiment's dataset holds."""
+    return int(dataset.last_step.count())
+
+
 def load_experiment_dataset(path: Path) -> xr.Dataset:
     """Read it back; a damaged file is said to be one."""
     import xarray as xr

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
 
 from bindscope.intervals import wilson_interval
-from bindscope.studies.framework.claims import Quantity
-
-if TYPE_CHECKING:
-    import xarray as xr
+from bindscope.studies.framework.claims import Quantity, Unit
 
 
 def share_of(label: str, share: float, n: int) -> Quantity:
@@ -23,9 +22,27 @@ def share_of(label: str, share: float, n: int) -> Quantity:
     return Quantity(label, float(share), float(low), float(high), int(n))
 
 
-def cell_of(label: str, dataset: xr.Dataset, name: str, n: int | None = None, **where: Any) -> Quantity:
+def cell_of(
+    label: str, dataset: xr.Dataset, name: str, n: int | None = None, unit: Unit = "share", **where: Any
+) -> Quantity:
     """One cell of ``dataset[name]`` with its ``_low`` and ``_high``, and the count in ``n`` where it has one."""
     cell = dataset.sel(where)
     if n is None and "n" in cell and cell["n"].ndim == 0:
         n = int(cell["n"])
-    return Quantity(label, float(cell[name]), float(cell[f"{name}_low"]), float(cell[f"{name}_high"]), n)
+    return Quantity(label, float(cell[name]), float(cell[f"{name}_low"]), float(cell[f"{name}_high"]), n, unit)
+
+
+def range_of(
+    label: str, values: ArrayLike, unit: Unit = "share", middle: Literal["mean", "median"] = "mean"
+) -> Quantity:
+    """The mean or median of what is known, with the smallest and largest where an interval would stand.
+
+    >>> str(range_of("accuracy", [0.5, 0.75, np.nan]))
+    'accuracy (mean, range) 62.5 % [50–75]'
+    """
+    known = np.asarray(values, float)
+    known, label = known[np.isfinite(known)], f"{label} ({middle}, range)"
+    if not len(known):
+        return Quantity(label, float("nan"), n=0, unit=unit)
+    centre = known.mean() if middle == "mean" else np.median(known)
+    return Quantity(label, float(centre), float(known.min()), float(known.max()), len(known), unit)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.runs.results import read_result, write_result
 from bindscope.schema import to_mapping
+from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,6 +65,14 @@ class Context:
         import numpy as np
 
         return np.random.default_rng(self.seed)
+
+    def read_experiment(self, name: str, otherwise: str = "") -> xr.Dataset:
+        """The dataset of an experiment, made here or shipped; where it is neither, ``otherwise`` says what to do."""
+        path = find_experiment_dataset(name, self.runs_directory)
+        if path is None:
+            usual = f"one run cannot show this; train several with 'bindscope experiment {name}' and verify again"
+            raise NotTestable(otherwise or usual)
+        return load_experiment_dataset(path)
 
 
 @dataclass(frozen=True)

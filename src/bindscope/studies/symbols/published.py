@@ -36,6 +36,12 @@ CURVES: Mapping[str, Mapping[str, Points]] = {
     },
     "majority-6": {"plain": {8192: 1.02}, "both": {8192: 0.000}},
 }
+LEARNED_N = 2048  # where the plain transformer has learned same/different
+PRINTED_N = 8192  # where the modified transformer prints without error
+REPETITION_N, RECURRENT_N = 512, 8192  # of transformers and of other networks, on ABA/ABB
+MAJORITY_N = 8192
+WIDTH_N = 1024  # of WIDTH_LOSS
+PERPLEXITIES = (64.00, 60.46)  # GPT-2 on WikiText-2, without and with identity scaling, as recalled
 MLP_LOSS = 1.0  # of the MLPs on same/different, at every n
 
 # width → the first n whose error is below a tenth, on the copy task
@@ -57,3 +63,8 @@ REPORTED: Mapping[str, str] = {  # claim → the paper's figure or number
 def published(task: str, model: str) -> Points:
     """The paper's points for a task and a model; none where it has none."""
     return CURVES.get(task, {}).get(model, {})
+
+
+def list_points(task: str, model: str) -> str:
+    """The paper's points in a line."""
+    return ", ".join(f"{n:,}: {value:g}" for n, value in published(task, model).items())

@@ -101,8 +101,7 @@ def _cells(dataset: xr.Dataset, kind: str, prefix: str = "") -> xr.Dataset:
 
 def _cosine(label: str, cells: xr.Dataset, kind: str, n: int, count: int, pairing: str) -> Quantity:
     where: dict[str, Any] = {f"{kind}_count_of": count, "pairing": pairing}
-    cell = cell_of(label, cells, f"{kind}_cosine", n, **where)
-    return Quantity(cell.label, cell.value, cell.low, cell.high, cell.n, "1")
+    return cell_of(label, cells, f"{kind}_cosine", n, "1", **where)
 
 
 def _gap(dataset: xr.Dataset, kind: str, prefix: str) -> float:

@@ -7,6 +7,12 @@ from functools import partial
 import xarray as xr
 
 from bindscope.measures.stats.thresholds import FEWEST_VALUES
+from bindscope.studies.framework.experiments import (
+    find_experiment,
+    find_experiment_dataset,
+    load_experiment_dataset,
+)
+from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Context, NotTestable, Result
 
 
@@ -15,13 +21,6 @@ def compute_sweep(name: str, context: Context) -> xr.Dataset:
 
     A sweep of too few values to find a threshold in is passed over while there is a fuller one.
     """
-    from bindscope.studies.framework.experiments import (
-        find_experiment,
-        find_experiment_dataset,
-        load_experiment_dataset,
-    )
-    from bindscope.studies.framework.presets import find_preset
-
     own = context.run.config
     if getattr(own.task, "operator", "+") != "+":
         raise NotTestable(f"the experiment '{name}' is about addition, and this run has another operator")

@@ -10,6 +10,7 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.stats.thresholds import Threshold, fit_threshold
+from bindscope.studies.framework.presets import find_preset
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,6 @@ def run_values(dataset: xr.Dataset, sweep: Sweep) -> np.ndarray:
 
 def modulus_of(dataset: xr.Dataset) -> int:
     """Of the sums that were trained."""
-    from bindscope.studies.framework.presets import find_preset
-
     return int(find_preset(str(dataset.attrs["preset"])).config.task.modulus)  # type: ignore[attr-defined]
 
 

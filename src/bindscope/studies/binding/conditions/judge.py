@@ -10,9 +10,9 @@ import xarray as xr
 from bindscope.measures.binding.phases import PHASES, PhaseCurves, detect_phases, lowest_accuracy
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
 from bindscope.studies.binding.published import REPORTED
-from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.claims import Claim, Condition, Finding, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import share_of
+from bindscope.studies.framework.quantities import range_of, share_of
 
 LEAST_SEEDS = 3
 N_SHUFFLES = 20  # of each seed
@@ -46,8 +46,8 @@ def judge_seeds(results: Mapping[str, xr.Dataset]) -> Finding:
     starts = cells.phase_first_step.sel(phase="systematic").values
     quantities = (
         share_of("seeds with all three phases", sum(complete) / n, n),
-        _range("heuristic plateau", cells.phase_accuracy.sel(phase="heuristic").values, "share"),
-        _range("systematic from step", starts, "step"),
+        range_of("heuristic plateau", cells.phase_accuracy.sel(phase="heuristic").values, "share", "median"),
+        range_of("systematic from step", starts, "step", "median"),
     )
     return conclude(criterion, control, quantities, (share_of("three phases, shuffled", by_chance, n * N_SHUFFLES),))
 
@@ -59,7 +59,7 @@ def judge_weighting(results: Mapping[str, xr.Dataset]) -> Finding:
     if missing:
         return not_testable(f"the experiment has no {missing[0]} run; 'bindscope experiment weighting' trains it")
     reached = {name: _systematic(dataset.sel(variant=name)) for name in ("cubic", "uniform")}
-    ended = {name: _last_accuracies(dataset.sel(variant=name)) for name in ("cubic", "uniform")}
+    ended = {name: dataset.last_accuracy.sel(variant=name) for name in ("cubic", "uniform")}
     steps = max(float(dataset.last_step.max()), 0)
     criterion = (
         Condition(
@@ -77,12 +77,17 @@ def judge_weighting(results: Mapping[str, xr.Dataset]) -> Finding:
     )
     quantities = (
         share_of("uniform runs that become systematic", _mean(reached["uniform"]), len(reached["uniform"])),
-        _range("accuracy at the end, uniform", ended["uniform"], "share"),
-        _range("plateau, uniform", dataset.sel(variant="uniform", phase="heuristic").phase_accuracy.values, "share"),
+        range_of("accuracy at the end, uniform", ended["uniform"], "share", "median"),
+        range_of(
+            "plateau, uniform",
+            dataset.sel(variant="uniform", phase="heuristic").phase_accuracy.values,
+            "share",
+            "median",
+        ),
     )
     beside = (
         share_of("cubic runs that become systematic", _mean(reached["cubic"]), len(reached["cubic"])),
-        _range("accuracy at the end, cubic", ended["cubic"], "share"),
+        range_of("accuracy at the end, cubic", ended["cubic"], "share", "median"),
     )
     return conclude(criterion, control, quantities, beside)
 
@@ -117,21 +122,8 @@ def _systematic(cells: xr.Dataset) -> list[bool]:
     return ["systematic" in str(phases) for phases, there in zip(cells.phases.values, known) if there]
 
 
-def _last_accuracies(cells: xr.Dataset) -> np.ndarray:
-    return cells.last_accuracy.values
-
-
 def _mean(values: list[bool]) -> float:
     return float(np.mean(values)) if values else float("nan")
-
-
-def _range(label: str, values: np.ndarray, unit: str) -> Quantity:
-    """The median over seeds, with the smallest and largest where an interval would stand."""
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return Quantity(f"{label} (median, range)", float("nan"), n=0, unit=unit)  # type: ignore[arg-type]
-    middle, low, high = float(np.median(known)), float(known.min()), float(known.max())
-    return Quantity(f"{label} (median, range)", middle, low, high, len(known), unit)  # type: ignore[arg-type]
 
 
 VB8 = Claim(

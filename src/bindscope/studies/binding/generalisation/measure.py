@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from bindscope.measures.stats.shares import share_variables
+from bindscope.runs.config import override
+from bindscope.studies.framework.experiments import (
+    find_experiment,
+    find_experiment_dataset,
+    load_experiment_dataset,
+)
+from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Context, NotTestable, Result, last_step
 
 if TYPE_CHECKING:
@@ -51,9 +59,6 @@ def compute_held_out(context: Context) -> xr.Dataset:
 
 def compute_seeds(context: Context) -> xr.Dataset:
     """The runs of several seeds of this run's own preset side by side."""
-    from bindscope.studies.framework.experiments import find_experiment
-    from bindscope.studies.framework.presets import find_preset
-
     models = {name: find_preset(find_experiment(name).preset).config.model for name in SEED_EXPERIMENTS}
     own = [name for name, model in models.items() if model == context.run.config.model]
     return find_experiment_result(context, (own or SEED_EXPERIMENTS)[0])
@@ -66,14 +71,6 @@ def compute_weighting(context: Context) -> xr.Dataset:
 
 def find_experiment_result(context: Context, name: str) -> xr.Dataset:
     """The dataset of an experiment on this run's own task and model, made here or shipped."""
-    from bindscope.runs.config import override
-    from bindscope.studies.framework.experiments import (
-        find_experiment,
-        find_experiment_dataset,
-        load_experiment_dataset,
-    )
-    from bindscope.studies.framework.presets import find_preset
-
     path = find_experiment_dataset(name, context.runs_directory)
     planned, own = find_experiment(name), context.run.config
     preset, changes = planned.preset, dict(planned.changes)
@@ -92,8 +89,6 @@ def find_experiment_result(context: Context, name: str) -> xr.Dataset:
 
 def pool_held_out(dataset: xr.Dataset) -> xr.Dataset:
     """The last evaluation of each seed, as pools over (pool,): what all seeds together got right."""
-    from bindscope.measures.stats.shares import share_variables
-
     runs = dataset.isel(variant=0)
     counts, hits = [], []
     for share_name, count_name in (("accuracy", "n"), ("held_out_accuracy", "n_held_out")):

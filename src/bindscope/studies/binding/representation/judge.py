@@ -141,8 +141,7 @@ def _condition_of(cell: xr.Dataset, name: str, label: str, n: int) -> Quantity:
 
 
 def _logit(lens: xr.Dataset, candidate: str) -> Quantity:
-    cell = cell_of(f"logit of {candidate} at the end", lens, "logit", int(lens.attrs["n"]), candidate=candidate)
-    return Quantity(cell.label, cell.value, cell.low, cell.high, cell.n, "1")
+    return cell_of(f"logit of {candidate} at the end", lens, "logit", int(lens.attrs["n"]), "1", candidate=candidate)
 
 
 def _best_probe(dataset: xr.Dataset, condition: str) -> Quantity:

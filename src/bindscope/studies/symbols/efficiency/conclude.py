@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xarray as xr
 
+from bindscope.studies.framework.experiments import count_runs
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
     MODEL_NAMES,
@@ -18,7 +19,7 @@ from bindscope.studies.symbols.efficiency.evidence import show_number
 
 def conclude_curves(dataset: xr.Dataset) -> str:
     """How many runs there are, then for each model its loss (or error) at both ends of n and the n of half loss."""
-    n_runs, n_seeds = int(dataset.last_step.count()), dataset.sizes["seed"]
+    n_runs, n_seeds = count_runs(dataset), dataset.sizes["seed"]
     parts = [f"{n_runs} runs of {dataset.attrs['preset']}, up to {n_seeds} seed{'s' * (n_seeds > 1)} at each n."]
     for heads in (FEWER, PAPER):
         models = models_of(dataset, heads)

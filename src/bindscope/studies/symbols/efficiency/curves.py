@@ -14,19 +14,19 @@ of one number of heads only: a model of fewer heads and one of the paper's are t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.intervals import student_interval, wilson_interval
+from bindscope.measures.stats.crossings import Crossing, Find, find_crossing, last_above
+from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.symbols.experiments.define import FEWER_HEADS, MODELS, PAPER_HEADS
-
-if TYPE_CHECKING:
-    from bindscope.tasks.templates import TemplateTask
+from bindscope.tasks.templates import TemplateTask
 
 HALF = 0.5
 MODEL_NAMES: Mapping[str, str] = {
@@ -42,7 +42,6 @@ MODEL_NAMES: Mapping[str, str] = {
     "rnn": "RNN",
     "lstm": "LSTM",
 }  # short, for figures and sentences
-N_RESAMPLES = 1000
 FEWER, PAPER = int(FEWER_HEADS["model.n_heads"]), int(PAPER_HEADS["model.n_heads"])
 
 
@@ -83,48 +82,8 @@ class Curve:
         return next((point for point in self.points if point.n == n), None)
 
 
-@dataclass(frozen=True)
-class Crossing:
-    """The n at which a curve crosses a level; its ends are drawn from the seeds again.
-
-    ``n`` is 0 where the curve lies below the level from its smallest n on, and infinite where it never gets there: then
-    only a bound is known, and ``bounds`` tells it.
-    """
-
-    n: float
-    low: float | None
-    high: float | None
-    smallest: int
-    largest: int
-    resamples: np.ndarray = field(repr=False, compare=False)  # n of every resample of the seeds; none of one seed
-
-    @property
-    def censored(self) -> Literal["below", "above"] | None:
-        """On which side of the trained n it lies, if it is not among them."""
-        return "below" if self.n == 0 else "above" if np.isinf(self.n) else None
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """What n surely lies between, by the means alone: (n, n), (0, smallest] or (largest, ∞)."""
-        if self.censored == "below":
-            return 0.0, float(self.smallest)
-        return (float(self.largest), np.inf) if self.censored == "above" else (self.n, self.n)
-
-    def __str__(self) -> str:
-        ends = "" if self.low is None or self.high is None else f" [{self._show(self.low)}–{self._show(self.high)}]"
-        return f"{self._show(self.n)}{ends if self.censored is None else ''}"
-
-    def _show(self, n: float) -> str:
-        if n == 0:
-            return f"≤ {self.smallest:,}"
-        return f"> {self.largest:,}" if np.isinf(n) else f"{n:,.0f}"
-
-
 def task_of(dataset: xr.Dataset) -> TemplateTask:
     """The task that the experiment trains: its preset's, or the one that all of its runs change it to."""
-    from bindscope.studies.framework.presets import find_preset
-    from bindscope.tasks.templates import TemplateTask
-
     task = find_preset(str(dataset.attrs["preset"])).config.task
     if not isinstance(task, TemplateTask):
         raise BindscopeError(f"{dataset.attrs.get('title', 'dataset')}: this is no experiment on templates.")
@@ -194,39 +153,13 @@ def half_loss_n(
     Its interval is that of seeds drawn again at each n, 95 % of them; a curve of single seeds has none.
     """
     curve = curve_of(dataset, model, heads, "test", **where)
-    return _cross(curve, lambda means: _interpolate(curve.n, means, level), rng)
+    return _cross(curve, last_above(level), rng)
 
 
-def first_n_below(
-    dataset: xr.Dataset,
-    threshold: float,
-    model: str = "plain",
-    heads: int = FEWER,
-    rng: np.random.Generator | None = None,
-    **where: str | float,
-) -> Crossing:
-    """The first trained n whose mean loss (or error) is below a threshold, as the paper counts it for copying.
-
-    >>> str(first_n_below(dataset, 0.1, width=64))
-    '64 [64–128]'
-    """
-    curve = curve_of(dataset, model, heads, "test", **where)
-    return _cross(curve, lambda means: _first(curve.n, means, threshold), rng)
-
-
-def ratio_of(larger: Crossing, smaller: Crossing) -> tuple[float, float | None, float | None]:
-    """How many times as large one n is as another, with a 95 % interval where both have one.
-
-    Where an n is censored its bound is taken, the one that makes the ratio smaller: it is then *at least* this.
-    """
-    top, bottom = larger.bounds[0], smaller.bounds[1]
-    value = top / bottom if bottom > 0 else np.inf
-    if not len(larger.resamples) or not len(smaller.resamples):
-        return value, None, None
-    tops = np.where(np.isinf(larger.resamples), larger.largest, larger.resamples)
-    bottoms = np.where(smaller.resamples == 0, smaller.smallest, smaller.resamples)
-    low, high = np.quantile(tops / bottoms, [0.025, 0.975])
-    return float(value), float(low), float(high)
+def _cross(curve: Curve, find: Find, rng: np.random.Generator | None) -> Crossing:
+    if not curve.points:
+        raise BindscopeError(f"'{curve.model}': no run of this curve has ended yet.")
+    return find_crossing(curve.n, [point.seeds for point in curve.points], find, rng)
 
 
 def _choose(dataset: xr.Dataset, model: str, heads: int, where: dict[str, str | float]) -> xr.Dataset:
@@ -263,36 +196,3 @@ def _summarise(n: int, seeds: np.ndarray, measure: str, n_strings: int) -> Point
     elif measure == "error" and n_strings:
         low, high = (float(end) for end in wilson_interval(mean * n_strings, n_strings))
     return Point(n, mean, low, high, tuple(float(value) for value in seeds))
-
-
-def _cross(curve: Curve, find: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator | None) -> Crossing:
-    """``find`` maps means [resample, n] to [resample] crossings."""
-    if not curve.points:
-        raise BindscopeError(f"'{curve.model}': no run of this curve has ended yet.")
-    generator = rng if rng is not None else np.random.default_rng(0)
-    low = high = None
-    resamples = np.empty(0)
-    if min(len(point.seeds) for point in curve.points) > 1:
-        drawn = [generator.choice(point.seeds, (N_RESAMPLES, len(point.seeds))).mean(1) for point in curve.points]
-        resamples = find(np.stack(drawn, 1))
-        low, high = (float(np.quantile(resamples, tail, method="nearest")) for tail in (0.025, 0.975))
-    n = float(find(curve.values[None])[0])
-    return Crossing(n, low, high, curve.points[0].n, curve.points[-1].n, resamples)
-
-
-def _interpolate(n: np.ndarray, means: np.ndarray, level: float) -> np.ndarray:
-    """Where means [resample, n] cross the level for the last time; 0 where always below it, infinite where they end above."""
-    above = means > level
-    last = np.where(above.any(1), means.shape[1] - 1 - above[:, ::-1].argmax(1), 0)
-    after, rows = np.minimum(last + 1, means.shape[1] - 1), np.arange(len(means))
-    drop = means[rows, last] - means[rows, after]
-    way = (means[rows, last] - level) / np.where(drop > 0, drop, 1)
-    crossed = np.exp(np.log(n[last]) + way * (np.log(n[after]) - np.log(n[last])))
-    return np.where(above[:, -1], np.inf, np.where(above.any(1), crossed, 0.0))
-
-
-def _first(n: np.ndarray, means: np.ndarray, threshold: float) -> np.ndarray:
-    """The first n whose mean is below; 0 where that is the smallest, infinite where there is none."""
-    below = means < threshold
-    first = below.argmax(1)
-    return np.where(~below.any(1), np.inf, np.where(first == 0, 0.0, n[first]))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import xarray as xr
 
+from bindscope.measures.stats.crossings import Crossing
 from bindscope.studies.framework.claims import Condition, Finding, Quantity, Unit
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
     MODEL_NAMES,
-    Crossing,
     Curve,
     Point,
     curve_of,
@@ -18,6 +19,7 @@ from bindscope.studies.symbols.efficiency.curves import (
     models_of,
 )
 
+draw_claim = defer(f"{__package__}.draw", "draw_claim")  # of a title and models, for ``partial``
 FITTED = 0.1  # loss, or error, on the training sequences of a model that has learned them
 
 
@@ -49,17 +51,18 @@ def point_quantity(curve: Curve, point: Point) -> Quantity:
     return Quantity(words, point.value, point.low, point.high, len(point.seeds), unit)
 
 
-def crossing_quantity(model: str, crossing: Crossing) -> Quantity:
-    """The n of half loss; where only a bound is known, the label says which."""
-    label = f"n of half loss, {MODEL_NAMES[model]}"
+def crossing_quantity(label: str, crossing: Crossing, joint: str = ", ") -> Quantity:
+    """An n with its interval; where only a bound is known, the label says which, behind ``joint``."""
     if crossing.censored == "above":
-        return Quantity(f"{label}, more than", crossing.largest, unit="step")
+        return Quantity(f"{label}{joint}more than", crossing.largest, unit="step")
     if crossing.censored == "below":
-        return Quantity(f"{label}, at most", crossing.smallest, unit="step")
-    if crossing.low is None or crossing.high is None:
-        return Quantity(label, crossing.n, unit="step")
-    low, high = max(crossing.low, crossing.smallest), min(crossing.high, crossing.largest)
-    return Quantity(label, crossing.n, low, high, unit="step")
+        return Quantity(f"{label}{joint}at most", crossing.smallest, unit="step")
+    return Quantity(label, crossing.n, *crossing.ends, unit="step")
+
+
+def half_loss_quantity(model: str, crossing: Crossing) -> Quantity:
+    """The n of half loss of a model."""
+    return crossing_quantity(f"n of half loss, {MODEL_NAMES[model]}", crossing)
 
 
 def fitted_control(
@@ -81,5 +84,4 @@ def tell_runs(finding: Finding, dataset: xr.Dataset, models: Sequence[str], head
     n_runs = sum(len(point.seeds) for curve in curves for point in curve.points)
     largest = max(int(curve.n.max()) for curve in curves)
     with_heads = "" if all(map(is_baseline, models)) else f" with {heads} heads"
-    where = f"{n_runs} runs{with_heads}, n up to {largest:,}."
-    return Finding(finding.verdict, f"{finding.reason} {where}", finding.quantities, finding.control)
+    return finding.adding(f"{n_runs} runs{with_heads}, n up to {largest:,}.")

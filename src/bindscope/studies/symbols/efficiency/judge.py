@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import xarray as xr
 
+from bindscope.measures.stats.crossings import ratio_of
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
-from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
     HALF,
@@ -16,25 +17,24 @@ from bindscope.studies.symbols.efficiency.curves import (
     choose_heads,
     curve_of,
     half_loss_n,
-    ratio_of,
 )
 from bindscope.studies.symbols.efficiency.evidence import (
     FITTED,
-    crossing_quantity,
+    draw_claim,
     fitted_control,
+    half_loss_quantity,
     missing_models,
     point_quantity,
     show_number,
     tell_runs,
     train_more,
 )
-from bindscope.studies.symbols.published import MLP_LOSS, published
+from bindscope.studies.symbols.published import LEARNED_N, MLP_LOSS, list_points
 
 NOTHING = 0.9  # a test loss from here on is that of knowing next to nothing
 SOLVED = 0.1
 NOISE = 0.1  # a rise of the mean loss from one n to a larger one that is not looked at
 FEWEST_SIZES = 3  # n in a curve
-PAPER_N = 2048  # where the paper's plain transformer has learned the task
 TIMES_FEWER = 4  # sequences, with identity scaling
 FEW = 16  # sequences are few
 
@@ -51,7 +51,7 @@ def judge_transformer(results: Mapping[str, xr.Dataset]) -> Finding:
     if len(curve.points) < FEWEST_SIZES:
         few = f"there are runs of {len(curve.points)} n and {FEWEST_SIZES} or more are needed"
         return not_testable(f"{few}, which {train_more(dataset)} trains", quantities)
-    if last.value >= HALF and last.n < PAPER_N:
+    if last.value >= HALF and last.n < LEARNED_N:
         return not_testable(_too_few(curve, dataset), quantities)
     ends = f"test loss goes from {show_number(first.value)} at n = {first.n:,} to {show_number(last.value)} at n = {last.n:,}"
     high = last.value if last.high is None else last.high
@@ -70,19 +70,14 @@ def judge_transformer(results: Mapping[str, xr.Dataset]) -> Finding:
     return tell_runs(conclude(criterion, (*fitted, leak), quantities, control), dataset, ["plain"], heads)
 
 
-def judge_scaled_transformer(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AS2: with both identity scalings a fraction of the sequences is enough."""
-    return judge_fewer_strings(results["same-different"], "both")
-
-
-def judge_fewer_strings(dataset: xr.Dataset, model: str) -> Finding:
-    """Whether a model needs at most a quarter of the sequences that the plain transformer needs for half loss."""
-    models = ("plain", model)
+def judge_fewer_strings(model: str, results: Mapping[str, xr.Dataset]) -> Finding:
+    """AS2 and AS4: a model needs at most a quarter of the sequences that the plain transformer needs for half loss."""
+    (dataset,), models = results.values(), ("plain", model)
     heads = choose_heads(dataset, models)
     if missing := missing_models(dataset, models, heads):
         return not_testable(missing)
     plain, scaled = (half_loss_n(dataset, each, heads) for each in models)
-    quantities: tuple[Quantity, ...] = (crossing_quantity("plain", plain), crossing_quantity(model, scaled))
+    quantities: tuple[Quantity, ...] = (half_loss_quantity("plain", plain), half_loss_quantity(model, scaled))
     if scaled.censored == "above" and plain.censored == "above":
         reason = f"neither comes to half of the loss by n = {plain.largest:,}; larger n is trained by"
         return not_testable(f"{reason} {train_more(dataset, full=True)}", quantities)
@@ -147,7 +142,7 @@ def judge_relation_mlp(results: Mapping[str, xr.Dataset]) -> Finding:
     words = f"without XXᵀ the MLP is at {show_number(fewest.value)} with n = {fewest.n:,}"
     needed = Condition(fewest.value >= NOTHING, words, f"{words}: XXᵀ is not what helps")
     quantities = (
-        crossing_quantity("relation-mlp", crossing), *(point_quantity(curve, point) for point in curve.points)
+        half_loss_quantity("relation-mlp", crossing), *(point_quantity(curve, point) for point in curve.points)
     )  # fmt: skip
     control = (*fitted_quantities, point_quantity(without, fewest))
     return tell_runs(conclude(criterion, (*fitted, needed), quantities, control), dataset, models, FEWER)
@@ -181,14 +176,9 @@ def _rises(curve: Curve) -> str:
 def _too_few(curve: Curve, dataset: xr.Dataset) -> str:
     last = curve.points[-1]
     return (
-        f"with n = {last.n:,}, the largest, the loss is {show_number(last.value)}; the paper's falls by n = {PAPER_N:,}, "
+        f"with n = {last.n:,}, the largest, the loss is {show_number(last.value)}; the paper's falls by n = {LEARNED_N:,}, "
         f"which {train_more(dataset, full=True)} trains"
     )
-
-
-def _points(task: str, model: str) -> str:
-    """The paper's points in a line."""
-    return ", ".join(f"{n:,}: {value:g}" for n, value in published(task, model).items())
 
 
 _FITTED = f"Training sequences are learned (loss at most {FITTED:g}) at every n"
@@ -200,7 +190,7 @@ AS1 = Claim(
         "A transformer trained on pairs of symbols tells whether two symbols that it never saw are the same, once it was "
         "trained on enough of them; with few it only remembers its own."
     ),
-    paper=f"n: test loss {_points('same-different', 'plain')}",
+    paper=f"n: test loss {list_points('same-different', 'plain')}",
     measure=(
         "Test loss (1 is knowing nothing) on sequences of unseen symbols at the end of runs that differ in n, the number of "
         "training symbols and sequences, from 'bindscope experiment same-different': mean over seeds, Student's interval."
@@ -212,7 +202,7 @@ AS1 = Claim(
     control_description=f"{_FITTED}, and an MLP on one-hot tokens stays at {NOTHING:g} or more at its largest n.",
     results=("same-different",),
     judge=judge_transformer,
-    draw=defer(f"{__package__}.draw", "draw_transformer"),
+    draw=partial(draw_claim, "AS1 · Enough sequences, and unseen symbols are answered", ("plain", "one-hot-mlp")),
 )
 
 AS2 = Claim(
@@ -222,7 +212,7 @@ AS2 = Claim(
         "With a trained multiple of the identity added to W_K W_Qᵀ and to W_V W_Oᵀ, a fraction of the training sequences is "
         "enough to tell equal unseen symbols from different ones."
     ),
-    paper=f"n: test loss {_points('same-different', 'both')} (plain: {_points('same-different', 'plain')})",
+    paper=f"n: test loss {list_points('same-different', 'both')} (plain: {list_points('same-different', 'plain')})",
     measure=(
         "The n of half loss, from which on the mean test loss is below a half, interpolated in log n, of the transformer "
         "with and without both scalings; the ratio of the two with an interval from drawing seeds again."
@@ -235,8 +225,8 @@ AS2 = Claim(
         f"{_FITTED} by both models, and the plain transformer is above {HALF:g} at the largest n that both were trained with."
     ),
     results=("same-different",),
-    judge=judge_scaled_transformer,
-    draw=defer(f"{__package__}.draw", "draw_scaled_transformer"),
+    judge=partial(judge_fewer_strings, "both"),
+    draw=partial(draw_claim, "AS2 · Identity scaling saves sequences", ("plain", "both", "kq", "vo", "mimetic")),
 )
 
 AS3 = Claim(
@@ -249,14 +239,14 @@ AS3 = Claim(
     control_description=f"{_FITTED} by both, and the transformer falls below {HALF:g} at its largest n.",
     results=("same-different",),
     judge=judge_mlps,
-    draw=defer(f"{__package__}.draw", "draw_mlps"),
+    draw=partial(draw_claim, "AS3 · MLPs learn nothing of unseen symbols", ("one-hot-mlp", "embedding-mlp", "plain")),
 )
 
 AS7 = Claim(
     id="AS7",
     title="XXᵀ is what an MLP lacks",
     statement="An MLP that is given the inner products XXᵀ of its embeddings beside them needs a handful of sequences.",
-    paper=f"n: test loss {_points('same-different', 'relation-mlp')}",
+    paper=f"n: test loss {list_points('same-different', 'relation-mlp')}",
     measure="Test loss and n of half loss of the MLP with XXᵀ at the end of runs that differ in n, as in AS1 and AS2.",
     criterion=(
         f"The n of half loss is at most {FEW}, by the upper end of its interval, and the mean test loss at the largest n at "
@@ -265,7 +255,7 @@ AS7 = Claim(
     control_description=f"{_FITTED}, and without XXᵀ the MLP is at {NOTHING:g} or more at its smallest n.",
     results=("same-different",),
     judge=judge_relation_mlp,
-    draw=defer(f"{__package__}.draw", "draw_relation_mlp"),
+    draw=partial(draw_claim, "AS7 · XXᵀ is what an MLP lacks", ("relation-mlp", "embedding-mlp")),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS1, AS2, AS3, AS7)

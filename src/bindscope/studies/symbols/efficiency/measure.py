@@ -6,6 +6,13 @@ from functools import partial
 
 import xarray as xr
 
+from bindscope.studies.framework.experiments import (
+    SHIPPED_DATASETS,
+    count_runs,
+    find_experiment,
+    find_experiment_dataset,
+    load_experiment_dataset,
+)
 from bindscope.studies.framework.results import Context, NotTestable, Result
 
 
@@ -14,12 +21,6 @@ def compute_curves(name: str, context: Context) -> xr.Dataset:
 
     One that was only begun here is passed over while more runs are shipped.
     """
-    from bindscope.studies.framework.experiments import (
-        SHIPPED_DATASETS,
-        find_experiment_dataset,
-        load_experiment_dataset,
-    )
-
     found = find_experiment_dataset(name, context.runs_directory)
     if found is None:
         raise NotTestable(f"no runs of it were trained; train them with 'bindscope experiment {name}' and verify again")
@@ -27,13 +28,11 @@ def compute_curves(name: str, context: Context) -> xr.Dataset:
     if found == shipped or not shipped.is_file() or _is_whole(name, own):
         return own
     other = load_experiment_dataset(shipped)
-    return max((own, other), key=lambda dataset: int(dataset.last_step.count()))
+    return max((own, other), key=count_runs)
 
 
 def _is_whole(name: str, dataset: xr.Dataset) -> bool:
     """Whether every variant that needs no --full has a run."""
-    from bindscope.studies.framework.experiments import find_experiment
-
     usual = {variant.name for variant in find_experiment(name).variants if not variant.full}
     return usual <= {str(variant) for variant in dataset.variant.values}
 

@@ -36,7 +36,7 @@ RECORDED: dict[str, Any] = {
 }  # fmt: skip
 COPY_FITTED = 0.01  # training loss at which copying is over: what unseen symbols get hardly changes after
 _CONCLUSIONS = "bindscope.studies.symbols.efficiency.conclude"
-_FIGURES = "bindscope.studies.symbols.efficiency.draw_experiments"
+_FIGURES = "bindscope.studies.symbols.efficiency.draw"
 _WIDTH_CONCLUSIONS = "bindscope.studies.symbols.width.conclude"
 _WIDTH_FIGURES = "bindscope.studies.symbols.width.draw"
 LIMITS = (

@@ -14,19 +14,18 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from bindscope.measures.stats.ranks import Bounds, rank_tasks
 from bindscope.studies.plots.style import BLUE, CATEGORIES, GREY, INK, MUTED, ORANGE, figure_style, title_figure
 from bindscope.studies.symbols.efficiency.curves import HALF, curve_of
 from bindscope.studies.symbols.kernel.define import find_task
 from bindscope.studies.symbols.kernel.learnability import (
     COMMON,
-    Bounds,
     exactly,
     half_sizes,
     kernels_in,
     kernels_of,
     losses_at,
     predicted_by,
-    rank_tasks,
     ridge_bounds,
 )
 

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bindscope.measures.stats.ranks import Rank
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
+from bindscope.studies.framework.quantities import cell_of, range_of
 from bindscope.studies.symbols.kernel.define import find_task
 from bindscope.studies.symbols.kernel.learnability import (
     COMMON,
     HALF,
     PREDICTORS,
-    Rank,
     exactly,
     half_sizes,
     kernels_of,
@@ -51,8 +52,7 @@ def judge_kernel(results: Mapping[str, xr.Dataset]) -> Finding:
         (*_ridge_quantities(kernel, errors, learnable, refused), *_trained_quantities(trained, ranked, refused)),
         beside,
     )
-    words = f"{finding.reason} {_describe_trained(trained, ranked, refused)}".rstrip()
-    return Finding(finding.verdict, words, finding.quantities, finding.control)
+    return finding.adding(_describe_trained(trained, ranked, refused))
 
 
 def _criterion(
@@ -99,21 +99,12 @@ def _control(kernel: xr.Dataset, learnable: list[str]) -> tuple[tuple[Condition,
 def _ridge_quantities(
     kernel: xr.Dataset, errors: xr.DataArray, learnable: list[str], refused: list[str]
 ) -> tuple[Quantity, ...]:
-    last, smallest = (
-        errors.isel(n=-1),
-        kernel.sel(task=min(learnable, key=lambda task: float(kernel.smallest.sel(task=task)))),
-    )
-    n = int(errors.n[-1])
+    last, n = errors.isel(n=-1), int(errors.n[-1])
+    hardest = min(learnable, key=lambda task: float(kernel.smallest.sel(task=task)))
     return (
-        Quantity(
-            "smallest λ",
-            float(smallest.smallest),
-            float(smallest.smallest_low),
-            float(smallest.smallest_high),
-            unit="1",
-        ),
-        _range(f"ridge error at n = {n:,}, learnable", last.sel(task=learnable).values),
-        _range("… not learnable", last.sel(task=refused).values),
+        cell_of("smallest λ", kernel, "smallest", unit="1", task=hardest),
+        range_of(f"ridge error at n = {n:,}, learnable", last.sel(task=learnable).values, "1"),
+        range_of("… not learnable", last.sel(task=refused).values, "1"),
     )
 
 
@@ -121,7 +112,7 @@ def _trained_quantities(trained: xr.Dataset, ranked: Ranked, refused: list[str])
     quantities = []
     losses = _losses(trained, refused)
     if len(losses):
-        quantities.append(_range("trained, loss where not learnable", losses))
+        quantities.append(range_of("trained, loss where not learnable", losses, "1"))
     for ranks, words in ranked:
         quantities += [
             Quantity(f"τ of {PREDICTORS[rank.predictor]} and {words}", rank.tau, rank.low, rank.high, rank.n_tasks, "1")
@@ -166,13 +157,6 @@ def _losses(trained: xr.Dataset, tasks: list[str]) -> np.ndarray:
     chosen = trained.last_loss.sel(pool="test").isel(variant=np.flatnonzero(np.isin(trained.task.values, tasks)))
     losses = np.asarray(chosen.values, float).ravel()
     return losses[np.isfinite(losses)]
-
-
-def _range(label: str, values: np.ndarray) -> Quantity:
-    values = np.asarray(values, float).ravel()
-    return Quantity(
-        f"{label} (mean, range)", float(values.mean()), float(values.min()), float(values.max()), len(values), "1"
-    )
 
 
 def _names(tasks: list[str]) -> str:

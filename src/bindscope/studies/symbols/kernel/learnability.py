@@ -2,23 +2,21 @@
 
 Three numbers of N are held against the n of half loss: its smallest eigenvalue λ, which bounds the error whatever the
 labels are; yᵀN⁻¹y, which knows the labels y; and the n at which kernel ridge regression itself would halve its error.
-Some n are known by a bound only (the curve starts below a half, or ends above it). Kendall's τ is therefore taken over
-pairs of tasks whose order is known for certain.
-
->>> kendall(np.array([1.0, 2.0, 3.0]), [(10, 10), (30, 30), (64, np.inf)])
-1.0
+Some n are known by a bound only (the curve starts below a half, or ends above it); so ranks are compared with bounds
+(``measures/stats/ranks.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.symbols.efficiency.curves import HALF, Crossing, curve_of, half_loss_n
+from bindscope.measures.stats.crossings import Crossing
+from bindscope.measures.stats.ranks import Bounds, Rank, rank_tasks
+from bindscope.studies.symbols.efficiency.curves import HALF, curve_of, half_loss_n
 from bindscope.studies.symbols.kernel.define import TASKS, LearnedTask, find_task
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
     from bindscope.studies.framework.experiments import Cell
     from bindscope.theory.kernel import Estimate, KernelSettings
 
-N_RESAMPLES, N_SHUFFLES = 1000, 1000
-FEWEST_TASKS = 5  # for a rank correlation
 COMMON = 512  # the n that most tasks were trained at
 PREDICTORS: Mapping[str, str] = {
     "smallest": "1/λ, the smallest eigenvalue of N",
@@ -35,22 +31,6 @@ PREDICTORS: Mapping[str, str] = {
     "half_size": "the kernel's own n of half loss",
     "length": "the length of the strings",
 }
-Bounds = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Rank:
-    """Kendall's τ between a predictor and the n of half loss, over tasks."""
-
-    predictor: str
-    tau: float
-    low: float  # of tasks drawn again
-    high: float
-    by_chance: float  # the share of orders of the tasks whose |τ| is as large
-    n_tasks: int
-
-    def __str__(self) -> str:
-        return f"τ = {self.tau:.2f} [{self.low:.2f} to {self.high:.2f}], by chance {self.by_chance:.3f}"
 
 
 def kernel_settings(task: LearnedTask, beta: float = 3.0, **more: Any) -> KernelSettings:
@@ -121,37 +101,6 @@ def losses_at(dataset: xr.Dataset, n: int = COMMON, model: str = "plain") -> dic
 def exactly(values: Mapping[str, float]) -> dict[str, Bounds]:
     """Numbers that are known, as bounds."""
     return {name: (value, value) for name, value in values.items()}
-
-
-def rank_tasks(predictor: str, predicted: Mapping[str, float], bounds: Mapping[str, Bounds]) -> Rank | None:
-    """How well a number of each task orders the n it needs, over the tasks that have both; None where too few do."""
-    names = [name for name in bounds if np.isfinite(predicted.get(name, np.inf))]
-    if len(names) < FEWEST_TASKS:
-        return None
-    values, rng = np.array([predicted[name] for name in names]), np.random.default_rng(0)
-    signs = compare(np.stack([values, values], 1))
-    order = compare(np.array([bounds[name] for name in names], float))
-    tau = float(_tau(signs, order))
-    if np.isnan(tau):
-        return None
-    drawn = rng.integers(len(names), size=(N_RESAMPLES, len(names)))
-    low, high = np.nanquantile(_tau(_reorder(signs, drawn), _reorder(order, drawn)), [0.025, 0.975])
-    shuffled = rng.permuted(np.tile(np.arange(len(names)), (N_SHUFFLES, 1)), axis=1)
-    by_chance = np.mean(np.abs(_tau(_reorder(signs, shuffled), order)) >= abs(tau) - 1e-9)
-    return Rank(predictor, tau, float(low), float(high), float(by_chance), len(names))
-
-
-def kendall(values: np.ndarray, bounds: Sequence[Bounds]) -> float:
-    """Kendall's τ between values and numbers that are known up to bounds."""
-    return float(_tau(compare(np.stack([values, values], 1)), compare(np.array(bounds, float))))
-
-
-def compare(bounds: np.ndarray) -> np.ndarray:
-    """[item, other]: −1, 1 where one [low, high] lies below or above the other, 0 where that is not known (or equal)."""
-    low, high = bounds.T
-    above = low[:, None] >= high[None, :]
-    below = high[:, None] <= low[None, :]
-    return above.astype(float) - below.astype(float)
 
 
 def rank_predictors(kernels: Mapping[str, Mapping[str, Any]], sizes: Mapping[str, Bounds]) -> list[Rank]:
@@ -242,15 +191,3 @@ def _length(name: str) -> int:
     from bindscope.tasks.templates import Template
 
     return len(Template.parse(find_task(name).templates[0]))
-
-
-def _tau(signs: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Concordant minus discordant pairs, of those whose order is known on both sides, over [..., item, other]."""
-    product = signs * order
-    known = np.abs(product).sum((-2, -1))
-    return np.where(known > 0, product.sum((-2, -1)) / np.maximum(known, 1), np.nan)
-
-
-def _reorder(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """[item, other] with its items as each of rows [resample, item] has them."""
-    return pairs[rows[:, :, None], rows[:, None, :]]

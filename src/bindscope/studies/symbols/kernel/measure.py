@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.framework.results import Context, NotTestable, Result
+from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
+from bindscope.studies.framework.results import Context, Result, with_progress
+from bindscope.studies.symbols.efficiency.curves import FEWER
 from bindscope.studies.symbols.kernel.define import TASKS, LearnedTask
+from bindscope.studies.symbols.kernel.learnability import describe_kernel, kernel_settings
+from bindscope.tasks.templates import TemplateTask
 
 BETAS = (1.0, 3.0)
 RIDGE_BETA = 3.0
@@ -22,11 +26,7 @@ SHARED = ("last_loss", "last_accuracy", "pool_n", "status")  # of the experiment
 
 def compute_kernel(context: Context) -> xr.Dataset:
     """Every task: N, λ, yᵀN⁻¹y and the verdict for each β; and ridge regression's error on fresh symbols over n."""
-    rows = []
-    for done, task in enumerate(TASKS):
-        rows.append(_describe(task))
-        if context.on_progress is not None:
-            context.on_progress(done + 1, len(TASKS))
+    rows = [_describe(task) for task in with_progress(TASKS, context.on_progress)]
     dataset = xr.concat(rows, "task", join="outer")
     dataset.attrs = {
         "title": "kernel of the tasks of 'learnability'",
@@ -38,12 +38,8 @@ def compute_kernel(context: Context) -> xr.Dataset:
 
 def compute_learnability(context: Context) -> xr.Dataset:
     """The experiment's curves, with those of the tasks that other experiments train, over variant and seed."""
-    from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
-
-    path = find_experiment_dataset(EXPERIMENT, context.runs_directory)
-    if path is None:
-        raise NotTestable(f"no curves over n were trained; train them with 'bindscope experiment {EXPERIMENT}'")
-    own = load_experiment_dataset(path)
+    missing = f"no curves over n were trained; train them with 'bindscope experiment {EXPERIMENT}'"
+    own = context.read_experiment(EXPERIMENT, missing)
     parts = [own[list(SHARED)]]
     for task in TASKS:
         found = None if task.borrowed is None else find_experiment_dataset(task.borrowed, context.runs_directory)
@@ -56,8 +52,6 @@ def compute_learnability(context: Context) -> xr.Dataset:
 
 
 def _describe(task: LearnedTask) -> xr.Dataset:
-    from bindscope.studies.symbols.kernel.learnability import describe_kernel, kernel_settings
-    from bindscope.tasks.templates import TemplateTask
     from bindscope.theory.kernel_ridge import ridge_generalises
 
     by_beta = [describe_kernel(task, kernel_settings(task, beta, **POINTS)) for beta in BETAS]
@@ -73,8 +67,6 @@ def _describe(task: LearnedTask) -> xr.Dataset:
 
 def _take_curves(dataset: xr.Dataset, task: LearnedTask) -> xr.Dataset:
     """The plain and the modified transformer's curves with fewer heads, labelled with the task."""
-    from bindscope.studies.symbols.efficiency.curves import FEWER
-
     chosen = np.isin(dataset.model.values, ["plain", "both"]) & (dataset.heads.values == FEWER)
     part = dataset[list(SHARED)].isel(variant=np.flatnonzero(chosen))
     names = [f"{task.name}-{name}" for name in part.variant.values]

@@ -14,8 +14,7 @@ from bindscope.studies.plots.experiment_charts import Chart, draw_charts, draw_s
 from bindscope.studies.plots.style import GREY, INK, MUTED, place_legend_above, set_log_axis, set_step_axis
 from bindscope.studies.symbols.language.define import NAME, PLAIN
 from bindscope.studies.symbols.language.perplexities import compare_with_plain
-
-PAPER = (64.00, 60.46)  # GPT-2 on WikiText-2, without and with identity scaling, as recalled
+from bindscope.studies.symbols.published import PERPLEXITIES
 
 
 def draw_language_claim(results: Mapping[str, xr.Dataset]) -> Figure:
@@ -84,7 +83,7 @@ def _draw_changes(axes: Axes, dataset: xr.Dataset) -> None:
             ha="center",
             fontsize=8,
         )
-    published = 100 * (PAPER[1] / PAPER[0] - 1)
+    published = 100 * (PERPLEXITIES[1] / PERPLEXITIES[0] - 1)
     names.append("paper: both,\nGPT-2, WikiText-2")
     row = len(names) - 1
     axes.plot([published], [row], marker="D", color=GREY, ms=5)

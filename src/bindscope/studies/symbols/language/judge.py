@@ -9,6 +9,7 @@ import xarray as xr
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
+from bindscope.studies.framework.quantities import range_of
 from bindscope.studies.symbols.language.define import BOTH, FROZEN, NAME, PLAIN
 from bindscope.studies.symbols.language.perplexities import Paired, compare_with_plain
 from bindscope.studies.symbols.published import REPORTED
@@ -32,8 +33,8 @@ def judge_language(results: Mapping[str, xr.Dataset]) -> Finding:
             "does"
         )
     quantities = (
-        _mean_over_seeds("plain", dataset, PLAIN),
-        _mean_over_seeds("identity scaling", dataset, BOTH),
+        range_of("plain", dataset.test_perplexity.sel(variant=PLAIN), "1"),
+        range_of("identity scaling", dataset.test_perplexity.sel(variant=BOTH), "1"),
         _difference("difference", both),
         Quantity("relative", float(both.changes.mean()), *both.change_interval, n_pairs),
         *(_difference(f"{name.upper()} only", paired) for name, paired in _single(dataset)),
@@ -41,8 +42,7 @@ def judge_language(results: Mapping[str, xr.Dataset]) -> Finding:
     control, beside = _control(dataset, both, frozen)
     finding = conclude(_criterion(both), control, quantities, beside)
     where = f"{n_pairs} pairs of runs of {dataset.attrs['preset']}, {float(dataset.last_step.max()):,.0f} steps, on "
-    text = f"{dataset.source.values.item()}."
-    return Finding(finding.verdict, f"{finding.reason} {where}{text}", finding.quantities, finding.control)
+    return finding.adding(f"{where}{dataset.source.values.item()}.")
 
 
 def _criterion(both: Paired) -> tuple[Condition, ...]:
@@ -85,13 +85,6 @@ def _control(dataset: xr.Dataset, both: Paired, frozen: Paired) -> tuple[tuple[C
 def _single(dataset: xr.Dataset) -> list[tuple[str, Paired]]:
     found = ((name, compare_with_plain(dataset, name)) for name in ("kq", "vo"))
     return [(name, paired) for name, paired in found if paired is not None]
-
-
-def _mean_over_seeds(label: str, dataset: xr.Dataset, variant: str) -> Quantity:
-    """The mean over seeds, with the smallest and largest where an interval would stand."""
-    values = dataset.test_perplexity.sel(variant=variant).dropna("seed").values
-    label = f"{label} (mean, range)"
-    return Quantity(label, float(values.mean()), float(values.min()), float(values.max()), len(values), "1")
 
 
 def _difference(label: str, paired: Paired) -> Quantity:

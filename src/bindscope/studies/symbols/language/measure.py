@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import xarray as xr
 
+from bindscope.studies.framework.experiments import find_experiment_dataset
 from bindscope.studies.framework.results import Context, NotTestable, Result
 from bindscope.studies.symbols.language.define import NAME
 
 
 def compute_language(context: Context) -> xr.Dataset:
     """The dataset of 'bindscope language', made here or shipped."""
-    from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
-
-    path = find_experiment_dataset(NAME, context.runs_directory)
-    if path is None:
-        raise NotTestable(
-            f"one run cannot show this; train several with 'bindscope experiment {NAME}' and verify again"
-        )
-    dataset = load_experiment_dataset(path)
+    dataset = context.read_experiment(NAME)
     if "test_perplexity" not in dataset:
+        path = find_experiment_dataset(NAME, context.runs_directory)
         raise NotTestable(f"{path}: the dataset holds no perplexities; train again with 'bindscope experiment {NAME}'")
     return dataset
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.symbols.efficiency.curves import Crossing, Curve, curve_of, half_loss_n, ratio_of
+from bindscope.measures.stats.crossings import Crossing, ratio_of
+from bindscope.studies.symbols.efficiency.curves import Curve, curve_of, half_loss_n
 from bindscope.studies.symbols.pretrained.define import GPT2_TOKENS, PRETRAINED, SCRATCH, TORCH
-
-FITTED = 0.1  # training sequences are answered when their loss is at most this
 
 
 @dataclass(frozen=True, order=True)

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from bindscope.studies.framework.experiments import count_runs
 from bindscope.studies.plots.style import BLUE, CATEGORIES, GREY, MUTED, ORANGE, figure_style, title_figure
 from bindscope.studies.symbols.pretrained.compare import Shape, compare_pretrained, model_curve, shapes_of
 from bindscope.studies.symbols.pretrained.define import PRETRAINED, SCRATCH, TORCH
@@ -37,11 +38,10 @@ def draw_gpt2(dataset: xr.Dataset) -> Figure:
         names = _names(dataset)
         _draw_ends(left, dataset, names)
         _draw_training(right, dataset, names)
-        n_runs = int(np.isfinite(dataset.last_step.values).sum())
         title_figure(
             figure,
             "AS11 · Pretraining replaces data",
-            f"{n_runs} runs on ABA/ABB, one small mark a seed; hollow: the paper's GPT-2; unseen symbols, knowing nothing = 1",
+            f"{count_runs(dataset)} runs on ABA/ABB, one small mark a seed; hollow: the paper's GPT-2; unseen symbols, knowing nothing = 1",
         )
     return figure
 

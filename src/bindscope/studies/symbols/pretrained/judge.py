@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import xarray as xr
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
+from bindscope.studies.symbols.efficiency.evidence import FITTED, crossing_quantity
 from bindscope.studies.symbols.pretrained.compare import (
-    FITTED,
     Comparison,
     Shape,
     compare_pretrained,
@@ -21,9 +20,6 @@ from bindscope.studies.symbols.pretrained.compare import (
 )
 from bindscope.studies.symbols.pretrained.define import GPT2_TOKENS, PRETRAINED, SCRATCH, TORCH
 from bindscope.studies.symbols.published import REPORTED
-
-if TYPE_CHECKING:
-    from bindscope.studies.symbols.efficiency.curves import Crossing
 
 FEWER = 4.0  # times fewer sequences
 _TRAIN = (
@@ -69,7 +65,7 @@ def _quantities(dataset: xr.Dataset) -> tuple[Quantity, ...]:
         PRETRAINED: "pretrained" if comparison is None else comparison.word,
     }
     found = [
-        _crossing_quantity(f"{name} ({shape}), n of half loss", crossing_of(dataset, model, shape))
+        crossing_quantity(f"{name} ({shape}), n of half loss", crossing_of(dataset, model, shape), ": ")
         for model, name in names.items()
         for shape in shapes_of(dataset, model)
     ]
@@ -82,11 +78,8 @@ def _compared_quantities(dataset: xr.Dataset, comparison: Comparison) -> list[Qu
     """How many times fewer sequences, where that is known; and both losses at the largest n that both were trained with."""
     value, low, high = comparison.ratio
     bound = ", at least" if comparison.is_bound else ""
-    found = (
-        []
-        if value != value
-        else [Quantity(f"times fewer strings, {comparison.word}{bound}", value, low, high, unit="1")]
-    )
+    label = f"times fewer strings, {comparison.word}{bound}"
+    found = [] if value != value else [Quantity(label, value, low, high, unit="1")]
     n = largest_shared_n(dataset, comparison.shape)
     for model, word in ((SCRATCH, "scratch"), (PRETRAINED, comparison.word)):
         point = None if n is None else model_curve(dataset, model, comparison.shape).at(n)
@@ -94,22 +87,6 @@ def _compared_quantities(dataset: xr.Dataset, comparison: Comparison) -> list[Qu
             label = f"{word}, test loss at n = {point.n:,}"
             found.append(Quantity(label, point.value, point.low, point.high, len(point.seeds), unit="1"))
     return found
-
-
-def _crossing_quantity(label: str, crossing: Crossing) -> Quantity:
-    """A crossing outside the trained n is told as its bound."""
-    if crossing.censored == "above":
-        return Quantity(f"{label}: more than", float(crossing.largest), unit="step")
-    if crossing.censored == "below":
-        return Quantity(f"{label}: at most", float(crossing.smallest), unit="step")
-    return Quantity(label, crossing.n, *_finite_ends(crossing), unit="step")
-
-
-def _finite_ends(crossing: Crossing) -> tuple[float | None, float | None]:
-    """The interval, cut at the trained n."""
-    if crossing.low is None or crossing.high is None:
-        return None, None
-    return max(crossing.low, float(crossing.smallest)), min(crossing.high, float(crossing.largest))
 
 
 def _fitted(dataset: xr.Dataset, comparison: Comparison) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import xarray as xr
 
-from bindscope.studies.framework.results import Context, NotTestable, Result
+from bindscope.studies.framework.results import Context, Result
+
+UNTRAINED = "no GPT-2 was trained yet; do so with 'bindscope experiment gpt2 --pretrained DIR --full' and verify again"
 
 
 def compute_gpt2(context: Context) -> xr.Dataset:
     """The dataset of the experiment gpt2, made here or shipped."""
-    from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
-
-    path = find_experiment_dataset("gpt2", context.runs_directory)
-    if path is None:
-        raise NotTestable(
-            "no GPT-2 was trained yet; do so with 'bindscope experiment gpt2 --pretrained DIR --full' and verify again"
-        )
-    return load_experiment_dataset(path)
+    return context.read_experiment("gpt2", UNTRAINED)
 
 
 RESULTS: tuple[Result, ...] = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import xarray as xr
 
 from bindscope.studies.framework.claims import Claim, Condition, Finding, conclude, not_testable
-from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
     HALF,
@@ -20,6 +20,7 @@ from bindscope.studies.symbols.efficiency.curves import (
 )
 from bindscope.studies.symbols.efficiency.evidence import (
     FITTED,
+    draw_claim,
     fitted_control,
     missing_models,
     point_quantity,
@@ -28,19 +29,10 @@ from bindscope.studies.symbols.efficiency.evidence import (
     train_more,
 )
 from bindscope.studies.symbols.efficiency.judge import NOTHING, SOLVED, TIMES_FEWER, judge_fewer_strings
-from bindscope.studies.symbols.published import published
+from bindscope.studies.symbols.published import MAJORITY_N, PRINTED_N, RECURRENT_N, REPETITION_N, list_points
 
 GUESSES = 0.4  # error of a model that guesses between the two values of a program, or worse
 PRINTS = 0.25  # error of a model that prints the right one
-PRINT_N = 8192  # where the paper's modified transformer prints without error
-REPETITION_N = 512
-RECURRENT_N = 8192
-MAJORITY_N = 8192
-
-
-def judge_print_real(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AS4: identity scaling in W_K W_Qᵀ makes printing a variable's number cheap."""
-    return judge_fewer_strings(results["print-real"], "kq")
 
 
 def judge_print_symbolic(results: Mapping[str, xr.Dataset]) -> Finding:
@@ -53,10 +45,10 @@ def judge_print_symbolic(results: Mapping[str, xr.Dataset]) -> Finding:
     quantities = tuple(point_quantity(curve, point) for curve in (plain, both) for point in curve.points)
     prints = next((point for point in both.points if point.value <= PRINTS), None)
     best = min(both.points, key=lambda point: point.value)
-    if prints is None and both.points[-1].n < PRINT_N:
+    if prints is None and both.points[-1].n < PRINTED_N:
         reason = (
             f"with both scalings the error is {show_number(best.value)} at best, up to n = {both.points[-1].n:,}; the "
-            f"paper's falls by n = {PRINT_N:,}, which {train_more(dataset, full=True)} trains"
+            f"paper's falls by n = {PRINTED_N:,}, which {train_more(dataset, full=True)} trains"
         )
         return not_testable(reason, quantities)
     beside = None if prints is None else next((point for point in plain.points if point.n >= prints.n), None)
@@ -82,8 +74,8 @@ def judge_repetition(results: Mapping[str, xr.Dataset]) -> Finding:
         names = ", ".join(MODEL_NAMES[model] for model in missing)
         sizes = f"n = {REPETITION_N:,} (transformers) or n = {RECURRENT_N:,} (others)"
         return not_testable(f"there is no run of {names} with {sizes}, which {train_more(dataset)} trains")
-    at = {model: _point(dataset, model, heads, REPETITION_N) for model in variants}
-    others = {model: _point(dataset, model, heads, RECURRENT_N) for model in beside}
+    at = {model: _at(curve_of(dataset, model, heads), REPETITION_N) for model in variants}
+    others = {model: _at(curve_of(dataset, model, heads), RECURRENT_N) for model in beside}
     quantities = tuple(
         point_quantity(curve_of(dataset, model, heads), point) for model, point in {**at, **others}.items()
     )
@@ -142,10 +134,6 @@ def _has(dataset: xr.Dataset, model: str, heads: int, n: int) -> bool:
     return model in dataset.model.values and curve_of(dataset, model, heads).at(n) is not None
 
 
-def _point(dataset: xr.Dataset, model: str, heads: int, n: int) -> Point:
-    return _at(curve_of(dataset, model, heads), n)
-
-
 def _at(curve: Curve, n: int) -> Point:
     """The point of an n that is known to be there."""
     return next(point for point in curve.points if point.n == n)
@@ -153,11 +141,7 @@ def _at(curve: Curve, n: int) -> Point:
 
 def _paper(task: str, *models: str) -> str:
     """The paper's points of several models in a line."""
-    parts = [
-        f"{MODEL_NAMES[model]} {', '.join(f'{n:,}: {value:g}' for n, value in published(task, model).items())}"
-        for model in models
-    ]
-    return f"n: test loss; {'; '.join(parts)}"
+    return f"n: test loss; {'; '.join(f'{MODEL_NAMES[model]} {list_points(task, model)}' for model in models)}"
 
 
 _FITTED = f"training sequences are learned (loss at most {FITTED:g}) at every n"
@@ -182,8 +166,8 @@ AS4 = Claim(
         "trained with."
     ),
     results=("print-real",),
-    judge=judge_print_real,
-    draw=defer(f"{__package__}.draw", "draw_print_real"),
+    judge=partial(judge_fewer_strings, "kq"),
+    draw=partial(draw_claim, "AS4 · Printing a number takes fewer programs with KQ", None),
 )
 
 AS5 = Claim(
@@ -202,7 +186,7 @@ AS5 = Claim(
     control_description=f"In both models {_FITTED.replace('loss', 'error')}.",
     results=("print-symbolic",),
     judge=judge_print_symbolic,
-    draw=defer(f"{__package__}.draw", "draw_print_symbolic"),
+    draw=partial(draw_claim, "AS5 · Printing a value never seen takes both scalings", None),
 )
 
 AS6 = Claim(
@@ -224,7 +208,7 @@ AS6 = Claim(
     control_description=f"In all seven {_FITTED}.",
     results=("aba-abb",),
     judge=judge_repetition,
-    draw=defer(f"{__package__}.draw", "draw_repetition"),
+    draw=partial(draw_claim, "AS6 · Repetition is seen by comparing, that is with KQ", None),
 )
 
 AS10 = Claim(
@@ -243,7 +227,7 @@ AS10 = Claim(
     control_description=f"In both models {_FITTED}.",
     results=("majority",),
     judge=judge_majority,
-    draw=defer(f"{__package__}.draw", "draw_majority"),
+    draw=partial(draw_claim, "AS10 · A majority is seen with scaling only", None),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS4, AS5, AS6, AS10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from bindscope.studies.framework.experiments import count_runs
 from bindscope.studies.symbols.width.widths import find_first_n, largest_n, pool_error, pool_loss
 
 KINDS = {"plain": "Without identity scaling", "both": "With it"}
@@ -72,5 +73,4 @@ def _spread(losses: np.ndarray) -> str:
 
 
 def _runs(dataset: xr.Dataset) -> str:
-    n_runs = int(np.isfinite(dataset.last_step.values).sum())
-    return f"{n_runs} runs, up to {float(dataset.last_step.max()):,.0f} steps"
+    return f"{count_runs(dataset)} runs, up to {float(dataset.last_step.max()):,.0f} steps"

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bindscope.studies.framework.experiments import count_runs
 from bindscope.studies.plots.style import (
     BLUE,
     GREY,
@@ -20,7 +21,7 @@ from bindscope.studies.plots.style import (
     set_share_axis,
     title_figure,
 )
-from bindscope.studies.symbols.published import COPY_FIRST_N, COPY_FIRST_N_MODIFIED, WIDTH_LOSS
+from bindscope.studies.symbols.published import COPY_FIRST_N, COPY_FIRST_N_MODIFIED, WIDTH_LOSS, WIDTH_N
 from bindscope.studies.symbols.width.doubling import set_doubling_axis
 from bindscope.studies.symbols.width.draw_directions import draw_ratio
 from bindscope.studies.symbols.width.widths import (
@@ -36,7 +37,6 @@ from bindscope.studies.symbols.width.widths import (
 COLOURS = {"plain": ORANGE, "both": BLUE}
 NAMES = {"plain": "plain", "both": "identity scaling"}
 SETTINGS = {"depth": "layers", "heads": "heads", "rate": "learning rate", "batch": "batch size"}
-PAPER_N = 1024  # of the paper's widths
 
 
 def draw_copy_claim(results: Mapping[str, xr.Dataset]) -> Figure:
@@ -69,7 +69,7 @@ def draw_shape(dataset: xr.Dataset) -> Figure:
             _draw_setting(axes, dataset, setting, label)
         panels[0].set_ylabel("test loss")
         panels[0].legend(loc="best", fontsize=7.5)
-        subtitle = f"{_runs(dataset)}; one mark a run, lines through the mean; a loss of 1 is that of knowing nothing"
+        subtitle = f"{count_runs(dataset)} runs; one mark a run, lines through the mean; a loss of 1 is that of knowing nothing"
         title_figure(figure, "What the shape of model and training changes (same or different)", subtitle)
     return figure
 
@@ -85,7 +85,7 @@ def _draw_copy(dataset: xr.Dataset, title: str, directions: xr.Dataset | None = 
         if directions is not None:
             draw_ratio(panels[2], directions)
         subtitle = (
-            f"{_runs(chosen)} of {chosen.attrs.get('preset', 'copy')}, {int(chosen.heads.values[0])} heads, each when validation symbols "
+            f"{count_runs(chosen)} runs of {chosen.attrs.get('preset', 'copy')}, {int(chosen.heads.values[0])} heads, each when validation symbols "
             "are copied best, mean of seeds; first n with an arrow lie beyond what was trained"
         )
         if directions is not None:
@@ -155,16 +155,8 @@ def _draw_width(dataset: xr.Dataset, title: str) -> Figure:
         figure = Figure(figsize=(6.2, 3.9), layout="constrained")
         axes = figure.subplots()
         paper = list(WIDTH_LOSS)
-        axes.plot(
-            paper,
-            list(WIDTH_LOSS.values()),
-            "s--",
-            ms=6,
-            mfc="none",
-            color=ORANGE,
-            lw=1,
-            label=f"paper, n = {PAPER_N:,}",
-        )
+        label = f"paper, n = {WIDTH_N:,}"
+        axes.plot(paper, list(WIDTH_LOSS.values()), "s--", ms=6, mfc="none", color=ORANGE, lw=1, label=label)
         axes.plot(widths, np.nanmean(losses, 1), color=ORANGE, label=f"ours, n = {int(chosen.n.values[0]):,}")
         axes.plot(np.repeat(widths, losses.shape[1]), losses.ravel(), "o", ms=4.5, color=ORANGE, alpha=0.75)
         trained = np.nanmean(pool_loss(chosen, "train"), 1)
@@ -179,7 +171,7 @@ def _draw_width(dataset: xr.Dataset, title: str) -> Figure:
         title_figure(
             figure,
             title,
-            f"{_runs(chosen)}, {int(chosen.heads.values[0])} heads; one mark a run, lines through the mean",
+            f"{count_runs(chosen)} runs, {int(chosen.heads.values[0])} heads; one mark a run, lines through the mean",
         )
     return figure
 
@@ -200,7 +192,3 @@ def _draw_setting(axes: Axes, dataset: xr.Dataset, setting: str, label: str) -> 
     if values:
         set_doubling_axis(axes, np.array(values), "x")
     axes.set_xlabel(label, labelpad=2)
-
-
-def _runs(dataset: xr.Dataset) -> str:
-    return f"{int(np.isfinite(dataset.last_step.values).sum())} runs"

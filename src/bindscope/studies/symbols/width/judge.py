@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
+from bindscope.measures.stats.ranks import rank_correlation
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
-from bindscope.studies.framework.experiments import defer
+from bindscope.studies.framework.experiments import count_runs, defer
+from bindscope.studies.framework.quantities import range_of
 from bindscope.studies.symbols.published import COPY_FIRST_N_MODIFIED, REPORTED
 from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
 from bindscope.studies.symbols.width.widths import (
@@ -20,7 +22,6 @@ from bindscope.studies.symbols.width.widths import (
     largest_n,
     pool_error,
     pool_loss,
-    rank_correlation,
     ratio_bounds,
 )
 
@@ -44,7 +45,8 @@ def judge_copy(results: Mapping[str, xr.Dataset]) -> Finding:
             f"{len(plain)} widths without and {len(scaled)} with identity scaling were trained and {FEWEST_WIDTHS} or "
             f"more are needed of each, which {TRAIN.format(name='copy')} trains"
         )
-    quantities = tuple(_first_quantity(model, first) for model, rows in _both(plain, scaled) for first in rows)
+    rows = (("first n", plain), ("with identity scaling", scaled))
+    quantities = tuple(_first_quantity(label, first) for label, found in rows for first in found)
     low, high = ratio_bounds(plain[0], plain[-1])
     if low < GROWS <= high:
         return not_testable(_undecided(plain[0], plain[-1]), quantities)
@@ -59,7 +61,7 @@ def judge_copy(results: Mapping[str, xr.Dataset]) -> Finding:
         (*_copy_criterion(plain, scaled), early),
         (learned, *early_control),
         (*quantities, *numbers[0]),
-        (Quantity("error on training symbols, at worst", worst, n=_n_runs(dataset)), *numbers[1]),
+        (Quantity("error on training symbols, at worst", worst, n=count_runs(dataset)), *numbers[1]),
     )
 
 
@@ -128,10 +130,6 @@ def _copy_criterion(plain: Sequence[FirstN], scaled: Sequence[FirstN]) -> tuple[
     )
 
 
-def _both(plain: Sequence[FirstN], scaled: Sequence[FirstN]) -> tuple[tuple[str, Sequence[FirstN]], ...]:
-    return ("first n", plain), ("with identity scaling", scaled)
-
-
 def _first_quantity(label: str, first: FirstN) -> Quantity:
     """The first n with the range over seeds; of one seed, or where none was found in some, no range."""
     known = first.by_seed if len(first.by_seed) > 1 and max(first.by_seed) < np.inf else None
@@ -172,7 +170,7 @@ def judge_width(results: Mapping[str, xr.Dataset]) -> Finding:
         f"training sequences are learned at every width (loss {worst:.3f} at worst)",
         f"training sequences are not learned in every run (loss {worst:.3f} at worst), so training itself fails",
     )
-    beside = (Quantity("training loss, at worst", worst, n=_n_runs(dataset), unit="1"),)
+    beside = (Quantity("training loss, at worst", worst, n=count_runs(dataset), unit="1"),)
     return conclude(_width_criterion(widths, losses, n), (control,), quantities, beside)
 
 
@@ -199,17 +197,11 @@ def _width_criterion(widths: np.ndarray, losses: np.ndarray, n: int) -> tuple[Co
 
 
 def _loss_quantity(label: str, losses: np.ndarray) -> Quantity:
-    """The mean over seeds with the smallest and largest."""
+    """The mean over seeds with the smallest and largest; of one seed what it is."""
     known = losses[np.isfinite(losses)]
-    if len(known) < 2:
-        return Quantity(label, float(known.mean()), n=len(known), unit="1")
-    return Quantity(
-        f"{label} (mean, range)", float(known.mean()), float(known.min()), float(known.max()), len(known), "1"
+    return (
+        range_of(label, known, "1") if len(known) > 1 else Quantity(label, float(known.mean()), n=len(known), unit="1")
     )
-
-
-def _n_runs(dataset: xr.Dataset) -> int:
-    return int(np.isfinite(dataset.last_step.values).sum())
 
 
 AS8 = Claim(

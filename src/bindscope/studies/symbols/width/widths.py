@@ -6,7 +6,6 @@ lower, where none does it lies above the largest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,18 +93,6 @@ def ratio_bounds(narrow: FirstN, wide: FirstN) -> tuple[float, float]:
     return low, high
 
 
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's, ties sharing their mean rank; 0 where one of them is constant.
-
-    >>> rank_correlation([1, 2, 3], [10, 10, 30])
-    0.866…
-    """
-    one, other = _mean_ranks(np.asarray(first, float)), _mean_ranks(np.asarray(second, float))
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
-        return 0.0
-    return float(np.corrcoef(one, other)[0, 1])
-
-
 def _first_n(dataset: xr.Dataset, width: int) -> FirstN:
     """Of the variants of one model, [variant] by width."""
     there = dataset.isel(variant=np.flatnonzero(dataset.width.values == width)).sortby("n")
@@ -122,10 +109,3 @@ def _first_n(dataset: xr.Dataset, width: int) -> FirstN:
 
 def _smallest(sizes: np.ndarray, errors: np.ndarray) -> float:
     return min((float(size) for size in sizes[errors < SOLVED]), default=np.inf)
-
-
-def _mean_ranks(values: np.ndarray) -> np.ndarray:
-    unique, place = np.unique(values, return_inverse=True)
-    counts = np.bincount(place, minlength=len(unique))
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[place]
