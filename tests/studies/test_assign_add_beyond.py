@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 from bindscope.measures.phases import find_transition
-from bindscope.studies.assign_add.experiments.conclude_beyond import conclude_options, kind_learned
-from bindscope.studies.assign_add.experiments.draw_beyond import draw_options
+from bindscope.studies.assign_add.experiments.conclude import conclude_options, kind_learned
+from bindscope.studies.assign_add.experiments.draw import draw_options
 from bindscope.tasks.assign_add import POOL_NAMES
 
 STEPS = np.arange(0, 1001, 100)

@@ -11,11 +11,10 @@ import xarray as xr
 from bindscope.cli.experiment import format_cells
 from bindscope.measures.stats.thresholds import logistic_curve
 from bindscope.runs.execute import train_run
-from bindscope.studies.assign_add.experiments.conclude import conclude_pair_fraction, conclude_two_variable_frequency
-from bindscope.studies.assign_add.experiments.draw import draw_pair_fraction, draw_two_variable_frequency
+from bindscope.studies.assign_add.sweeps.draw import draw_sweep
 from bindscope.studies.assign_add.sweeps.judge import AA2, AA3, judge_sweep
 from bindscope.studies.assign_add.sweeps.measure import compute_sweep
-from bindscope.studies.assign_add.sweeps.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Sweep
+from bindscope.studies.assign_add.sweeps.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Sweep, conclude_sweep
 from bindscope.studies.framework.experiments import (
     experiment_dataset,
     find_cells,
@@ -107,14 +106,14 @@ def test_where_training_itself_fails_the_control_does(sweep, claim):
 
 def test_runs_that_succeed_here_and_there_do_not_pass_the_shuffled_control():
     scattered = np.array([0.03, 1, 0.03, 1, 0.03, 0.03, 1, 0.03, 1, 1])
-    finding = judge_sweep(made_sweep(PAIR_FRACTION, scattered, n_seeds=1), PAIR_FRACTION, "pair-fraction")
+    finding = judge_sweep(PAIR_FRACTION, {"pair-fraction": made_sweep(PAIR_FRACTION, scattered, n_seeds=1)})
     assert finding.verdict == "differs"
     (shuffled,) = [quantity for quantity in finding.control if "shuffled" in quantity.label]
     assert shuffled.value > 0.05
 
 
 def test_too_few_values_are_not_testable():
-    finding = judge_sweep(made_sweep(PAIR_FRACTION, STEEP[:3]), PAIR_FRACTION, "pair-fraction")
+    finding = judge_sweep(PAIR_FRACTION, {"pair-fraction": made_sweep(PAIR_FRACTION, STEEP[:3])})
     assert finding.verdict == "not testable"
     assert "3 values" in finding.reason
     assert "bindscope experiment pair-fraction" in finding.reason
@@ -124,16 +123,11 @@ def test_too_few_values_are_not_testable():
 def test_the_figure_and_the_conclusion_of_a_sweep(sweep, claim, tmp_path):
     dataset = made_sweep(sweep, STEEP)
     assert save_figure(claim.draw({claim.results[0]: dataset}), tmp_path / "claim.svg").stat().st_size > 5000
-    draw, conclude = (
-        (draw_pair_fraction, conclude_pair_fraction)
-        if sweep is PAIR_FRACTION
-        else (draw_two_variable_frequency, conclude_two_variable_frequency)
-    )
-    assert save_figure(draw(dataset.isel(variant=slice(0, 2))), tmp_path / "few.svg").is_file()  # no fit to draw
-    text = conclude(dataset)
+    assert save_figure(draw_sweep(dataset.isel(variant=slice(0, 2))), tmp_path / "few.svg").is_file()  # no fit to draw
+    text = conclude_sweep(dataset)
     assert text.startswith("20 runs of assign-add-small at 10 values")
     assert "the fitted threshold is 0.4" in text
-    assert "too few values for a threshold" in conclude(dataset.isel(variant=slice(0, 2)))
+    assert "too few values for a threshold" in conclude_sweep(dataset.isel(variant=slice(0, 2)))
 
 
 def test_the_table_of_a_sweep_has_a_row_for_each_value_and_a_column_for_each_pool():
@@ -194,4 +188,4 @@ def test_runs_on_sums_are_gathered_with_their_pools_and_the_swept_number(tmp_pat
     assert (dataset.last_step == 4).all()
     assert np.isnan(dataset.learned).all()
     assert dataset.attrs["sweeps"] == "task.pair_fraction"
-    assert "too few values" in conclude_pair_fraction(dataset)
+    assert "too few values" in conclude_sweep(dataset)

@@ -40,9 +40,9 @@ class AssignAddFamily(Family):
         return PRESETS
 
     def experiments(self) -> Sequence[Experiment]:
-        from bindscope.studies.assign_add.experiments import define, define_beyond
+        from bindscope.studies.assign_add.experiments.define import EXPERIMENTS
 
-        return (*define.EXPERIMENTS, *define_beyond.EXPERIMENTS)
+        return EXPERIMENTS
 
     def study(self) -> Study:
         from bindscope.studies.assign_add.study import STUDY

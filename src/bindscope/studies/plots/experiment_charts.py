@@ -65,13 +65,15 @@ def draw_share(variable: str) -> Callable[[Axes, xr.Dataset], None]:
     def draw(axes: Axes, dataset: xr.Dataset) -> None:
         for place, (name, colour) in enumerate(variant_colours(dataset).items()):
             rows = dataset[variable].sel(variant=name)
-            draw_seeds(axes, rows, colour, name, place)
+            draw_seed_lines(axes, rows, colour, name, place)
         finish_step_axes(axes, dataset)
 
     return draw
 
 
-def draw_seeds(axes: Axes, rows: xr.DataArray, colour: str, label: str, place: int = 0, over: str = "step") -> None:
+def draw_seed_lines(
+    axes: Axes, rows: xr.DataArray, colour: str, label: str, place: int = 0, over: str = "step"
+) -> None:
     """One thin line for each seed of [seed, step]; the label is told once."""
     for seed in rows.seed.values:
         curve = rows.sel(seed=seed).dropna(over)

@@ -1,50 +1,61 @@
-"""What each experiment of study 2 found, in sentences made from the numbers of its dataset."""
+"""What each experiment beyond the paper found, in sentences made from the numbers of its dataset.
+
+The nine pools are three kinds of sums: as in training, with a pair of numbers that training held out, with a variable in
+a place where training never showed it. A kind is learned from the step at which the last of its pools is at 90 % for good.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.assign_add.sweeps.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Curve, Sweep, threshold_of
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "as in training": ("0tr", "1tr", "2tr"),
+    "with held-out pairs": ("0add", "1add", "2add"),
+    "in new places": ("1var", "2var1", "2var2"),
+}
 
 
-def conclude_pair_fraction(dataset: xr.Dataset) -> str:
-    return conclude_sweep(dataset, PAIR_FRACTION)
+def conclude_options(dataset: xr.Dataset) -> str:
+    """One sentence on how many runs learned every kind, then one for each variant.
 
-
-def conclude_two_variable_frequency(dataset: xr.Dataset) -> str:
-    return conclude_sweep(dataset, TWO_VARIABLE_FREQUENCY)
-
-
-def conclude_sweep(dataset: xr.Dataset, sweep: Sweep) -> str:
-    """How many runs there are, the thresholds along the sweep, and whether what training shows was learned."""
-    n_runs = int(np.isfinite(dataset.last_step.values).sum())
-    steps = float(dataset.last_step.max())
-    parts = [
-        f"{n_runs} runs of {dataset.attrs['preset']} at {dataset.sizes['variant']} values, up to {steps:,.0f} steps.",
-        *(_describe(dataset, sweep, curve) for curve in (sweep.asked, sweep.beside)),
+    >>> conclude_options(load_experiment_dataset(find_experiment_dataset("modulus")))
+    'All nine pools reach 90 % within 3,000 steps in 5 of 8 runs. modulus-13: …'
+    """
+    runs = [(str(name), int(seed)) for name in dataset.variant.values for seed in dataset.seed.values]
+    runs = [run for run in runs if bool(cell_of(dataset, *run).last_step.notnull())]
+    whole = sum(bool(cell_of(dataset, *run).learned.notnull().all()) for run in runs)
+    variants = [
+        f"{name}: {'; '.join(_describe_run(cell_of(dataset, *run)) for run in runs if run[0] == name)}."
+        for name in dict.fromkeys(run[0] for run in runs)
     ]
-    for curve in sweep.trained:
-        accuracies = curve.accuracies(dataset)
-        parts.append(
-            f"Accuracy on sums of {curve.label} lies between {_percent(np.nanmin(accuracies))} and "
-            f"{_percent(np.nanmax(accuracies))} over the whole sweep."
-        )
-    return " ".join(parts)
+    steps = f"{float(dataset.last_step.max()):,.0f}"
+    return f"All nine pools reach 90 % within {steps} steps in {whole} of {len(runs)} runs. {' '.join(variants)}"
 
 
-def _describe(dataset: xr.Dataset, sweep: Sweep, curve: Curve) -> str:
-    values, means = dataset[sweep.coordinate].values, np.nanmean(curve.accuracies(dataset), axis=1)
-    first, last = _percent(means[values.argmin()]), _percent(means[values.argmax()])
-    fitted = threshold_of(dataset, sweep, curve)
-    sentence = f"Sums of {curve.label}: from {first} at {values.min():g} to {last} at {values.max():g} ({sweep.label})"
-    if fitted is None:
-        return f"{sentence}; too few values for a threshold."
-    return (
-        f"{sentence}; the fitted threshold is {fitted.value:.2f} (95 % interval {fitted.low:.2f}–{fitted.high:.2f}), and "
-        f"the rise from a tenth to nine tenths of the way takes {fitted.rise:.2f}."
-    )
+def kind_learned(cell: xr.Dataset, kind: str) -> float:
+    """The step from which all pools of a kind are at 90 %; NaN where one never is."""
+    return float(cell.learned.sel(pool=list(KINDS[kind])).max(skipna=False))
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+def cell_of(dataset: xr.Dataset, variant: str, seed: int) -> xr.Dataset:
+    return dataset.sel(variant=variant, seed=seed)
+
+
+def _describe_run(cell: xr.Dataset) -> str:
+    """``seed 0 learns sums as in training (step 900), not with held-out pairs (2add ends at 41 %)``."""
+    steps = {kind: kind_learned(cell, kind) for kind in KINDS}
+    learned = [f"{kind} (step {step:,.0f})" for kind, step in steps.items() if not np.isnan(step)]
+    missed = [f"{kind} ({_describe_lowest(cell, kind)})" for kind, step in steps.items() if np.isnan(step)]
+    if not learned:
+        return f"seed {int(cell.seed)} learns none of the kinds: {', '.join(missed)}"
+    return f"seed {int(cell.seed)} learns sums {', '.join(learned)}{', not ' if missed else ''}{', nor '.join(missed)}"
+
+
+def _describe_lowest(cell: xr.Dataset, kind: str) -> str:
+    """The pool of a kind that ends lowest: ``2var2 ends at 41 %``."""
+    last = cell.last_accuracy.sel(pool=list(KINDS[kind]))
+    lowest = last.isel(pool=int(last.argmin("pool")))
+    return f"{lowest.pool.item()} ends at {100 * float(lowest):.0f} %"

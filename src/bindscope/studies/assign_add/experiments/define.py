@@ -1,15 +1,21 @@
-"""The experiments of study 2, as data: the two sweeps of the paper, each at its own size and in a smaller model.
+"""The experiments of study 2, as data: the two sweeps of the paper, each at its own size and in a smaller model, and
+questions beyond it.
 
 The sweeps at the paper's size are 20 values and three seeds of 30,000 steps each, days on one core: they are for many
-(``--jobs``, ``--cluster``). Those of ``assign-add-small`` ask the same questions of a model that learns in minutes.
+(``--jobs``, ``--cluster``). Those of ``assign-add-small`` ask the same questions of a model that learns in minutes. The
+questions beyond the paper change one option of it and ask which of the nine pools reach 90 %, and when: does composition
+still generalise?
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from bindscope.studies.framework.experiments import Experiment, defer, sweep_variants
+from bindscope.studies.framework.experiments import Experiment, Variant, defer, sweep_variants
 
+SMALL = "assign-add-small"
 FRACTION, FREQUENCY = "task.pair_fraction", "task.two_variable_frequency"
 FRACTIONS = (
     0.06, 0.11, 0.16, 0.21, 0.26, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.79, 0.84, 0.89, 0.94, 0.99,
@@ -21,69 +27,170 @@ FREQUENCIES = (
 SMALL_FRACTIONS = (0.06, 0.16, 0.26, 0.35, 0.45, 0.55, 0.65, 0.75, 0.84, 0.94)
 SMALL_FREQUENCIES = (0.01, 0.03, 0.06, 0.11, 0.22, 0.32, 0.47, 0.63, 0.78, 0.99)
 RECORDED: dict[str, Any] = {
-    "training.evaluate_every": 500, "training.checkpoints.every": 30_000,
+    "training.evaluate_every": 500, "training.checkpoints.every": 30_000, "training.steps": 30_000,
 }  # fmt: skip
 SMALL_RECORDED: dict[str, Any] = {"training.checkpoints.every": 30_000}
-FRACTION_QUESTION = "What share of all pairs must training show before sums of the others come out right?"
-FREQUENCY_QUESTION = "How often must training show sums of two variables before they come out right?"
-_CONCLUSIONS, _FIGURES = (f"bindscope.studies.assign_add.experiments.{module}" for module in ("conclude", "draw"))
+QUESTIONS = {
+    FRACTION: "What share of all pairs must training show before sums of the others come out right?",
+    FREQUENCY: "How often must training show sums of two variables before they come out right?",
+}
 SMALL_LIMITS = (
     "A smaller model, modulus and set of variables than the paper's, and fewer steps: its threshold is its own, and "
     "only that there is one speaks of the paper's claim. The same pairs are kept with every seed."
 )
 LIMITS = "The same pairs are kept with every seed; a value that needs more than the steps given counts as failing."
+MODULI = (13, 23, 31, 59)
+N_VARIABLES = (4, 8, 12, 20)
+N_ELEMENTS = 24  # of the operators that are compared: as many as four letters have orders
+COMMON: dict[str, Any] = {
+    FRACTION: 0.85, "training.steps": 2_500, "training.schedule.kind": "linear", "training.stop_at": 0.95,
+    "training.checkpoints.every": 2_500,
+}  # fmt: skip
+IDENTITY_GAIN: dict[str, Any] = {"model.identity_gain": 20.0}  # as in the binding experiments
+BEYOND_LIMITS = (
+    "A small model, few seeds, and a learning rate and number of steps chosen for the preset as it is; a variant that "
+    "fails may only need longer. The same pairs are kept with every seed."
+)
+_STUDY = "bindscope.studies.assign_add"
+
+
+def _sweep(
+    name: str,
+    setting: str,
+    values: Sequence[float],
+    changes: dict[str, Any],
+    minutes: float,
+    preset: str = "assign-add",
+) -> Experiment:
+    """One of the paper's sweeps."""
+    return Experiment(
+        name=name,
+        question=QUESTIONS[setting],
+        preset=preset,
+        variants=sweep_variants(setting, values, "fraction" if setting == FRACTION else "frequency"),
+        sweeps=setting,
+        seeds=3,
+        changes=changes,
+        minutes=minutes,
+        limits=SMALL_LIMITS if preset == SMALL else LIMITS,
+        conclude=defer(f"{_STUDY}.sweeps.swept", "conclude_sweep"),
+        draw=defer(f"{_STUDY}.sweeps.draw", "draw_sweep"),
+    )
+
+
+def _beyond(name: str, question: str, variants: tuple[Variant, ...], limits: str, **more: Any) -> Experiment:
+    """Options of the small preset beside each other."""
+    usual: dict[str, Any] = {"seeds": 2, "conclude": defer(f"{_STUDY}.experiments.conclude", "conclude_options")}
+    return Experiment(
+        name=name,
+        question=question,
+        preset=SMALL,
+        variants=variants,
+        changes=COMMON,
+        minutes=2,
+        limits=f"{BEYOND_LIMITS} {limits}",
+        draw=defer(f"{_STUDY}.experiments.draw", "draw_options"),
+        **{**usual, **more},
+    )
+
+
+def _operator(name: str, meaning: str, operator: str, modulus: int = N_ELEMENTS, **more: Any) -> Variant:
+    return Variant(name, meaning, {"task.operator": operator, "task.modulus": modulus, **more})
+
+
+def _borrow(variant: Variant) -> Variant:
+    """A variant that is the preset as it is, which the modulus experiment trains."""
+    return replace(variant, borrowed=("modulus", "modulus-31"))
+
+
+def _layers(name: str, meaning: str, n_layers: int, mlp_layers: list[int]) -> Variant:
+    return Variant(name, meaning, {"model.n_layers": n_layers, "model.mlp_layers": mlp_layers})
+
+
+def _identity(name: str, meaning: str, *paths: str) -> Variant:
+    return Variant(name, meaning, {**IDENTITY_GAIN, **{f"model.identity_{path}": True for path in paths}})
+
 
 EXPERIMENTS: tuple[Experiment, ...] = (
-    Experiment(
-        name="pair-fraction",
-        question=FRACTION_QUESTION,
-        preset="assign-add",
-        variants=sweep_variants(FRACTION, FRACTIONS, "fraction"),
-        sweeps=FRACTION,
-        seeds=3,
-        changes={**RECORDED, "training.steps": 30_000},
-        minutes=25,
-        limits=LIMITS,
-        conclude=defer(_CONCLUSIONS, "conclude_pair_fraction"),
-        draw=defer(_FIGURES, "draw_pair_fraction"),
-    ),
-    Experiment(
-        name="two-variable-frequency",
-        question=FREQUENCY_QUESTION,
-        preset="assign-add",
-        variants=sweep_variants(FREQUENCY, FREQUENCIES, "frequency"),
-        sweeps=FREQUENCY,
-        seeds=3,
-        changes={**RECORDED, "training.steps": 30_000},
-        minutes=25,
-        limits=LIMITS,
-        conclude=defer(_CONCLUSIONS, "conclude_two_variable_frequency"),
-        draw=defer(_FIGURES, "draw_two_variable_frequency"),
-    ),
-    Experiment(
-        name="pair-fraction-small",
-        question=FRACTION_QUESTION,
-        preset="assign-add-small",
-        variants=sweep_variants(FRACTION, SMALL_FRACTIONS, "fraction"),
-        sweeps=FRACTION,
-        seeds=3,
-        changes={**SMALL_RECORDED, "training.steps": 1_000},
+    _sweep("pair-fraction", FRACTION, FRACTIONS, RECORDED, minutes=25),
+    _sweep("two-variable-frequency", FREQUENCY, FREQUENCIES, RECORDED, minutes=25),
+    _sweep(
+        "pair-fraction-small",
+        FRACTION,
+        SMALL_FRACTIONS,
+        {**SMALL_RECORDED, "training.steps": 1_000},
         minutes=0.3,
-        limits=SMALL_LIMITS,
-        conclude=defer(_CONCLUSIONS, "conclude_pair_fraction"),
-        draw=defer(_FIGURES, "draw_pair_fraction"),
+        preset=SMALL,
     ),
-    Experiment(
-        name="two-variable-frequency-small",
-        question=FREQUENCY_QUESTION,
-        preset="assign-add-small",
-        variants=sweep_variants(FREQUENCY, SMALL_FREQUENCIES, "frequency"),
-        sweeps=FREQUENCY,
-        seeds=3,
-        changes={**SMALL_RECORDED, FRACTION: 0.8, "training.steps": 2_500},  # of pairs, so that adding is no obstacle
+    _sweep(
+        "two-variable-frequency-small",
+        FREQUENCY,
+        SMALL_FREQUENCIES,
+        {**SMALL_RECORDED, FRACTION: 0.8, "training.steps": 2_500},  # of pairs, so that adding is no obstacle
         minutes=0.8,
-        limits=SMALL_LIMITS,
-        conclude=defer(_CONCLUSIONS, "conclude_two_variable_frequency"),
-        draw=defer(_FIGURES, "draw_two_variable_frequency"),
+        preset=SMALL,
+    ),
+    _beyond(
+        "modulus",
+        "For how many numbers does a model that adds also compose?",
+        sweep_variants("task.modulus", MODULI, "modulus"),
+        "A larger modulus has more pairs to learn from and more numbers to tell apart: both change.",
+        sweeps="task.modulus",
+    ),
+    _beyond(
+        "operators",
+        "Does composition need addition, or any operator that the model can learn?",
+        (
+            _operator("plus", "a + b modulo 24", "+"),
+            _operator("minus", "a − b modulo 24: order matters", "-"),
+            _operator("times", "a · b modulo 24, where many factors have a divisor in common with 24", "*"),
+            _operator("times-prime", "a · b modulo 23, a prime: all factors but 0 can be undone", "*", 23),
+            _operator("dihedral", "the 24 symmetries of a polygon with twelve corners: order matters", "dihedral"),
+            _operator("symmetric", "the 24 orders of four letters: order matters", "symmetric"),
+            _operator(
+                "minus-two-heads",
+                "a − b modulo 24, with two heads a layer: one could follow each operand",
+                "-",
+                **{"model.n_heads": 2},
+            ),
+        ),
+        "All but one have 24 elements and the same trained pairs; modulo 23 there are fewer of both.",
+    ),
+    _beyond(
+        "variables",
+        "How many variables can there be?",
+        tuple(
+            _borrow(variant) if variant.name == "variables-8" else variant
+            for variant in sweep_variants("task.n_variables", N_VARIABLES, "variables")
+        ),
+        "Two variables are barred from either position whatever their number, so with four none stands in both.",
+        sweeps="task.n_variables",
+    ),
+    _beyond(
+        "layers",
+        "How many layers does composition need, and what do more layers, MLPs or heads change?",
+        (
+            _layers("one-layer", "one layer, with an MLP", 1, [0]),
+            _borrow(_layers("two-layers", "two layers, an MLP in the second: the preset's shape", 2, [1])),
+            _layers("two-mlps", "two layers, an MLP in both", 2, [0, 1]),
+            _layers("three-layers", "three layers, an MLP in the third", 3, [2]),
+            Variant("two-heads", "two layers of two heads", {"model.n_heads": 2}),
+        ),
+        "More layers or heads are also more parameters.",
+    ),
+    _beyond(
+        "identity-sums",
+        "Does identity-scaled attention make sums with variables learned from fewer examples?",
+        (
+            _borrow(Variant("off", "no identity-scaling term: the preset's attention")),
+            _identity("qk", "the identity-scaling term in the scores alone", "qk"),
+            _identity("vo", "the identity-scaling term in the outputs alone", "vo"),
+            _identity("both", "identity-scaling terms in scores and outputs", "qk", "vo"),
+        ),
+        "One gain of the identity-scaling terms, that of the binding experiments, at which they learn twenty times as fast "
+        "as other numbers of their size.",
+        seeds=6,
+        conclude=defer(f"{_STUDY}.experiments.identity", "conclude_identity_sums"),
+        measure=defer(f"{_STUDY}.experiments.identity", "measure_identity_sums"),
     ),
 )

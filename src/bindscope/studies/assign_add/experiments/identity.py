@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.assign_add.experiments.conclude_beyond import conclude_options
+from bindscope.studies.assign_add.experiments.conclude import conclude_options
+from bindscope.studies.framework.results import with_progress
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -35,14 +36,12 @@ def measure_identity_sums(
     ``measures.identity_paths``.
     """
     results = []
-    for done, (cell, run) in enumerate(runs.items(), start=1):
+    for cell, run in with_progress(list(runs.items()), on_progress):
         if cell.config.model.identity_qk or cell.config.model.identity_vo:
             pools = run.config.task.sample_evaluation(np.random.default_rng(SEED), N_SUMS)
             results.append(
                 _measure(run.checkpoint("last"), pools).expand_dims(variant=[cell.variant], seed=[cell.seed])
             )
-        if on_progress is not None:
-            on_progress(done, len(runs))
     return xr.merge(results, join="outer", compat="no_conflicts") if results else xr.Dataset()
 
 

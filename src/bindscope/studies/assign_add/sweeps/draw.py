@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bindscope.studies.assign_add.sweeps.swept import (
-    PAIR_FRACTION,
-    TWO_VARIABLE_FREQUENCY,
     Curve,
     Sweep,
     run_values,
+    sweep_of,
     threshold_of,
 )
+from bindscope.studies.framework.experiments import count_runs
 from bindscope.studies.plots.style import (
     BLUE,
     CATEGORIES,
@@ -38,31 +38,25 @@ LOG_FROM = 20  # colours are logarithmic where the largest value is this many ti
 LABEL_LEFT_FROM = 0.65  # thresholds this far right are labelled above the curve's foot, others beside its head
 
 
-def draw_pair_fraction(results: Mapping[str, xr.Dataset]) -> Figure:
-    """AA2: sums of held-out pairs by the share of pairs trained on."""
-    return draw_sweep(results["pair-fraction"], PAIR_FRACTION, "AA2 · How many pairs are enough")
+def draw_claim(name: str, sweep: Sweep, results: Mapping[str, xr.Dataset]) -> Figure:
+    """AA2: sums of held-out pairs by the share of pairs trained on. AA3: sums of two variables by their frequency."""
+    return draw_sweep(results[sweep.experiment], f"{name} · {sweep.title}")
 
 
-def draw_two_variable_frequency(results: Mapping[str, xr.Dataset]) -> Figure:
-    """AA3: sums of two variables by how often training shows them."""
-    title = "AA3 · How many sums of two variables are enough"
-    return draw_sweep(results["two-variable-frequency"], TWO_VARIABLE_FREQUENCY, title)
-
-
-def draw_sweep(dataset: xr.Dataset, sweep: Sweep, title: str) -> Figure:
+def draw_sweep(dataset: xr.Dataset, title: str = "") -> Figure:
     """Every run at the end of its training with the fitted curves; and the asked accuracy over training."""
+    sweep = sweep_of(dataset)
     with figure_style():
         figure = Figure(figsize=(10.4, 3.9), layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_ends(left, dataset, sweep)
         _draw_training(right, dataset, sweep)
-        n_runs = int(np.isfinite(dataset.last_step.values).sum())
         subtitle = (
-            f"{n_runs} runs of {dataset.attrs['preset']}, {dataset.sizes['variant']} values, "
+            f"{count_runs(dataset)} runs of {dataset.attrs['preset']}, {dataset.sizes['variant']} values, "
             f"{float(dataset.last_step.max()):,.0f} steps; left: the end of training, one mark a run; "
             "band: 95 % interval of the threshold"
         )
-        title_figure(figure, title, subtitle)
+        title_figure(figure, title or sweep.title, subtitle)
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -18,14 +19,15 @@ from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.assign_add.sweeps.swept import (
     PAIR_FRACTION,
     TWO_VARIABLE_FREQUENCY,
-    Curve,
     Sweep,
     modulus_of,
     run_values,
+    show_percent,
     threshold_of,
 )
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
-from bindscope.studies.framework.experiments import defer
+from bindscope.studies.framework.experiments import count_runs, defer
+from bindscope.studies.framework.quantities import range_of
 
 FAILS, SUCCEEDS = 0.5, 0.9  # accuracy at the two ends of the sweep
 STEEP = 0.5  # of the swept range: a straight line takes 0.8 of it from a tenth to nine tenths of its way
@@ -34,37 +36,27 @@ N_SHUFFLES = 200
 MOST_BY_CHANCE = 0.05
 
 
-def judge_pair_fraction(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AA2: sums of held-out pairs come out right from some share of trained pairs on."""
-    return judge_sweep(results["pair-fraction"], PAIR_FRACTION, "pair-fraction")
-
-
-def judge_two_variable_frequency(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AA3: sums of two variables come out right from some frequency on."""
-    return judge_sweep(results["two-variable-frequency"], TWO_VARIABLE_FREQUENCY, "two-variable-frequency")
-
-
-def judge_sweep(dataset: xr.Dataset, sweep: Sweep, experiment: str) -> Finding:
+def judge_sweep(sweep: Sweep, results: Mapping[str, xr.Dataset]) -> Finding:
     """Whether the asked accuracy has a threshold along the sweep, and what training shows has none."""
+    dataset = results[sweep.experiment]
     fitted = threshold_of(dataset, sweep, sweep.asked)
     if fitted is None:
         return not_testable(
             f"the sweep has {dataset.sizes['variant']} values and {FEWEST_VALUES} or more are needed, which "
-            f"'bindscope experiment {experiment}' trains"
+            f"'bindscope experiment {sweep.experiment}' trains"
         )
-    values, means = dataset[sweep.coordinate].values, np.nanmean(sweep.asked.accuracies(dataset), axis=1)
+    values, asked = dataset[sweep.coordinate].values, sweep.asked.accuracies(dataset)
     control, beside = _control(dataset, sweep, fitted)
     quantities = (
         Quantity("threshold", fitted.value, fitted.low, fitted.high, fitted.n_runs, "1"),
         Quantity("rise, 10 to 90 %", fitted.rise, fitted.rise_low, fitted.rise_high, fitted.n_runs, "1"),
-        _spread(f"{sweep.asked.label}, at {values.min():g}", sweep.asked, dataset, int(values.argmin())),
-        _spread(f"{sweep.asked.label}, at {values.max():g}", sweep.asked, dataset, int(values.argmax())),
+        range_of(f"{sweep.asked.label}, at {values.min():g}", asked[values.argmin()]),
+        range_of(f"{sweep.asked.label}, at {values.max():g}", asked[values.argmax()]),
         *_other_threshold(dataset, sweep),
     )
-    finding = conclude(_criterion(values, means, fitted), control, quantities, beside)
-    n_runs, steps = int(np.isfinite(dataset.last_step.values).sum()), float(dataset.last_step.max())
-    where = f"{n_runs} runs of {dataset.attrs['preset']}, {steps:,.0f} steps at most."
-    return Finding(finding.verdict, f"{finding.reason} {where}", finding.quantities, finding.control)
+    finding = conclude(_criterion(values, np.nanmean(asked, axis=1), fitted), control, quantities, beside)
+    steps = f"{float(dataset.last_step.max()):,.0f} steps at most."
+    return finding.adding(f"{count_runs(dataset)} runs of {dataset.attrs['preset']}, {steps}")
 
 
 def _criterion(values: np.ndarray, means: np.ndarray, fitted: Threshold) -> tuple[Condition, ...]:
@@ -73,7 +65,7 @@ def _criterion(values: np.ndarray, means: np.ndarray, fitted: Threshold) -> tupl
     inside = values.min() < fitted.low and fitted.high < values.max()
     where = f"the threshold is {fitted.value:.2f} [{fitted.low:.2f}–{fitted.high:.2f}]"
     rise = f"the rise takes {fitted.rise:.2f} of the {values.max() - values.min():.2f} swept"
-    ends = f"accuracy goes from {_percent(first)} at {values.min():g} to {_percent(last)} at {values.max():g}"
+    ends = f"accuracy goes from {show_percent(first)} at {values.min():g} to {show_percent(last)} at {values.max():g}"
     return (
         Condition(first <= FAILS and last >= SUCCEEDS, ends, f"{ends}, not from failing to succeeding"),
         Condition(steep, f"{rise}: it is steep", f"{rise}: that is no threshold"),
@@ -91,8 +83,8 @@ def _control(
         conditions.append(
             Condition(
                 worst >= LEARNED,
-                f"sums of {curve.label} are learned at every value ({_percent(worst)} at worst)",
-                f"sums of {curve.label} are not learned everywhere ({_percent(worst)} at worst), so training itself fails",
+                f"sums of {curve.label} are learned at every value ({show_percent(worst)} at worst)",
+                f"sums of {curve.label} are not learned everywhere ({show_percent(worst)} at worst), so training itself fails",
             )
         )
         quantities.append(Quantity(f"{curve.label}, at worst", worst, n=fitted.n_runs))
@@ -119,17 +111,7 @@ def _other_threshold(dataset: xr.Dataset, sweep: Sweep) -> tuple[Quantity, ...]:
     return (Quantity(f"threshold, {sweep.beside.label}", fitted.value, fitted.low, fitted.high, fitted.n_runs, "1"),)
 
 
-def _spread(label: str, curve: Curve, dataset: xr.Dataset, variant: int) -> Quantity:
-    """The mean over seeds, with the smallest and largest where an interval would stand."""
-    seeds = curve.accuracies(dataset)[variant]
-    known = seeds[np.isfinite(seeds)]
-    return Quantity(f"{label} (mean, range)", float(known.mean()), float(known.min()), float(known.max()), len(known))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
+_draw = defer(f"{__package__}.draw", "draw_claim")
 _CRITERION = (
     f"Mean accuracy is at most {FAILS:.0%} at the smallest value and at least {SUCCEEDS:.0%} at the largest, the fitted "
     f"logistic rises from a tenth to nine tenths of its way within {STEEP:.0%} of the swept range, and the interval of "
@@ -156,8 +138,8 @@ AA2 = Claim(
     criterion=_CRITERION,
     control_description=_CONTROL.format(trained="Trained pairs"),
     results=("pair-fraction",),
-    judge=judge_pair_fraction,
-    draw=defer(f"{__package__}.draw", "draw_pair_fraction"),
+    judge=partial(judge_sweep, PAIR_FRACTION),
+    draw=partial(_draw, "AA2", PAIR_FRACTION),
 )
 
 AA3 = Claim(
@@ -173,8 +155,8 @@ AA3 = Claim(
     criterion=_CRITERION,
     control_description=_CONTROL.format(trained="Sums of none and of one variable, of trained pairs,"),
     results=("two-variable-frequency",),
-    judge=judge_two_variable_frequency,
-    draw=defer(f"{__package__}.draw", "draw_two_variable_frequency"),
+    judge=partial(judge_sweep, TWO_VARIABLE_FREQUENCY),
+    draw=partial(_draw, "AA3", TWO_VARIABLE_FREQUENCY),
 )
 
 CLAIMS: tuple[Claim, ...] = (AA2, AA3)

@@ -1,4 +1,6 @@
-"""What a sweep over one setting of sums asks: which accuracies are looked at along it, and the threshold in each."""
+"""What a sweep over one setting of sums asks: which accuracies are looked at along it, the threshold in each, and
+what its experiment found, in sentences.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.stats.thresholds import Threshold, fit_threshold
+from bindscope.studies.framework.experiments import count_runs
 from bindscope.studies.framework.presets import find_preset
 
 
@@ -34,6 +37,8 @@ class Curve:
 class Sweep:
     """A setting that is swept and what is asked of the runs: the curve with a threshold, one more, and those without."""
 
+    experiment: str
+    title: str
     coordinate: str
     label: str
     asked: Curve
@@ -42,6 +47,8 @@ class Sweep:
 
 
 PAIR_FRACTION = Sweep(
+    "pair-fraction",
+    "How many pairs are enough",
     "pair_fraction",
     "share of pairs trained on",
     Curve("held-out pairs", "0add"),
@@ -49,12 +56,19 @@ PAIR_FRACTION = Sweep(
     (Curve("trained pairs", "0tr"),),
 )
 TWO_VARIABLE_FREQUENCY = Sweep(
+    "two-variable-frequency",
+    "How many sums of two variables are enough",
     "two_variable_frequency",
     "frequency of two-variable sums",
     Curve("two variables (held-out pairs)", "2add"),
     Curve("two variables (trained pairs)", "2tr"),
     (Curve("no variable (trained pairs)", "0tr"), Curve("one variable (trained pairs)", "1tr")),
 )
+
+
+def sweep_of(dataset: xr.Dataset) -> Sweep:
+    """Which sweep an experiment's dataset is of."""
+    return next(sweep for sweep in (PAIR_FRACTION, TWO_VARIABLE_FREQUENCY) if sweep.coordinate in dataset.coords)
 
 
 def run_values(dataset: xr.Dataset, sweep: Sweep) -> np.ndarray:
@@ -72,6 +86,40 @@ def threshold_of(dataset: xr.Dataset, sweep: Sweep, curve: Curve) -> Threshold |
     """The threshold in a curve along the sweep; None where there are too few values."""
     values, accuracies = run_values(dataset, sweep), curve.accuracies(dataset)
     return _fit(tuple(values.ravel()), tuple(accuracies.ravel()), 1 / modulus_of(dataset))
+
+
+def conclude_sweep(dataset: xr.Dataset) -> str:
+    """How many runs there are, the thresholds along the sweep, and whether what training shows was learned."""
+    sweep, steps = sweep_of(dataset), float(dataset.last_step.max())
+    parts = [
+        f"{count_runs(dataset)} runs of {dataset.attrs['preset']} at {dataset.sizes['variant']} values, up to {steps:,.0f} steps.",
+        *(_describe(dataset, sweep, curve) for curve in (sweep.asked, sweep.beside)),
+    ]
+    for curve in sweep.trained:
+        accuracies = curve.accuracies(dataset)
+        parts.append(
+            f"Accuracy on sums of {curve.label} lies between {show_percent(np.nanmin(accuracies))} and "
+            f"{show_percent(np.nanmax(accuracies))} over the whole sweep."
+        )
+    return " ".join(parts)
+
+
+def _describe(dataset: xr.Dataset, sweep: Sweep, curve: Curve) -> str:
+    values, means = dataset[sweep.coordinate].values, np.nanmean(curve.accuracies(dataset), axis=1)
+    first, last = show_percent(means[values.argmin()]), show_percent(means[values.argmax()])
+    fitted = threshold_of(dataset, sweep, curve)
+    sentence = f"Sums of {curve.label}: from {first} at {values.min():g} to {last} at {values.max():g} ({sweep.label})"
+    if fitted is None:
+        return f"{sentence}; too few values for a threshold."
+    return (
+        f"{sentence}; the fitted threshold is {fitted.value:.2f} (95 % interval {fitted.low:.2f}–{fitted.high:.2f}), and "
+        f"the rise from a tenth to nine tenths of the way takes {fitted.rise:.2f}."
+    )
+
+
+def show_percent(share: float) -> str:
+    """``0.417`` → ``41.7 %``."""
+    return f"{100 * share:.1f} %"
 
 
 @lru_cache(maxsize=32)

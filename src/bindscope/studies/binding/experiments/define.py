@@ -19,75 +19,92 @@ LONG: dict[str, Any] = {
     "task.queries": 10, "task.max_depth": 6, "training.steps": 1_200, "training.stop_at": 0.99,
     "training.evaluation_size": 1_500,
 }  # fmt: skip
-_CONCLUSIONS, _FIGURES, _MEASURES = (
-    f"bindscope.studies.binding.experiments.{module}" for module in ("conclude", "draw", "measure")
-)
+LAPTOP: dict[str, Any] = {"training.stop_at": 0.99}
+
+
+def _experiment(
+    name: str,
+    question: str,
+    preset: str,
+    variants: tuple[Variant, ...],
+    found: str = "comparison",
+    measure: str = "",
+    **more: Any,
+) -> Experiment:
+    """Concluded by ``conclude_FOUND`` and drawn by ``draw_FOUND``; ``measure_MEASURE`` gives what the records do not hold."""
+    return Experiment(
+        name=name,
+        question=question,
+        preset=preset,
+        variants=variants,
+        conclude=defer(f"{__package__}.conclude", f"conclude_{found}"),
+        draw=defer(f"{__package__}.draw", f"draw_{found}"),
+        measure=defer(f"{__package__}.measure", f"measure_{measure}") if measure else None,
+        **more,
+    )
+
+
+def _shipped(name: str, meaning: str) -> Variant:
+    """The preset as the experiment on seeds trains it, of which seed 0 is shipped."""
+    return Variant(name, meaning, borrowed=("seeds", "preset"), shipped="binding-laptop")
+
 
 EXPERIMENTS: tuple[Experiment, ...] = (
-    Experiment(
-        name="seeds",
-        question="Do seeds agree on the three phases, and on when each begins?",
-        preset="binding-laptop",
-        variants=(Variant("preset", "the preset as it is; seed 0 is the shipped run", shipped="binding-laptop"),),
+    _experiment(
+        "seeds",
+        "Do seeds agree on the three phases, and on when each begins?",
+        "binding-laptop",
+        (Variant("preset", "the preset as it is; seed 0 is the shipped run", shipped="binding-laptop"),),
         seeds=6,
-        changes={"training.stop_at": 0.99},
+        changes=LAPTOP,
         minutes=7,
         limits="One preset, one task; runs stop once every depth is at 99 %.",
-        conclude=defer(_CONCLUSIONS, "conclude_seeds"),
-        draw=defer(_FIGURES, "draw_seeds_figure"),
-        measure=defer(_MEASURES, "measure_seed_paths"),
+        found="seeds",
+        measure="seed_paths",
     ),
-    Experiment(
-        name="seeds-plain",
-        question="Do seeds agree when the model has no identity-scaling terms but the relay's start?",
-        preset="binding-plain",
-        variants=(Variant("preset", "the preset as it is; seed 0 is the shipped run", shipped="binding-plain"),),
+    _experiment(
+        "seeds-plain",
+        "Do seeds agree when the model has no identity-scaling terms but the relay's start?",
+        "binding-plain",
+        (Variant("preset", "the preset as it is; seed 0 is the shipped run", shipped="binding-plain"),),
         seeds=6,
-        changes={"training.stop_at": 0.99},
+        changes=LAPTOP,
         minutes=4,
         limits="One preset, one task; runs stop once every depth is at 99 %.",
-        conclude=defer(_CONCLUSIONS, "conclude_seeds"),
-        draw=defer(_FIGURES, "draw_seeds_figure"),
+        found="seeds",
     ),
-    Experiment(
-        name="held-out",
-        question="Does the model bind variables to constants that it never met together?",
-        preset="binding-laptop",
-        variants=(Variant("held-out", "a tenth of the combinations never shown", {"task.held_out": 0.1}),),
+    _experiment(
+        "held-out",
+        "Does the model bind variables to constants that it never met together?",
+        "binding-laptop",
+        (Variant("held-out", "a tenth of the combinations never shown", {"task.held_out": 0.1}),),
         seeds=1,
-        changes={"training.stop_at": 0.99},
+        changes=LAPTOP,
         minutes=7,
         limits="One seed and one choice of held-out combinations; the variable and the constant are each met in many others.",
-        conclude=defer(_CONCLUSIONS, "conclude_held_out"),
-        draw=defer(_FIGURES, "draw_held_out"),
-        measure=defer(_MEASURES, "measure_avoidance"),
+        found="held_out",
+        measure="avoidance",
     ),
-    Experiment(
-        name="weighting",
-        question="Is the heuristic of answering from the first lines owed to the weight on deep chains?",
-        preset="binding-laptop",
-        variants=(
-            Variant(
-                "cubic",
-                "a line extends a chain with weight depth³: the shipped run, stopped later",
-                borrowed=("seeds", "preset"),
-                shipped="binding-laptop",
-            ),
+    _experiment(
+        "weighting",
+        "Is the heuristic of answering from the first lines owed to the weight on deep chains?",
+        "binding-laptop",
+        (
+            _shipped("cubic", "a line extends a chain with weight depth³: the shipped run, stopped later"),
             Variant("uniform", "every chain is as likely to be extended", {"task.exponent": 0.0}),
         ),
         seeds=1,
-        changes={"training.stop_at": 0.99},
+        changes=LAPTOP,
         minutes=7,
         limits="One seed of each; queries are balanced over depths in both, so the depths asked about stay the same.",
-        conclude=defer(_CONCLUSIONS, "conclude_weighting"),
-        draw=defer(_FIGURES, "draw_weighting"),
-        measure=defer(_MEASURES, "measure_longest_chain"),
+        found="weighting",
+        measure="longest_chain",
     ),
-    Experiment(
-        name="identity",
-        question="Is identity-scaled attention what lets a small model learn binding in minutes?",
-        preset="binding-tiny",
-        variants=(
+    _experiment(
+        "identity",
+        "Is identity-scaled attention what lets a small model learn binding in minutes?",
+        "binding-tiny",
+        (
             Variant("recipe", "the preset, which has no identity-scaling terms"),
             Variant("recipe+identity", "the preset with identity-scaling terms in scores and outputs", IDENTITY),
             Variant("no-mimetic", "W_Q, W_K, W_V and W_O drawn apart", NO_MIMETIC),
@@ -113,15 +130,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         changes={**TINY, "training.steps": 800},
         minutes=1,
         limits='Six lines, chains of up to three, 800 steps at one learning rate; few seeds. "Never" means not within them. The parts are removed from one trained model, where other heads can stand in for one that is cut.',
-        conclude=defer(_CONCLUSIONS, "conclude_identity"),
-        draw=defer(_FIGURES, "draw_identity"),
-        measure=defer(_MEASURES, "measure_identity"),
+        found="identity",
+        measure="identity",
     ),
-    Experiment(
-        name="identity-programs",
-        question="From how many examples is binding learned with identity scaling, and without?",
-        preset="binding-tiny",
-        variants=(
+    _experiment(
+        "identity-programs",
+        "From how many examples is binding learned with identity scaling, and without?",
+        "binding-tiny",
+        (
             Variant("off", "the preset, which has no identity-scaling terms", borrowed=("identity", "recipe")),
             Variant(
                 "both",
@@ -134,36 +150,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         changes={**TINY, "training.steps": 800},
         minutes=1,
         limits="Six lines, chains of up to three, 800 steps at one learning rate, from a start that looks back, matches and copies by itself.",
-        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
-        draw=defer(_FIGURES, "draw_comparison"),
     ),
-    Experiment(
-        name="identity-16",
-        question="Is identity-scaled attention needed at the paper's 16 lines?",
-        preset="binding-laptop",
-        variants=(
-            Variant(
-                "both",
-                "identity-scaling terms in scores and outputs: the shipped run, stopped later",
-                borrowed=("seeds", "preset"),
-                shipped="binding-laptop",
-            ),
+    _experiment(
+        "identity-16",
+        "Is identity-scaled attention needed at the paper's 16 lines?",
+        "binding-laptop",
+        (
+            _shipped("both", "identity-scaling terms in scores and outputs: the shipped run, stopped later"),
             Variant("none", "no identity-scaling term", NO_IDENTITY),
             Variant("scores", "the identity-scaling term in the scores alone", {"model.identity_vo": False}),
             Variant("outputs", "the identity-scaling term in the outputs alone", {"model.identity_qk": False}),
         ),
         seeds=1,
-        changes={"training.stop_at": 0.99},
+        changes=LAPTOP,
         minutes=13,
         limits="Few seeds; learning rates were chosen for the preset with both paths.",
-        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
-        draw=defer(_FIGURES, "draw_comparison"),
     ),
-    Experiment(
-        name="loss",
-        question="Does it matter whether the loss is on the answer alone or on every token?",
-        preset="binding-tiny",
-        variants=(
+    _experiment(
+        "loss",
+        "Does it matter whether the loss is on the answer alone or on every token?",
+        "binding-tiny",
+        (
             Variant("answer", "the loss is on the answers alone"),
             Variant("all", "the loss is on every next token", {"training.loss": "all"}),
         ),
@@ -171,14 +178,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         changes={**TINY, "training.steps": 2_000},
         minutes=2,
         limits="Six lines, at most 2,000 steps, the learning rate chosen for the answer loss; an all-token loss gives the answer a small share of the gradient, which Adam's scaling only partly undoes.",
-        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
-        draw=defer(_FIGURES, "draw_comparison"),
     ),
-    Experiment(
-        name="reassignment",
-        question="When a variable is assigned again, which write wins, and where does the mechanism break?",
-        preset="binding-tiny",
-        variants=(
+    _experiment(
+        "reassignment",
+        "When a variable is assigned again, which write wins, and where does the mechanism break?",
+        "binding-tiny",
+        (
             Variant("once", "trained on programs that assign each variable once", borrowed=("loss", "answer")),
             Variant("again", "three lines in ten assign a variable again", {"task.reassign": 0.3}),
         ),
@@ -186,15 +191,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         changes={**TINY, "training.steps": 2_000},
         minutes=2,
         limits="Six lines; 300 questions of each situation, in which exactly one thing is unusual and the rival's digit differs.",
-        conclude=defer(_CONCLUSIONS, "conclude_reassignment"),
-        draw=defer(_FIGURES, "draw_reassignment"),
-        measure=defer(_MEASURES, "measure_writes"),
+        found="reassignment",
+        measure="writes",
     ),
-    Experiment(
-        name="encoder",
-        question="Does a bidirectional encoder learn the same task, through the same phases?",
-        preset="binding-tiny",
-        variants=(
+    _experiment(
+        "encoder",
+        "Does a bidirectional encoder learn the same task, through the same phases?",
+        "binding-tiny",
+        (
             Variant("causal", "every position sees what stands before it"),
             Variant("bidirectional", "every position sees all", {"model.causal": False}),
         ),
@@ -202,14 +206,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         changes={**TINY, "training.steps": 800, "task.queries": 1, "training.batch_size": 100},
         minutes=2,
         limits="Six lines, one query a program: with several, the program would not see the query in training but would in evaluation. The start was made for causal attention.",
-        conclude=defer(_CONCLUSIONS, "conclude_comparison"),
-        draw=defer(_FIGURES, "draw_comparison"),
     ),
-    Experiment(
-        name="long",
-        question="How do learning time and accuracy change with 10 to 30 lines and chains of up to six links?",
-        preset="binding-plain",
-        variants=(
+    _experiment(
+        "long",
+        "How do learning time and accuracy change with 10 to 30 lines and chains of up to six links?",
+        "binding-plain",
+        (
             Variant("10-lines", "10 lines", {"task.lines": 10}),
             Variant("18-lines", "18 lines", {"task.lines": 18}),
             Variant("26-lines", "26 lines, as many as there are letters", {"task.lines": 26}),
@@ -223,8 +225,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         changes=LONG,
         minutes=5,
         limits="One seed a length, 1,200 steps; a 30-line program needs variables that are assigned again, so that variant differs in more than its length.",
-        conclude=defer(_CONCLUSIONS, "conclude_long"),
-        draw=defer(_FIGURES, "draw_long"),
-        measure=defer(_MEASURES, "measure_lengths"),
+        found="long",
+        measure="lengths",
     ),
 )

@@ -15,7 +15,7 @@ from bindscope.studies.plots.experiment_charts import (
     draw_charts,
     draw_milestones,
     draw_phases,
-    draw_seeds,
+    draw_seed_lines,
     draw_share,
     finish_step_axes,
     variant_colours,
@@ -56,7 +56,7 @@ SITUATION_TITLES = {
 }
 
 
-def draw_seeds_figure(dataset: xr.Dataset) -> Figure:
+def draw_seeds(dataset: xr.Dataset) -> Figure:
     return draw_charts(dataset, (ACCURACY, CHAIN, PHASES))
 
 
@@ -104,15 +104,15 @@ def _draw_pools(axes: Axes, dataset: xr.Dataset) -> None:
     for place, (variable, label, colour) in enumerate(
         (("accuracy", "test", BLUE), ("held_out_accuracy", "held out", ORANGE))
     ):
-        draw_seeds(axes, dataset[variable].isel(variant=0), colour, label, place)
+        draw_seed_lines(axes, dataset[variable].isel(variant=0), colour, label, place)
     finish_step_axes(axes, dataset)
 
 
 def _draw_longest(axes: Axes, dataset: xr.Dataset) -> None:
     for place, (name, colour) in enumerate(variant_colours(dataset).items()):
         rows = dataset.sel(variant=name)
-        draw_seeds(axes, rows.longest_chain_share, colour, name, place, over="checkpoint")
-        draw_seeds(axes, rows.another_chain_share, GREY, "_", place, over="checkpoint")
+        draw_seed_lines(axes, rows.longest_chain_share, colour, name, place, over="checkpoint")
+        draw_seed_lines(axes, rows.another_chain_share, GREY, "_", place, over="checkpoint")
     set_step_axis(axes, dataset.checkpoint.values, "linear")
     axes.set_ylim(0, 0.5)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -159,8 +159,8 @@ def _draw_writes(situation: str, axes: Axes, dataset: xr.Dataset) -> None:
     shares = dataset.write_share.sel(situation=situation)
     for name, colour in variant_colours(dataset).items():
         rows = shares.sel(variant=name)
-        draw_seeds(axes, rows.sel(outcome="right"), colour, f"trained {name}", 0, over="checkpoint")
-        draw_seeds(axes, rows.sel(outcome="rival"), colour, "_", 1, over="checkpoint")
+        draw_seed_lines(axes, rows.sel(outcome="right"), colour, f"trained {name}", 0, over="checkpoint")
+        draw_seed_lines(axes, rows.sel(outcome="rival"), colour, "_", 1, over="checkpoint")
     set_share_axis(axes)
     set_step_axis(axes, dataset.checkpoint.values, "linear")
     place_legend_above(axes)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bindscope.studies.plots.experiment_charts import Chart, draw_charts, draw_seeds, variant_colours
+from bindscope.studies.plots.experiment_charts import Chart, draw_charts, draw_seed_lines, variant_colours
 from bindscope.studies.plots.style import GREY, INK, MUTED, place_legend_above, set_log_axis, set_step_axis
 from bindscope.studies.symbols.language.define import NAME, PLAIN
 from bindscope.studies.symbols.language.perplexities import compare_with_plain
@@ -38,7 +38,7 @@ def draw_language(dataset: xr.Dataset) -> Figure:
 def _draw_training(axes: Axes, dataset: xr.Dataset) -> None:
     curves = dataset.pool_perplexity.sel(pool="validation")
     for place, (name, colour) in enumerate(variant_colours(dataset).items()):
-        draw_seeds(axes, curves.sel(variant=name), colour, name, place)
+        draw_seed_lines(axes, curves.sel(variant=name), colour, name, place)
     set_step_axis(axes, dataset.step.values, "linear")
     set_log_axis(axes)
     axes.set_ylabel("perplexity per token")
