@@ -18,8 +18,9 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     PHASE_COLOURS,
-    figure_style,
     format_step,
+    label_rows,
+    new_figure,
     place_legend_above,
     set_share_axis,
     set_step_axis,
@@ -40,10 +41,7 @@ def draw_charts(dataset: xr.Dataset, charts: Sequence[Chart], height: float = 3.
     """The charts beside each other on one sheet, at most three in a row and four as two by two."""
     n_columns = 2 if len(charts) == 4 else min(3, len(charts))
     n_rows = -(-len(charts) // n_columns)
-    with figure_style():
-        figure = Figure(
-            figsize=(4.4 * sum(chart.width for chart in charts[:n_columns]), height * n_rows), layout="constrained"
-        )
+    with new_figure(4.4 * sum(chart.width for chart in charts[:n_columns]), height * n_rows) as figure:
         figure.get_layout_engine().set(h_pad=0.1, w_pad=0.12)  # type: ignore[union-attr, call-arg]
         grid = figure.add_gridspec(n_rows, n_columns, width_ratios=[chart.width for chart in charts[:n_columns]])
         for index, chart in enumerate(charts):
@@ -98,8 +96,7 @@ def draw_milestones(axes: Axes, dataset: xr.Dataset) -> None:
     for row, name in enumerate(names):
         cells = dataset.sel(variant=name)
         known = [seed for seed in cells.seed.values if cells.last_step.sel(seed=seed).notnull()]
-        offsets = (np.arange(len(known)) - (len(known) - 1) / 2) * min(0.28, 0.7 / max(len(known), 1))
-        for seed, offset in zip(known, offsets):
+        for seed, offset in zip(known, spread_marks(len(known), 0.28, 0.7)):
             cell, y = cells.sel(seed=seed), row + offset
             left, learned = float(cell.left_plateau), float(cell.learned)
             axes.plot([0, learned if learned == learned else end], [y, y], color=GREY, lw=0.6, zorder=1)
@@ -107,9 +104,7 @@ def draw_milestones(axes: Axes, dataset: xr.Dataset) -> None:
             _mark(axes, learned, y, "o", CATEGORIES[0])
             if learned != learned:
                 axes.plot([1.05 * end], [y], marker="x", color=CATEGORIES[1], ms=5, mew=1.4, clip_on=False)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.grid(axis="y", visible=False)
+    label_rows(axes, names)
     axes.set_xlim(0, 1.09 * end)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: format_step(step)))
     axes.set_xlabel("training step", labelpad=2)
@@ -131,13 +126,16 @@ def draw_phases(axes: Axes, dataset: xr.Dataset) -> None:
                     text = f"{float(cell.phase_accuracy.sel(phase=phase)):.0%}".replace("%", " %")
                     axes.text(first + width / 2, y, text, ha="center", va="center", fontsize=7.5, color="white")
         labels.append(f"seed {seed}" if len(dataset.variant) == 1 else f"{name}, seed {seed}")
-    axes.set_yticks(range(len(rows)), labels)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.grid(axis="y", visible=False)
+    label_rows(axes, labels)
     for phase, colour in PHASE_COLOURS.items():
         axes.barh(-5, 0, color=colour, alpha=0.85, label=phase)
     set_step_axis(axes, dataset.step.values, "linear")
     place_legend_above(axes)
+
+
+def spread_marks(n: int, apart: float, most: float) -> np.ndarray:
+    """How far above or below its row each of ``n`` marks stands: so far ``apart``, and ``most`` of the row together."""
+    return (np.arange(n) - (n - 1) / 2) * min(apart, most / max(n, 1))
 
 
 def _mark(axes: Axes, step: float, y: float, marker: str, fill: str) -> None:

@@ -17,8 +17,8 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     StepScale,
-    figure_style,
     format_share,
+    new_figure,
     phase_colours,
     set_step_axis,
 )
@@ -40,8 +40,7 @@ def draw_grid(
     """The panels of a run, all or those named, on one sheet, two beside each other."""
     panels = [panel for panel in trajectory_panels(dataset) if names is None or panel.name in names]
     n_rows = (len(panels) + 1) // 2
-    with figure_style():
-        figure = Figure(figsize=(10.4, 0.4 + 3.25 * n_rows), layout="constrained")
+    with new_figure(10.4, 0.4 + 3.25 * n_rows) as figure:
         figure.get_layout_engine().set(h_pad=0.1, w_pad=0.12)  # type: ignore[union-attr, call-arg]
         for index, panel in enumerate(panels):
             _draw_panel(figure.add_subplot(n_rows, 2, index + 1), panel, dataset, phases, scale, titled=True)
@@ -54,8 +53,7 @@ def draw_separately(
     """Each panel as a small figure without its title, for a page that flows."""
     drawn = []
     for panel in trajectory_panels(dataset):
-        with figure_style():
-            figure = Figure(figsize=(4.6, 2.8), layout="constrained")
+        with new_figure(4.6, 2.8) as figure:
             _draw_panel(figure.add_subplot(), panel, dataset, phases, scale, titled=False)
         drawn.append((panel, figure))
     return drawn

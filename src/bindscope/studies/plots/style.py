@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -15,10 +15,13 @@ from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from numpy.typing import ArrayLike
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.files import explain_failure, write_atomically
@@ -35,6 +38,7 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 
 DARK_PAPER = "#171a21"
 FORMATS = ("svg", "pdf", "png")
 StepScale = Literal["auto", "linear", "log"]
+MANY_TICKS = 8  # more are written smaller
 LOG_FROM = 150  # with "auto", steps are logarithmic when the last is this many times the first positive one
 
 STYLE: dict[Any, Any] = {
@@ -87,6 +91,17 @@ def figure_style() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def new_figure(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure in the common style, of this size in inches, to be drawn on inside.
+
+    >>> with new_figure(9.6, 3.3) as figure:
+    ...     left, right = figure.subplots(1, 2)
+    """
+    with figure_style():
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
 def ordered_colours(n: int) -> list[str]:
     """``n`` steps of viridis, without its palest end, which white paper swallows."""
     return [to_hex(colour) for colour in mpl.colormaps["viridis"](np.linspace(0.05, 0.75, max(n, 2)))[:n]]
@@ -131,8 +146,44 @@ def set_log_axis(axes: Axes) -> None:
 def set_share_axis(axes: Axes) -> None:
     """A vertical axis from 0 to 100 %."""
     axes.set_ylim(0, 1.02)
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.set_yticks(np.linspace(0, 1, 6))
+    set_share_ticks(axes.yaxis)
+
+
+def set_share_ticks(axis: Axis) -> None:
+    """0 %, 20 %, … 100 % along an axis."""
+    axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axis.set_ticks(np.linspace(0, 1, 6))
+
+
+def set_doubling_axis(axes: Axes, values: Iterable[float], which: Literal["x", "y"]) -> None:
+    """A logarithmic axis with a tick for each value that is there: of widths, or of sizes of training sets."""
+    ticks = sorted({float(value) for value in values})
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log", base=2)
+    name_ticks(axes.xaxis if which == "x" else axes.yaxis, ticks)
+    if len(ticks) > MANY_TICKS:
+        axes.tick_params(axis=which, labelsize=7)
+
+
+def name_ticks(axis: Axis, ticks: Sequence[float]) -> None:
+    """These numbers along an axis and no others, written out."""
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if value < 1 else f"{value:,.0f}"))
+
+
+def label_rows(axes: Axes, names: Sequence[str]) -> None:
+    """A name for each row, the first at the top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)
+
+
+def plot_interval(
+    axes: Axes, x: ArrayLike, dataset: xr.Dataset, name: str, colour: str, alpha: float = 0.2, **style: Any
+) -> None:
+    """A curve of ``dataset`` over ``x`` with a band from its ``_low`` to its ``_high``."""
+    axes.fill_between(x, dataset[f"{name}_low"], dataset[f"{name}_high"], color=colour, alpha=alpha, linewidth=0)
+    axes.plot(x, dataset[name], color=colour, **style)
 
 
 def place_legend_above(axes: Axes, title: str | None = None) -> None:

@@ -13,8 +13,8 @@ from bindscope.studies.plots.style import (
     GREY,
     INK,
     MUTED,
-    figure_style,
     format_share,
+    new_figure,
     ordered_colours,
     set_share_axis,
 )
@@ -29,8 +29,7 @@ def figure_subspace(dataset: xr.Dataset) -> Figure:
     conditions = [str(name) for name in dataset.condition.values]
     share = dataset.success_share.values
     reach = np.stack([share - dataset.success_low.values, dataset.success_high.values - share]).clip(0)
-    with figure_style():
-        figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    with new_figure(6.4, 3.4) as figure:
         axes = figure.add_subplot()
         colours = [BLUE if name == "found" else GREY for name in conditions]
         axes.bar(range(len(conditions)), share, color=colours, width=0.65)
@@ -50,8 +49,7 @@ def figure_subspace(dataset: xr.Dataset) -> Figure:
 
 def figure_sweep(dataset: xr.Dataset) -> Figure:
     """Swap success of the found subspace and of the whole residual stream at every layer and position."""
-    with figure_style():
-        figure = Figure(figsize=(9.0, 0.9 + 0.28 * dataset.sizes["place"]), layout="constrained")
+    with new_figure(9.0, 0.9 + 0.28 * dataset.sizes["place"]) as figure:
         words = {"found": f"{dataset.attrs['rank']} dimensions", "whole_stream": "the whole stream"}
         for index, (name, title) in enumerate(words.items()):
             axes = figure.add_subplot(1, 2, index + 1)
@@ -66,8 +64,7 @@ def figure_sweep(dataset: xr.Dataset) -> Figure:
 def figure_probes(dataset: xr.Dataset) -> Figure:
     """Probe accuracy at every layer and position, trained above untrained."""
     probe = dataset.isel(probe=0)
-    with figure_style():
-        figure = Figure(figsize=(9.0, 4.2), layout="constrained")
+    with new_figure(9.0, 4.2) as figure:
         for index, condition in enumerate(("trained", "untrained model")):
             axes = figure.add_subplot(2, 1, index + 1)
             cells = probe.accuracy.sel(condition=condition).values
@@ -93,8 +90,7 @@ def figure_projections(dataset: xr.Dataset, colour: str = "value") -> Figure:
     n_columns = min(4, len(shown))
     n_rows = -(-len(shown) // n_columns)
     frozen = str(dataset.attrs["axes"]).startswith("frozen")
-    with figure_style():
-        figure = Figure(figsize=(2.5 * n_columns, 1.0 + 2.5 * n_rows), layout="constrained")
+    with new_figure(2.5 * n_columns, 1.0 + 2.5 * n_rows) as figure:
         panels = figure.subplots(n_rows, n_columns, sharex=frozen, sharey=frozen, squeeze=False).ravel()
         for axes, place in zip(panels, shown):
             _scatter(axes, dataset.coordinate.isel(step=place).values, dataset[colour].values)

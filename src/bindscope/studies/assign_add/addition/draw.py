@@ -18,9 +18,12 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     ORANGE,
-    figure_style,
     format_share,
+    label_rows,
+    new_figure,
+    plot_interval,
     set_share_axis,
+    set_share_ticks,
     set_step_axis,
     title_figure,
 )
@@ -34,8 +37,7 @@ def draw_equivalence(results: Mapping[str, xr.Dataset]) -> Figure:
     """AA5: the two histograms at the last step, and the mean cosines over training."""
     dataset = results["equivalence"]
     last = dataset.isel(step=-1)
-    with figure_style():
-        figure = Figure(figsize=(11.4, 3.5), layout="constrained")
+    with new_figure(11.4, 3.5) as figure:
         sums, forms, curves = figure.subplots(1, 3)
         _draw_histogram(sums, last.sum_count.sum("n_variables"), "sum_pairing")
         sums.set_title("attention at = and OV2 e_a + OV2 e_b", fontsize=9, loc="left", color=MUTED, pad=20)
@@ -51,8 +53,7 @@ def draw_equivalence(results: Mapping[str, xr.Dataset]) -> Figure:
 def draw_addition(results: Mapping[str, xr.Dataset]) -> Figure:
     """AA6: the circuit alone over training and pair by pair, and what probes read around the MLP."""
     dataset, probes = results["addition"], results["answer_probes"]
-    with figure_style():
-        figure = Figure(figsize=(11.6, 3.7), layout="constrained")
+    with new_figure(11.6, 3.7) as figure:
         curves, pairs, bars = figure.subplots(1, 3, width_ratios=[1.1, 0.95, 1])
         _draw_groups(curves, dataset)
         _draw_pairs(pairs, dataset)
@@ -100,9 +101,8 @@ def _draw_groups(axes: Axes, dataset: xr.Dataset) -> None:
     steps = dataset.step.values
     for group, (colour, dash) in GROUP_STYLES.items():
         cell = dataset.sel(group=group)
-        axes.fill_between(steps, cell.accuracy_low, cell.accuracy_high, color=colour, alpha=0.18, linewidth=0)
-        n = int(cell.n.values.flat[0])
-        axes.plot(steps, cell.accuracy, color=colour, linestyle=dash, label=f"{group}, {n:,}")  # type: ignore[arg-type]
+        label = f"{group}, {int(cell.n.values.flat[0]):,}"
+        plot_interval(axes, steps, cell, "accuracy", colour, alpha=0.18, linestyle=dash, label=label)
     axes.plot(steps, dataset.direct_accuracy, color=GREY, linestyle=DASHES[2], label="without the MLP")
     set_step_axis(axes, steps, "linear")
     set_share_axis(axes)
@@ -135,10 +135,8 @@ def _draw_probes(axes: Axes, probes: xr.Dataset) -> None:
         axes.hlines(at, cell.accuracy_low, cell.accuracy_high, color=INK, linewidth=1)
         for y, share, high in zip(at, cell.accuracy.values, cell.accuracy_high.values):
             axes.text(high + 0.02, y, format_share(float(share)), va="center", fontsize=7.5)
-    axes.set_yticks(rows, conditions)
-    axes.set(xlim=(0, 1.2), ylim=(len(rows) - 0.5, -0.5))
-    axes.set_xticks(np.linspace(0, 1, 6))
-    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.grid(axis="y", visible=False)
+    label_rows(axes, conditions)
+    axes.set_xlim(0, 1.2)
+    set_share_ticks(axes.xaxis)
     axes.set_xlabel("answers that a linear probe reads")
     axes.legend(loc="lower left", bbox_to_anchor=(-0.03, 0.985), ncols=2, columnspacing=1.0)

@@ -22,7 +22,9 @@ from bindscope.studies.plots.style import (
     ORANGE,
     figure_style,
     format_share,
+    new_figure,
     place_legend_above,
+    plot_interval,
     set_share_axis,
     set_step_axis,
     title_figure,
@@ -48,8 +50,7 @@ def draw_sum(dataset: xr.Dataset) -> Figure:
 def draw_looks(results: Mapping[str, xr.Dataset]) -> Figure:
     """AA4: how often each look is kept over training and how much weight it has, and the mean maps of the last step."""
     dataset = results["attention"]
-    with figure_style():
-        figure = Figure(figsize=(11.6, 3.7), layout="constrained")
+    with new_figure(11.6, 3.7) as figure:
         curves, *maps = figure.subplots(1, 3, width_ratios=[1.15, 1, 1])
         _draw_curves(curves, dataset)
         form = dataset.sel(form=MAPPED)
@@ -77,8 +78,7 @@ def _draw_curves(axes: Axes, dataset: xr.Dataset) -> None:
     )
     for look, colour, label in series:
         cell = dataset.sel(look=look)
-        axes.fill_between(steps, cell.overall_share_low, cell.overall_share_high, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(steps, cell.overall_share, color=colour, label=label)
+        plot_interval(axes, steps, cell, "overall_share", colour, label=label)
         axes.plot(steps, cell.overall_mass, color=colour, linestyle=DASHES[2], linewidth=1.1)
     pools = [pool for pool in dataset.pool.values if not str(pool).startswith("0")]
     axes.plot(

@@ -9,9 +9,24 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from bindscope.studies.assign_add.experiments.conclude import KINDS, kind_learned
-from bindscope.studies.plots.experiment_charts import Chart, draw_charts, draw_seed_lines, finish_step_axes
+from bindscope.studies.plots.experiment_charts import (
+    Chart,
+    draw_charts,
+    draw_seed_lines,
+    finish_step_axes,
+    spread_marks,
+)
 from bindscope.studies.plots.heat_map import draw_cells, write_cells
-from bindscope.studies.plots.style import BLUE, CATEGORIES, GREY, INK, ORANGE, format_step, place_legend_above
+from bindscope.studies.plots.style import (
+    BLUE,
+    CATEGORIES,
+    GREY,
+    INK,
+    ORANGE,
+    format_step,
+    label_rows,
+    place_legend_above,
+)
 
 KIND_COLOURS = dict(zip(KINDS, (GREY, ORANGE, BLUE)))
 MARKERS = dict(zip(KINDS, ("s", "D", "o")))
@@ -37,15 +52,13 @@ def _draw_learned(axes: Axes, dataset: xr.Dataset) -> None:
     for row, name in enumerate(names):
         cells = dataset.sel(variant=name)
         seeds = [seed for seed in cells.seed.values if bool(cells.last_step.sel(seed=seed).notnull())]
-        for place, seed in enumerate(seeds):
-            y = row + (place - (len(seeds) - 1) / 2) * min(0.3, 0.7 / max(len(seeds), 1))
+        for seed, offset in zip(seeds, spread_marks(len(seeds), 0.3, 0.7)):
+            y = row + offset
             axes.plot([0, end], [y, y], color=GREY, lw=0.4, zorder=1)
             _mark_kinds(axes, cells.sel(seed=seed), y, end)
     for kind, colour in KIND_COLOURS.items():
         axes.plot([], [], marker=MARKERS[kind], ls="", color=colour, ms=5, label=kind)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.grid(axis="y", visible=False)
+    label_rows(axes, names)
     axes.set_xlim(0, 1.14 * end)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: format_step(step) if step <= end else ""))
     axes.set_xlabel("training step", labelpad=2)

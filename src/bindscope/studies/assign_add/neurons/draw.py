@@ -15,7 +15,7 @@ from bindscope.studies.plots.style import (
     GREY,
     MUTED,
     ORANGE,
-    figure_style,
+    new_figure,
     place_legend_above,
     set_share_axis,
     set_step_axis,
@@ -28,8 +28,7 @@ BINS = np.linspace(0, 1, 41)
 def draw_neurons(results: Mapping[str, xr.Dataset]) -> Figure:
     """Three neurons beside their Fourier components; below, how well all fit, with which frequencies, and since when."""
     dataset = results["neurons"]
-    with figure_style():
-        figure = Figure(figsize=(10.4, 5.6), layout="constrained")
+    with new_figure(10.4, 5.6) as figure:
         above, below = figure.subfigures(2, 1, height_ratios=[1, 1.15])  # type: ignore[misc]
         _draw_examples(above, dataset)
         left, middle, right = below.subplots(1, 3, width_ratios=[1, 1, 1])
@@ -44,8 +43,7 @@ def draw_neurons(results: Mapping[str, xr.Dataset]) -> Figure:
 
 def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = "") -> Figure:
     """One neuron's pre-activation [n1, n2], the Fourier component that fits it best, and what the Fourier component leaves."""
-    with figure_style():
-        figure = Figure(figsize=(9.2, 3.7), layout="constrained")
+    with new_figure(9.2, 3.7) as figure:
         panels = figure.subplots(1, 3)
         parts = {"pre-activation": values, "wave": fit.values, "what the wave leaves": values - fit.values + fit.mean}
         for axes, (label, shown) in zip(panels, parts.items()):

@@ -18,7 +18,7 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     ORANGE,
-    figure_style,
+    new_figure,
     ordered_colours,
     set_log_axis,
     set_share_axis,
@@ -35,8 +35,7 @@ MOST_SHOWN = 2.0  # entries of the gradient beyond this many memories share the 
 def draw_one_step(results: Mapping[str, xr.Dataset]) -> Figure:
     """Predicted and measured coefficients over β, p and λ, the gradient, and accuracy over the size of the step."""
     dataset = results["one_step"]
-    with figure_style():
-        figure = Figure(figsize=(11.0, 7.4), layout="constrained")
+    with new_figure(11.0, 7.4) as figure:
         places = figure.subplots(2, 3)
         panels = (_draw_terms, _draw_gap, _draw_scales, _draw_gradient, _draw_sizes, _draw_assignments)
         for axes, draw in zip(places.flat, panels):

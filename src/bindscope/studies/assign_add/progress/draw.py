@@ -16,7 +16,7 @@ from bindscope.studies.plots.style import (
     DASHES,
     INK,
     MUTED,
-    figure_style,
+    new_figure,
     set_share_axis,
     set_step_axis,
     title_figure,
@@ -39,8 +39,7 @@ MEASURE_NAMES: Mapping[str, str] = {
 
 def draw_progress(dataset: xr.Dataset, spikes: Sequence[Spike] = ()) -> Figure:
     """Measures of weights on the left, of sequences on the right, with the spikes of the run marked in both."""
-    with figure_style():
-        figure = Figure(figsize=(10.4, 4.6), layout="constrained")
+    with new_figure(10.4, 4.6) as figure:
         panels = (("In the weights", WEIGHT_MEASURES), ("Over sequences", (*SAMPLED_MEASURES, CONTROL)))
         for place, (title, names) in enumerate(panels, start=1):
             axes = figure.add_subplot(1, 2, place)

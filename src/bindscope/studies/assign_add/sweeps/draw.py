@@ -28,7 +28,7 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     ORANGE,
-    figure_style,
+    new_figure,
     set_share_axis,
     set_step_axis,
     title_figure,
@@ -46,8 +46,7 @@ def draw_claim(name: str, sweep: Sweep, results: Mapping[str, xr.Dataset]) -> Fi
 def draw_sweep(dataset: xr.Dataset, title: str = "") -> Figure:
     """Every run at the end of its training with the fitted curves; and the asked accuracy over training."""
     sweep = sweep_of(dataset)
-    with figure_style():
-        figure = Figure(figsize=(10.4, 3.9), layout="constrained")
+    with new_figure(10.4, 3.9) as figure:
         left, right = figure.subplots(1, 2)
         _draw_ends(left, dataset, sweep)
         _draw_training(right, dataset, sweep)

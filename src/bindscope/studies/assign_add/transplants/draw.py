@@ -19,7 +19,8 @@ from bindscope.studies.plots.style import (
     GREY,
     MUTED,
     ORANGE,
-    figure_style,
+    new_figure,
+    plot_interval,
     set_share_axis,
     set_step_axis,
     title_figure,
@@ -32,8 +33,7 @@ def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
     """A heat map of parts and pools for each spike; below, accuracy by variable, where = looks, and ablations."""
     transplants, by_variable, ablations = (results[name] for name in ("transplants", "by_variable", "part_ablations"))
     n_spikes, n_parts = min(2, transplants.sizes["spike"]), transplants.sizes["part"]
-    with figure_style():
-        figure = Figure(figsize=(12.4, 2.6 + 0.19 * n_parts + 3.6), layout="constrained")
+    with new_figure(12.4, 2.6 + 0.19 * n_parts + 3.6) as figure:
         heights = [0.2, 0.8 + 0.19 * n_parts, 3.6]
         parts: Any = figure.subfigures(3, 1, height_ratios=heights)
         top, bottom = parts[1:]  # the first holds the title
@@ -85,9 +85,8 @@ def _draw_variables(axes: Axes, dataset: xr.Dataset, transplants: xr.Dataset) ->
     for index, (variable, place) in enumerate(np.argwhere(restricted)):
         cell = dataset.isel(variable=variable, place=place)
         colour = CATEGORIES[index % len(CATEGORIES)]
-        axes.fill_between(steps, cell.accuracy_low, cell.accuracy_high, color=colour, alpha=0.15, linewidth=0)
-        label = f"{dataset.variable.values[variable]} {dataset.place.values[place]}"
-        axes.plot(steps, cell.accuracy, color=colour, linestyle=DASHES[index % len(DASHES)], label=label)
+        label, dash = f"{dataset.variable.values[variable]} {dataset.place.values[place]}", DASHES[index % len(DASHES)]
+        plot_interval(axes, steps, cell, "accuracy", colour, alpha=0.15, linestyle=dash, label=label)
     set_share_axis(axes)
     axes.set_title("accuracy, one variable, by place", fontsize=9, loc="left", color=MUTED, pad=28)
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=3, fontsize=7, columnspacing=1, handlelength=1.5)

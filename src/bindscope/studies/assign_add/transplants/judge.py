@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -120,7 +121,7 @@ def _shares(spike: xr.Dataset) -> tuple[Quantity, ...]:
 
 
 def _variable_shares(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Quantity, ...]:
-    where = {"variable": str(spike.focus_variable.values), "place": str(spike.focus_place.values)}
+    where: dict[str, Any] = {"variable": str(spike.focus_variable.values), "place": str(spike.focus_place.values)}
     name = f"{where['variable']} as {where['place']} operand"
     n = int(by_variable.n.sel(where))
     ends = [

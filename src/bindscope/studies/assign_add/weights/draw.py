@@ -19,7 +19,7 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     ORANGE,
-    figure_style,
+    new_figure,
     ordered_colours,
     place_legend_above,
     set_step_axis,
@@ -38,8 +38,7 @@ N_NAMED = 2  # variables drawn in colour: those that were worst off
 def draw_first_layer(results: Mapping[str, xr.Dataset]) -> Figure:
     """QK1 over all embeddings, its position block, the margins over training, and what ``=`` prefers."""
     dataset, spikes = results["weights"], spikes_of(results["trajectory"])
-    with figure_style():
-        figure = Figure(figsize=(10.4, 8.6), layout="constrained")
+    with new_figure(10.4, 8.6) as figure:
         axes = [figure.add_subplot(2, 2, place) for place in range(1, 5)]
         _draw_all_pairs(axes[0], dataset)
         _draw_positions(axes[1], dataset)
@@ -56,8 +55,7 @@ def draw_first_layer(results: Mapping[str, xr.Dataset]) -> Figure:
 def draw_identity(results: Mapping[str, xr.Dataset]) -> Figure:
     """The matrix over variables at the last checkpoint, its margins over training, and what ``=`` gives each variable."""
     dataset, spikes = results["weights"], spikes_of(results["trajectory"])
-    with figure_style():
-        figure = Figure(figsize=(10.4, 8.2), layout="constrained")
+    with new_figure(10.4, 8.2) as figure:
         axes = [figure.add_subplot(2, 2, place) for place in range(1, 5)]
         variables = list(dataset.variable.values)
         first, last = dataset.variable_identity.values[0], dataset.variable_identity.values[-1]
@@ -84,8 +82,7 @@ def draw_matrices(dataset: xr.Dataset) -> Figure:
 
     >>> save_figure(draw_matrices(circuit_matrices(forms, task)), Path("circuit.svg"))
     """
-    with figure_style():
-        figure = Figure(figsize=(13.2, 5.1), layout="constrained")
+    with new_figure(13.2, 5.1) as figure:
         axes = [figure.add_subplot(1, 3, place) for place in range(1, 4)]
         _draw_all_pairs(axes[0], dataset, "row: who looks; column: at whom")
         _draw_positions(axes[1], dataset.assign(positions=dataset.positions.expand_dims("step")))

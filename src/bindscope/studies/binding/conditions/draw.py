@@ -14,7 +14,7 @@ from bindscope.studies.plots.style import (
     DASHES,
     MUTED,
     ORANGE,
-    figure_style,
+    new_figure,
     ordered_colours,
     place_legend_above,
     set_share_axis,
@@ -26,8 +26,7 @@ from bindscope.studies.plots.style import (
 def draw_seeds(results: Mapping[str, xr.Dataset]) -> Figure:
     """Accuracy and strategy of every seed over training."""
     dataset = results["seeds"].isel(variant=0)
-    with figure_style():
-        figure = Figure(figsize=(9.6, 3.3), layout="constrained")
+    with new_figure(9.6, 3.3) as figure:
         left, right = figure.subplots(1, 2)
         for index, (seed, colour) in enumerate(zip(dataset.seed.values, ordered_colours(dataset.sizes["seed"]))):
             cell, dash = dataset.sel(seed=seed), DASHES[index % len(DASHES)]
@@ -44,8 +43,7 @@ def draw_seeds(results: Mapping[str, xr.Dataset]) -> Figure:
 def draw_weighting(results: Mapping[str, xr.Dataset]) -> Figure:
     """Strategy of runs with cubic and with uniform weights over training."""
     dataset = results["weighting"]
-    with figure_style():
-        figure = Figure(figsize=(9.6, 3.3), layout="constrained")
+    with new_figure(9.6, 3.3) as figure:
         left, right = figure.subplots(1, 2)
         for variant, colour, dash in (("cubic", BLUE, "-"), ("uniform", ORANGE, DASHES[1])):
             if variant not in dataset.variant.values:

@@ -8,18 +8,16 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
 from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
-from bindscope.studies.plots.style import BLUE, INK, MUTED, ORANGE, figure_style, title_figure
+from bindscope.studies.plots.style import BLUE, INK, MUTED, ORANGE, new_figure, set_share_ticks, title_figure
 
 
 def draw_lengths(results: Mapping[str, xr.Dataset]) -> Figure:
     """Accuracy, and answers equal to line 1's constant where it is wrong, over length and depth."""
     dataset = results["lengths"]
     n = int(dataset.n.max())
-    with figure_style():
-        figure = Figure(figsize=(9.6, 3.9), layout="constrained")
+    with new_figure(9.6, 3.9) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         mesh = _draw_cells(left, dataset, dataset.accuracy, "right answers")
         _draw_cells(right, dataset, dataset.line_1_where_wrong, "line 1's constant, where it is wrong")
@@ -34,8 +32,7 @@ def draw_held_out(results: Mapping[str, xr.Dataset]) -> Figure:
     """Accuracy on combinations that training showed and never did."""
     dataset = results["held-out"]
     names = {"test": "shown in training", "held_out": "never shown"}
-    with figure_style():
-        figure = Figure(figsize=(5.6, 2.3), layout="constrained")
+    with new_figure(5.6, 2.3) as figure:
         axes = figure.add_subplot()
         for place, (pool, colour) in enumerate((("test", BLUE), ("held_out", ORANGE))):
             cell = dataset.sel(pool=pool)
@@ -46,8 +43,7 @@ def draw_held_out(results: Mapping[str, xr.Dataset]) -> Figure:
             axes.text(0.015, place, words, va="center", fontsize=8, color="#ffffff")
             axes.text(value + 0.012, place, f"{100 * value:.1f} %", va="center", fontsize=8, color=INK)
         axes.set(xlim=(0, 1.12), yticks=[], ylim=(1.5, -0.5))
-        axes.set_xticks(np.linspace(0, 1, 6))
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        set_share_ticks(axes.xaxis)
         axes.set_xlabel("right answers, with 95 % Wilson intervals")
         axes.spines["left"].set_visible(False)
         share = float(dataset.attrs.get("held_out", np.nan))

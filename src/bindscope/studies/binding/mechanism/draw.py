@@ -19,9 +19,10 @@ from bindscope.studies.plots.style import (
     MUTED,
     ORANGE,
     PHASE_COLOURS,
-    figure_style,
     format_step,
+    new_figure,
     place_legend_above,
+    plot_interval,
     set_share_axis,
     set_step_axis,
     title_figure,
@@ -37,9 +38,7 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
     depths = [int(depth) for depth in dataset.depth.values]
     n_columns = min(2, len(depths))
     n_rows = -(-len(depths) // n_columns)
-    with figure_style():
-        height = 0.9 + n_rows * (0.9 + 0.27 * dataset.sizes["layer"])
-        figure = Figure(figsize=(4.6 * n_columns, height), layout="constrained")
+    with new_figure(4.6 * n_columns, 0.9 + n_rows * (0.9 + 0.27 * dataset.sizes["layer"])) as figure:
         panels = figure.subplots(n_rows, n_columns, squeeze=False)
         for axes, depth in zip(panels.flat, depths):
             places = [*chain_places(depth), "distractor"]
@@ -65,8 +64,7 @@ def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
     dataset = results["heads"]
     names = [str(place) for place in dataset.place.values if place != "anywhere"]
     places = sorted(names, key=lambda place: place == "distractor")  # the control comes last
-    with figure_style():
-        figure = Figure(figsize=(max(8.4, 1.45 * (len(places) + 2)), 3.5), layout="constrained")
+    with new_figure(max(8.4, 1.45 * (len(places) + 2)), 3.5) as figure:
         widths = [*[1.0] * len(places), 2.0]
         panels = figure.subplots(1, len(places) + 1, width_ratios=widths)
         for index, (axes, place) in enumerate(zip(panels, places)):
@@ -99,9 +97,7 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
     """The frozen circuit's success over training beside the phases, and cell by cell."""
     dataset, phases = results["emergence"], phases_of(results["trajectory"])
     steps = dataset.step.values
-    with figure_style():
-        height = 2.4 + 0.17 * dataset.sizes["cell"]
-        figure = Figure(figsize=(10.4, max(3.4, height)), layout="constrained")
+    with new_figure(10.4, max(3.4, 2.4 + 0.17 * dataset.sizes["cell"])) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
         set_step_axis(left, steps, "linear")
         for phase in phases:
@@ -111,10 +107,7 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
             ("accuracy", ORANGE, (0, (5, 1.5)), "both programs right"),
             ("distractor", GREY, (0, (1.5, 1.2)), "distractor"),
         ):
-            left.fill_between(
-                steps, dataset[f"{name}_low"], dataset[f"{name}_high"], color=colour, alpha=0.2, linewidth=0
-            )
-            left.plot(steps, dataset[name], color=colour, linestyle=dash, label=label)  # type: ignore[arg-type]
+            plot_interval(left, steps, dataset, name, colour, linestyle=dash, label=label)
         set_share_axis(left)
         place_legend_above(left)
         cells = dataset.cell_success.transpose("cell", "step").values
@@ -132,9 +125,10 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _draw_joint(axes: Axes, dataset: xr.Dataset) -> None:
-    rank, share = dataset["rank"].values, dataset.joint_success.values
-    axes.fill_between(rank, dataset.joint_success_low, dataset.joint_success_high, color=BLUE, alpha=0.2, linewidth=0)
-    axes.plot(rank, share, color=BLUE, marker="o", markersize=4, label="strongest", clip_on=False)
+    rank = dataset["rank"].values
+    plot_interval(
+        axes, rank, dataset, "joint_success", BLUE, marker="o", markersize=4, label="strongest", clip_on=False
+    )
     random = dataset.random_success.values
     axes.plot(np.full(len(random), rank[-1]), random, "x", color=GREY, markersize=5, label="random", clip_on=False)
     axes.plot(

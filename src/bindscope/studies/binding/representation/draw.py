@@ -8,7 +8,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
 from bindscope.studies.binding.published import PROBED_VALUES, SWAP_SUCCESS
 from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
@@ -19,9 +18,12 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     ORANGE,
-    figure_style,
+    label_rows,
+    new_figure,
     place_legend_above,
+    plot_interval,
     set_share_axis,
+    set_share_ticks,
     title_figure,
 )
 
@@ -33,8 +35,7 @@ def draw_subspaces(results: Mapping[str, xr.Dataset]) -> Figure:
     """Interchange success inside each subspace beside its controls."""
     dataset = results["subspaces"]
     conditions = [str(name) for name in dataset.condition.values]
-    with figure_style():
-        figure = Figure(figsize=(9.2, 3.3), layout="constrained")
+    with new_figure(9.2, 3.3) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         for axes, quality in zip(panels, ("values", "names")):
             cell = dataset.sel(quality=quality)
@@ -57,8 +58,7 @@ def draw_retention(results: Mapping[str, xr.Dataset]) -> Figure:
     """What is answered without circuit and without heuristic, and the logit lens of the last checkpoint."""
     dataset, lens = results["retention"], results["lens"]
     after = dataset.sel(step=int(dataset.attrs["after"]))
-    with figure_style():
-        figure = Figure(figsize=(11, 3.4), layout="constrained")
+    with new_figure(11, 3.4) as figure:
         panels = figure.subplots(1, 3, width_ratios=[1, 1, 0.9])
         for axes, group in zip(panels, after.group.values):
             _draw_conditions(axes, after.sel(group=group))
@@ -77,8 +77,7 @@ def draw_retention(results: Mapping[str, xr.Dataset]) -> Figure:
 def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
     """Share of the variables' values that a linear probe reads, over layer and position, and the best of each layer."""
     dataset = results["probes"]
-    with figure_style():
-        figure = Figure(figsize=(10.6, 3.3), layout="constrained")
+    with new_figure(10.6, 3.3) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[2.2, 1])
         cells = dataset.late_accuracy.sel(condition="trained").transpose("layer", "position").values
         mesh = draw_share_map(left, cells, dataset.layer.values, dataset.position.values, written=False)
@@ -99,15 +98,8 @@ def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
                 dataset.layer.values, best, color=colour, linestyle=DASHES[index], marker="o", markersize=3, label=label
             )
         right.axhline(PROBED_VALUES, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-        right.text(
-            1,
-            PROBED_VALUES,
-            "paper, values",
-            transform=right.get_yaxis_transform(),
-            fontsize=7,
-            ha="right",
-            va="bottom",
-        )
+        where = right.get_yaxis_transform()
+        right.text(1, PROBED_VALUES, "paper, values", transform=where, fontsize=7, ha="right", va="bottom")
         right.set_xticks(dataset.layer.values)
         right.set_xlabel("layer, best position")
         set_share_axis(right)
@@ -128,11 +120,9 @@ def _draw_bars(
     axes.hlines(places, low, high, color=INK, linewidth=1.2)
     for place, value, end in zip(places, share, high):
         axes.text(max(value, end) + 0.02, place, f"{100 * value:.0f} %", va="center", fontsize=8)
-    axes.set_yticks(places, names)
-    axes.set(xlim=(0, 1.16), ylim=(len(names) - 0.5, -0.5))
-    axes.set_xticks(np.linspace(0, 1, 6))
-    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.grid(axis="y", visible=False)
+    label_rows(axes, names)
+    axes.set_xlim(0, 1.16)
+    set_share_ticks(axes.xaxis)
 
 
 def _draw_conditions(axes: Axes, cells: xr.Dataset) -> None:
@@ -144,20 +134,17 @@ def _draw_conditions(axes: Axes, cells: xr.Dataset) -> None:
         at = places + 0.26 * (index - 1)
         axes.barh(at, cells[name].values, color=colour, height=0.24, label=label)
         axes.hlines(at, cells[f"{name}_low"].values, cells[f"{name}_high"].values, color=INK, linewidth=1)
-    axes.set_yticks(places, names)
-    axes.set(xlim=(0, 1.02), ylim=(len(names) - 0.5, -0.5))
-    axes.set_xticks(np.linspace(0, 1, 6))
-    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    label_rows(axes, names)
+    axes.set_xlim(0, 1.02)
+    set_share_ticks(axes.xaxis)
     axes.set_xlabel("answers")
-    axes.grid(axis="y", visible=False)
 
 
 def _draw_lens(axes: Axes, lens: xr.Dataset) -> None:
     layers = lens["layer"].values
     for candidate, (colour, dash) in CANDIDATE_STYLES.items():
         cell = lens.sel(candidate=candidate)
-        axes.fill_between(layers, cell.logit_low, cell.logit_high, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(layers, cell.logit, color=colour, linestyle=dash, label=candidate)  # type: ignore[arg-type]
+        plot_interval(axes, layers, cell, "logit", colour, linestyle=dash, label=candidate)
     axes.set_xticks(layers)
     axes.set_xlabel("after layers")
     axes.set_ylabel("logit")

@@ -10,7 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from bindscope.studies.plots.style import BLUE, GREY, INK, MUTED, ORANGE, figure_style, format_step, title_figure
+from bindscope.studies.plots.experiment_charts import spread_marks
+from bindscope.studies.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    MUTED,
+    ORANGE,
+    format_step,
+    label_rows,
+    new_figure,
+    title_figure,
+)
 from bindscope.studies.symbols.across.measure import COMPARISONS, count_learned, known_paths, tell_ratio
 
 COLOURS = {"off": GREY, "qk": ORANGE, "vo": "#8c5fbf", "both": BLUE}
@@ -26,8 +37,7 @@ def draw_across(dataset: xr.Dataset) -> Figure:
     """
     rows = {family: _rows(dataset, family) for family in TITLES}
     height = 1.9 + 0.3 * max(len(each) for each in rows.values())
-    with figure_style():
-        figure = Figure(figsize=(11.5, height), layout="constrained")
+    with new_figure(11.5, height) as figure:
         figure.get_layout_engine().set(w_pad=0.15)  # type: ignore[union-attr, call-arg]
         for axes, (family, title) in zip(figure.subplots(1, len(rows)), TITLES.items()):
             _draw_family(axes, dataset, rows[family])
@@ -57,9 +67,7 @@ def _draw_family(axes: Axes, dataset: xr.Dataset, rows: list[tuple[str, str]]) -
         if y and rows[y - 1][0] != name:
             axes.axhline(y - 0.5, color=GREY, lw=0.5)
     labels = [f"{name.partition(', ')[2]}  {LABELS[path]}" if path == "off" else LABELS[path] for name, path in rows]
-    axes.set_yticks(range(len(rows)), [label.strip() for label in labels])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.grid(axis="y", visible=False)
+    label_rows(axes, [label.strip() for label in labels])
     axes.set_xlim(0, 1.06 * end)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_step(value)))
     axes.set_xlabel("examples seen", labelpad=2)
@@ -68,8 +76,7 @@ def _draw_family(axes: Axes, dataset: xr.Dataset, rows: list[tuple[str, str]]) -
 
 def _draw_runs(axes: Axes, cell: xr.Dataset, y: float, colour: str) -> None:
     there = np.flatnonzero(~np.isnan(cell.examples.values))
-    offsets = (np.arange(len(there)) - (len(there) - 1) / 2) * min(0.13, 0.6 / max(len(there), 1))
-    for seed, offset in zip(there, offsets):
+    for seed, offset in zip(there, spread_marks(len(there), 0.13, 0.6)):
         examples, seen = float(cell.examples[seed]), float(cell.examples_seen[seed])
         if isfinite(examples):
             axes.plot([examples], [y + offset], "o", color=colour, ms=5, alpha=0.9)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from bindscope.studies.framework.experiments import count_runs
-from bindscope.studies.plots.style import CATEGORIES, DASHES, GREY, INK, MUTED, figure_style, title_figure
+from bindscope.studies.plots.style import CATEGORIES, DASHES, GREY, INK, MUTED, new_figure, title_figure
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
     HALF,
@@ -51,8 +51,7 @@ def draw_models(dataset: xr.Dataset, title: str, models: Sequence[str] | None = 
     chosen = [model for model in MODEL_NAMES if model in known and (models is None or model in models)]
     groups = [[model for model in chosen if model in part] for part in (TRANSFORMERS, BASELINES)]
     panels = [group for group in groups if group] if len(chosen) > len(CATEGORIES) else [chosen]
-    with figure_style():
-        figure = Figure(figsize=(1.8 + 4.6 * len(panels), 4.0), layout="constrained")
+    with new_figure(1.8 + 4.6 * len(panels), 4.0) as figure:
         grid = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
         for axes, group in zip(grid, panels):
             _draw_panel(axes, dataset, group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
@@ -12,10 +12,20 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from bindscope.measures.stats.ranks import Bounds, rank_tasks
-from bindscope.studies.plots.style import BLUE, CATEGORIES, GREY, INK, MUTED, ORANGE, figure_style, title_figure
+from bindscope.studies.plots.style import (
+    BLUE,
+    CATEGORIES,
+    GREY,
+    INK,
+    MUTED,
+    ORANGE,
+    name_ticks,
+    new_figure,
+    title_figure,
+)
 from bindscope.studies.symbols.efficiency.curves import HALF, curve_of
 from bindscope.studies.symbols.kernel.define import find_task
 from bindscope.studies.symbols.kernel.learnability import (
@@ -39,8 +49,7 @@ def draw_kernel_claim(results: Mapping[str, xr.Dataset]) -> Figure:
     """AS13: ridge regression over n by task, and the n of half loss against λ and against the kernel's own n."""
     kernel, trained = results["kernel"].sel(beta=BETA), results["learnability"]
     kernels, needs = kernels_of(kernel), _needs(trained)
-    with figure_style():
-        figure = Figure(figsize=(11.4, 4.1), layout="constrained")
+    with new_figure(11.4, 4.1) as figure:
         left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1, 1])
         errors = kernel.ridge_error.mean("seed")
         curves = {task: (errors.n.values, errors.sel(task=task).values) for task in kernels}
@@ -66,8 +75,7 @@ def draw_learnability(dataset: xr.Dataset) -> Figure:
         points = curve_of(dataset, "plain", task=task)
         if len(points.points):
             curves[task] = (points.n, points.values)
-    with figure_style():
-        figure = Figure(figsize=(10.4, 4.1), layout="constrained")
+    with new_figure(10.4, 4.1) as figure:
         left, right = figure.subplots(1, 2)
         _draw_curves(left, curves, kernels, "test loss of the transformer, unseen symbols")
         _draw_losses(right, kernels, losses_at(dataset))
@@ -95,7 +103,8 @@ def _draw_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]
         axes.plot(sizes, values, "-o" if learnable else "--s", color=colour, lw=1.4, ms=3.5)
     axes.axhline(HALF, color=GREY, lw=0.8, ls=":")
     axes.set_xscale("log", base=2)
-    _set_sizes(axes.xaxis, [size for sizes, _ in curves.values() for size in sizes])
+    distinct = sorted({float(size) for sizes, _ in curves.values() for size in sizes})
+    name_ticks(axes.xaxis, distinct if len(distinct) <= MOST_TICKS else distinct[::2])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("n, training strings and symbols", labelpad=2)
     axes.text(0, 1.03, label, transform=axes.transAxes, fontsize=8, color=MUTED)
@@ -177,10 +186,3 @@ def _key(axes: Axes, needs: Mapping[str, Mapping[str, Bounds]]) -> None:
     if any(needs.values()):
         axes.set_ylim(top=8 * axes.get_ylim()[1])  # room for it
         axes.legend(loc="upper left", fontsize=7, labelspacing=0.3, handletextpad=0.3)
-
-
-def _set_sizes(axis: Any, sizes: Sequence[float]) -> None:
-    distinct = sorted({float(size) for size in sizes})
-    axis.set_major_locator(FixedLocator(distinct if len(distinct) <= MOST_TICKS else distinct[::2]))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -11,15 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bindscope.studies.plots.heat_map import add_colour_bar, draw_cells, write_cells
-from bindscope.studies.plots.style import (
-    BLUE,
-    DASHES,
-    GREY,
-    MUTED,
-    ORANGE,
-    figure_style,
-    title_figure,
-)
+from bindscope.studies.plots.style import BLUE, DASHES, GREY, MUTED, ORANGE, name_ticks, new_figure, title_figure
 
 WRITE_BELOW = 8  # templates up to which each entry of N shows its number
 NAME_BELOW = 40  # … and up to which templates are named
@@ -29,8 +21,7 @@ ROUNDING = 1e-12  # eigenvalues below this share of the largest are not told fro
 
 def draw_kernel(dataset: xr.Dataset) -> Figure:
     """N as a heat map, its eigenvalues with 95 % intervals, and the direction that is hardest to learn."""
-    with figure_style():
-        figure = Figure(figsize=(11.0, 3.9), layout="constrained")
+    with new_figure(11.0, 3.9) as figure:
         matrix, values, direction = figure.subplots(1, 3, width_ratios=[1.15, 0.9, 0.95])
         _draw_matrix(matrix, dataset)
         _draw_eigenvalues(values, dataset)
@@ -45,14 +36,14 @@ def draw_kernel(dataset: xr.Dataset) -> Figure:
 def draw_ridge(dataset: xr.Dataset) -> Figure:
     """The error of kernel ridge regression on fresh symbols over n, beside that of template means."""
     n, errors = dataset.n.values, dataset.test_error
-    with figure_style():
-        figure = Figure(figsize=(5.6, 3.9), layout="constrained")
+    with new_figure(5.6, 3.9) as figure:
         axes = figure.subplots()
         axes.fill_between(n, errors.min("seed"), errors.max("seed"), color=BLUE, alpha=0.2, lw=0)
         axes.plot(n, errors.mean("seed"), "o-", color=BLUE, ms=3.5, label="kernel ridge regression, fresh symbols")
         axes.plot(n, dataset.means_error.mean("seed"), color=ORANGE, ls=DASHES[1], label="from template means")
         axes.axhline(0.5 * float((dataset.label**2).mean()), color=MUTED, lw=0.8, ls=DASHES[2])
-        _set_counts(axes, n)
+        axes.set_xscale("log")
+        name_ticks(axes.xaxis, n.tolist())
         axes.set_ylim(0, None)
         axes.set_xlabel("training strings n")
         axes.set_ylabel("mean square error")
@@ -125,14 +116,6 @@ def _name_places(axes: Axes, dataset: xr.Dataset, both: bool) -> None:
         axes.set_xticks(np.arange(len(names)), names, fontsize=size, rotation=90 if tall else 0)
     elif both:
         axes.set_xticks([])
-
-
-def _set_counts(axes: Axes, counts: np.ndarray) -> None:
-    """A logarithmic horizontal axis that names each of a few counts."""
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(counts.tolist()))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
 
 
 def _describe(dataset: xr.Dataset) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bindscope.studies.plots.experiment_charts import Chart, draw_charts, draw_seed_lines, variant_colours
+from bindscope.studies.plots.experiment_charts import Chart, draw_charts, draw_seed_lines, spread_marks, variant_colours
 from bindscope.studies.plots.style import GREY, INK, MUTED, place_legend_above, set_log_axis, set_step_axis
 from bindscope.studies.symbols.language.define import NAME, PLAIN
 from bindscope.studies.symbols.language.perplexities import compare_with_plain
@@ -49,7 +48,7 @@ def _draw_ends(axes: Axes, dataset: xr.Dataset) -> None:
     names = list(variant_colours(dataset))
     for row, (name, colour) in enumerate(variant_colours(dataset).items()):
         known = dataset.sel(variant=name).dropna("seed", subset=["test_perplexity"])
-        offsets = _spread(known.sizes["seed"])
+        offsets = spread_marks(known.sizes["seed"], 0.2, 0.6)
         for offset, seed in zip(offsets, known.seed.values):
             cell = known.sel(seed=seed)
             ends = [float(cell.test_perplexity_low), float(cell.test_perplexity_high)]
@@ -69,20 +68,21 @@ def _draw_changes(axes: Axes, dataset: xr.Dataset) -> None:
             continue
         row = len(names)
         names.append(name)
-        axes.plot(100 * paired.changes, row + _spread(len(paired.seeds)), "o", color=colours[name], ms=4, alpha=0.6)
+        axes.plot(
+            100 * paired.changes,
+            row + spread_marks(len(paired.seeds), 0.2, 0.6),
+            "o",
+            color=colours[name],
+            ms=4,
+            alpha=0.6,
+        )
         mean = 100 * float(paired.changes.mean())
         if len(paired.seeds) > 1:
             low, high = paired.change_interval
             axes.plot([100 * low, 100 * high], [row, row], color=colours[name], lw=5, alpha=0.3, solid_capstyle="butt")
         axes.plot([mean, mean], [row - 0.28, row + 0.28], color=INK, lw=1.4)
-        axes.annotate(
-            f"{round(mean, 2) + 0.0:+.2f} %",
-            (mean, row - 0.3),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-        )
+        words, at = f"{round(mean, 2) + 0.0:+.2f} %", (mean, row - 0.3)
+        axes.annotate(words, at, xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8)
     published = 100 * (PERPLEXITIES[1] / PERPLEXITIES[0] - 1)
     names.append("paper: both,\nGPT-2, WikiText-2")
     row = len(names) - 1
@@ -101,7 +101,3 @@ def _label_rows(axes: Axes, names: list[str]) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
-
-
-def _spread(n: int) -> np.ndarray:
-    return (np.arange(n) - (n - 1) / 2) * min(0.2, 0.6 / max(n, 1))

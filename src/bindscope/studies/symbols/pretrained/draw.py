@@ -9,10 +9,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from bindscope.studies.framework.experiments import count_runs
-from bindscope.studies.plots.style import BLUE, CATEGORIES, GREY, MUTED, ORANGE, figure_style, title_figure
+from bindscope.studies.plots.style import BLUE, CATEGORIES, GREY, MUTED, ORANGE, name_ticks, new_figure, title_figure
 from bindscope.studies.symbols.pretrained.compare import Shape, compare_pretrained, model_curve, shapes_of
 from bindscope.studies.symbols.pretrained.define import PRETRAINED, SCRATCH, TORCH
 from bindscope.studies.symbols.published import GPT2_PRETRAINED, GPT2_SCRATCH
@@ -32,8 +31,7 @@ def draw_pretrained(results: Mapping[str, xr.Dataset]) -> Figure:
 
 def draw_gpt2(dataset: xr.Dataset) -> Figure:
     """Left: the end of training, by n. Right: unseen symbols over training, at the largest n that all models share."""
-    with figure_style():
-        figure = Figure(figsize=(10.4, 4.0), layout="constrained")
+    with new_figure(10.4, 4.0) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
         names = _names(dataset)
         _draw_ends(left, dataset, names)
@@ -75,10 +73,7 @@ def _draw_ends(axes: Axes, dataset: xr.Dataset, names: Mapping[tuple[str, Shape]
     axes.axhline(1, color=GREY, lw=0.8, linestyle=(0, (2, 2)))
     axes.axhline(0.5, color=GREY, lw=0.6)
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(sorted(sizes)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    name_ticks(axes.xaxis, sorted(sizes))
     axes.tick_params(axis="x", labelsize=8)
     axes.set_ylim(0, HIGHEST)
     axes.set_xlabel("n: training symbols and strings")

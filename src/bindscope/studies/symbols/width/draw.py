@@ -16,13 +16,13 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     ORANGE,
-    figure_style,
+    new_figure,
     ordered_colours,
+    set_doubling_axis,
     set_share_axis,
     title_figure,
 )
 from bindscope.studies.symbols.published import COPY_FIRST_N, COPY_FIRST_N_MODIFIED, WIDTH_LOSS, WIDTH_N
-from bindscope.studies.symbols.width.doubling import set_doubling_axis
 from bindscope.studies.symbols.width.draw_directions import draw_ratio
 from bindscope.studies.symbols.width.widths import (
     SOLVED,
@@ -62,8 +62,7 @@ def draw_width(dataset: xr.Dataset) -> Figure:
 
 def draw_shape(dataset: xr.Dataset) -> Figure:
     """The experiment's figure: the loss on unseen symbols by depth, heads, learning rate and batch size."""
-    with figure_style():
-        figure = Figure(figsize=(11.6, 3.3), layout="constrained")
+    with new_figure(11.6, 3.3) as figure:
         panels: Sequence[Axes] = figure.subplots(1, len(SETTINGS), sharey=True)
         for axes, (setting, label) in zip(panels, SETTINGS.items()):
             _draw_setting(axes, dataset, setting, label)
@@ -77,8 +76,7 @@ def draw_shape(dataset: xr.Dataset) -> Figure:
 def _draw_copy(dataset: xr.Dataset, title: str, directions: xr.Dataset | None = None) -> Figure:
     chosen = choose_heads(dataset)
     n_panels = 2 if directions is None else 3
-    with figure_style():
-        figure = Figure(figsize=(4.7 * n_panels, 3.9), layout="constrained")
+    with new_figure(4.7 * n_panels, 3.9) as figure:
         panels = figure.subplots(1, n_panels)
         _draw_errors(panels[0], chosen)
         _draw_first_n(panels[1], chosen)
@@ -151,8 +149,7 @@ def _mark_first_n(axes: Axes, found: Sequence[FirstN], colour: str, label: str) 
 def _draw_width(dataset: xr.Dataset, title: str) -> Figure:
     chosen = largest_n(dataset)
     widths, losses = chosen.width.values.astype(int), pool_loss(chosen)
-    with figure_style():
-        figure = Figure(figsize=(6.2, 3.9), layout="constrained")
+    with new_figure(6.2, 3.9) as figure:
         axes = figure.subplots()
         paper = list(WIDTH_LOSS)
         label = f"paper, n = {WIDTH_N:,}"

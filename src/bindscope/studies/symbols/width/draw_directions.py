@@ -7,8 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bindscope.studies.plots.style import BLUE, GREY, INK, ORANGE, figure_style, title_figure
-from bindscope.studies.symbols.width.doubling import set_doubling_axis
+from bindscope.studies.plots.style import BLUE, GREY, INK, ORANGE, new_figure, set_doubling_axis, title_figure
 from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
 
 PURPLE, SKY = "#8c5fbf", "#5aa9d6"
@@ -16,8 +15,7 @@ PURPLE, SKY = "#8c5fbf", "#5aa9d6"
 
 def draw_directions(dataset: xr.Dataset) -> Figure:
     """How much unseen symbols get, the readings behind it, and the shares of the update in each span."""
-    with figure_style():
-        figure = Figure(figsize=(12.2, 3.9), layout="constrained")
+    with new_figure(12.2, 3.9) as figure:
         first, second, third = figure.subplots(1, 3)
         draw_ratio(first, dataset)
         _draw_readings(second, dataset)
