@@ -1,4 +1,4 @@
-"""What each experiment beyond the paper found, in sentences made from the numbers of its dataset.
+"""What each experiment beyond the paper's sweeps found, in sentences made from the numbers of its dataset.
 
 The nine pools are three kinds of sums: as in training, with a pair of numbers that training held out, with a variable in
 a place where training never showed it. A kind is learned from the step at which the last of its pools is at 90 % for good.
@@ -59,3 +59,27 @@ def _describe_lowest(cell: xr.Dataset, kind: str) -> str:
     last = cell.last_accuracy.sel(pool=list(KINDS[kind]))
     lowest = last.isel(pool=int(last.argmin("pool")))
     return f"{lowest.pool.item()} ends at {100 * float(lowest):.0f} %"
+
+
+def conclude_identity_sums(dataset: xr.Dataset) -> str:
+    """When each variant learned, then what the runs with both paths owe to each part."""
+    text = conclude_options(dataset)
+    if "accuracy_without" not in dataset or "both" not in dataset.variant.values:
+        return text
+    both = dataset.sel(variant="both").dropna("seed", subset=["whole_accuracy"])
+    parts = [
+        f"{part} {', '.join(_show_range(both.accuracy_without.sel(part=part, layer=layer)) for layer in both.layer.values)}"
+        for part in map(str, both.part.values)
+    ]
+    positive = {name: int((both[name] > 0).sum()) for name in ("scaled_a", "scaled_b")}
+    return (
+        f"{text} In the {both.sizes['seed']} run{'s' if both.sizes['seed'] > 1 else ''} with both paths {_show_range(both.whole_accuracy)} of all sums come out "
+        f"right; without a part in layer 0 and in layer 1: {'; '.join(parts)}. "
+        f"{positive['scaled_a']} of {both.scaled_a.size} heads have a positive a, {positive['scaled_b']} a positive b."
+    )
+
+
+def _show_range(shares: xr.DataArray) -> str:
+    """``12.0 %`` or ``12.0–31.5 %``: the range over seeds."""
+    low, high = (f"{100 * float(value):.1f}" for value in (shares.min(), shares.max()))
+    return f"{low} %" if low == high else f"{low}–{high} %"

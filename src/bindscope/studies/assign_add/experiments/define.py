@@ -190,7 +190,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "One gain of the identity-scaling terms, that of the binding experiments, at which they learn twenty times as fast "
         "as other numbers of their size.",
         seeds=6,
-        conclude=defer(f"{_STUDY}.experiments.identity", "conclude_identity_sums"),
-        measure=defer(f"{_STUDY}.experiments.identity", "measure_identity_sums"),
+        conclude=defer(f"{_STUDY}.experiments.conclude", "conclude_identity_sums"),
+        measure=defer(f"{_STUDY}.experiments.measure", "measure_identity_sums"),
     ),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -21,7 +20,9 @@ from bindscope.measures.identity_paths import (
     scales_of,
     without_part,
 )
+from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import Run
+from bindscope.studies.framework.cells import measure_cells, merge_parts
 from bindscope.studies.framework.experiments import SHIPPED_RUNS, Cell, Progress
 from bindscope.tasks.binding import BindingTask
 from bindscope.tasks.binding.program import FIRST_LETTER
@@ -42,30 +43,26 @@ def measure_writes(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr
 
     ``laptop_…`` are the same of the shipped ``binding-laptop``, at 16 lines.
     """
-    results = []
-    for done, (cell, run) in enumerate(runs.items(), start=1):
-        results.append(_measure_writes_of(run).expand_dims(variant=[cell.variant], seed=[cell.seed]))
-        _report(on_progress, done, len(runs) + 1)
-    shipped = _measure_writes_of(Run.open(SHIPPED_RUNS / "binding-laptop"))
+    measured = measure_cells(runs, _writes_of, on_progress)
+    shipped = _writes_of(Run.open(SHIPPED_RUNS / "binding-laptop"))
     shared = ("situation", "outcome", "write")
     names = {str(name): f"laptop_{name}" for name in shipped.variables if name not in shared}
-    _report(on_progress, len(runs) + 1, len(runs) + 1)
-    return _merge([*results, shipped.rename(names)])
+    return merge_parts([measured, shipped.rename(names)])
 
 
 def measure_longest_chain(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
     """How often models answer with the longest chain's digit, and with another's, over (variant, seed, checkpoint)."""
-    results = []
-    for done, (cell, run) in enumerate(runs.items(), start=1):
+
+    def measure_run(run: Run) -> xr.Dataset:
         questions = sample_longest_chain(_task_of(run), np.random.default_rng(SEED), N_LONGEST)
 
-        def measure(model: Any, questions: Any = questions) -> xr.Dataset:
+        def measure(model: Transformer) -> xr.Dataset:
             longest, another = share_of_longest(model, questions)
             return xr.Dataset({"longest_chain_share": longest, "another_chain_share": another, "n_longest": N_LONGEST})
 
-        results.append(_over_checkpoints(run, measure).expand_dims(variant=[cell.variant], seed=[cell.seed]))
-        _report(on_progress, done, len(runs))
-    return _merge(results)
+        return _over_checkpoints(run, measure)
+
+    return measure_cells(runs, measure_run, on_progress)
 
 
 def measure_avoidance(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
@@ -74,25 +71,25 @@ def measure_avoidance(runs: Mapping[Cell, Run], on_progress: Progress = None) ->
     ``held_out_predictions`` over (variant, seed, checkpoint): where a model has learned what does not occur, it is rarer
     than the share of combinations that are held out.
     """
-    results = []
-    for done, (cell, run) in enumerate(runs.items(), start=1):
+
+    def measure_run(run: Run) -> xr.Dataset:
         task = _task_of(run)
         batch = task.sample_evaluation(np.random.default_rng(SEED), N_AVOIDANCE)["test"]
         asked = batch.tokens[:, -2] - FIRST_LETTER  # [program]: the queried variable
 
-        def measure(model: Any, task: BindingTask = task, batch: Any = batch, asked: Any = asked) -> xr.Dataset:
+        def measure(model: Transformer) -> xr.Dataset:
             digit = read_answers(model, batch)[:, : task.n_constants].argmax(1)
             return xr.Dataset({"held_out_predictions": task.held_out_combinations[asked, digit].mean()})
 
-        results.append(_over_checkpoints(run, measure).expand_dims(variant=[cell.variant], seed=[cell.seed]))
-        _report(on_progress, done, len(runs))
-    return _merge(results)
+        return _over_checkpoints(run, measure)
+
+    return measure_cells(runs, measure_run, on_progress)
 
 
 def measure_lengths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
     """Accuracy of each last checkpoint at other lengths: ``accuracy_at`` over (variant, seed, lines, depth)."""
-    results = []
-    for done, (cell, run) in enumerate(runs.items(), start=1):
+
+    def measure_run(run: Run) -> xr.Dataset:
         model, task = run.checkpoint("last"), _task_of(run)
         rows = []
         for lines in LENGTHS:
@@ -101,9 +98,9 @@ def measure_lengths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> x
             by_depth = [np.nan if value is None else value for value in pool["accuracy_by_depth"]]
             rows.append(by_depth + [np.nan] * (task.max_depth - len(by_depth)))
         shares = xr.DataArray(rows, {"lines": list(LENGTHS), "depth": range(1, task.max_depth + 1)})
-        results.append(shares.to_dataset(name="accuracy_at").expand_dims(variant=[cell.variant], seed=[cell.seed]))
-        _report(on_progress, done, len(runs))
-    return _merge(results)
+        return shares.to_dataset(name="accuracy_at")
+
+    return measure_cells(runs, measure_run, on_progress)
 
 
 def measure_identity(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
@@ -115,7 +112,7 @@ def measure_identity(runs: Mapping[Cell, Run], on_progress: Progress = None) -> 
     steps = [step for step in laptop.steps if step >= 100]
     scales = [scales_of(laptop.checkpoint(step)).expand_dims(laptop_step=[step]) for step in steps]
     over_training = xr.concat(scales, "laptop_step").rename(scaled_a="scaled_a_at", scaled_b="scaled_b_at")
-    return _merge([removed, compare_parts(model, batch.take(slice(N_PATTERNS))), over_training])
+    return merge_parts([removed, compare_parts(model, batch.take(slice(N_PATTERNS))), over_training])
 
 
 def measure_seed_paths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
@@ -125,8 +122,8 @@ def measure_seed_paths(runs: Mapping[Cell, Run], on_progress: Progress = None) -
     first; ``whole_accuracy`` the same of the whole model; ``scaled_a``, ``scaled_b`` and ``likeness`` as in
     ``measures.identity_paths``.
     """
-    results = []
-    for done, (cell, run) in enumerate(runs.items(), start=1):
+
+    def measure_run(run: Run) -> xr.Dataset:
         model, task = run.checkpoint("last"), _task_of(run)
         batch = task.sample_evaluation(np.random.default_rng(SEED), N_PARTS)["test"]
         depths = np.arange(1, task.max_depth + 1)
@@ -138,23 +135,18 @@ def measure_seed_paths(runs: Mapping[Cell, Run], on_progress: Progress = None) -
         paths = compare_parts(model, batch.take(slice(N_PATTERNS)))[["scaled_a", "scaled_b", "likeness"]]
         paths["accuracy_without_later"] = xr.DataArray(without, {"part": list(PARTS)})
         paths["whole_accuracy"] = accuracy_by_depth(model, batch, depths).mean()
-        results.append(paths.expand_dims(variant=[cell.variant], seed=[cell.seed]))
-        _report(on_progress, done, len(runs))
-    return _merge(results)
+        return paths
+
+    return measure_cells(runs, measure_run, on_progress)
 
 
-def _measure_writes_of(run: Run) -> xr.Dataset:
+def _writes_of(run: Run) -> xr.Dataset:
     questions = sample_rewritten(_task_of(run), np.random.default_rng(SEED), N_WRITES)
     shares = _over_checkpoints(run, lambda model: share_of_writes(model, questions))
     return shares.merge(attention_to_writes(run.checkpoint("last"), questions))
 
 
-def _merge(results: Sequence[xr.Dataset]) -> xr.Dataset:
-    """One dataset of all, NaN where none says anything."""
-    return xr.merge(results, join="outer", compat="no_conflicts")
-
-
-def _over_checkpoints(run: Run, measure: Callable[[Any], xr.Dataset]) -> xr.Dataset:
+def _over_checkpoints(run: Run, measure: Callable[[Transformer], xr.Dataset]) -> xr.Dataset:
     """A measurement at evenly chosen checkpoints from step 100 on, along ``checkpoint``."""
     steps = [step for step in run.steps if step >= 100] or list(run.steps)
     chosen = sorted({steps[round(place)] for place in np.linspace(0, len(steps) - 1, N_CHECKPOINTS)})
@@ -166,8 +158,3 @@ def _task_of(run: Run) -> BindingTask:
     if not isinstance(task, BindingTask):
         raise BindscopeError(f"{run.name}: this is measured in binding runs only.")
     return task
-
-
-def _report(on_progress: Progress, done: int, total: int) -> None:
-    if on_progress is not None:
-        on_progress(done, total)

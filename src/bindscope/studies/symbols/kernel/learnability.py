@@ -16,6 +16,7 @@ import xarray as xr
 
 from bindscope.measures.stats.crossings import Crossing
 from bindscope.measures.stats.ranks import Bounds, Rank, rank_tasks
+from bindscope.studies.framework.results import with_progress
 from bindscope.studies.symbols.efficiency.curves import HALF, curve_of, half_loss_n
 from bindscope.studies.symbols.kernel.define import TASKS, LearnedTask, find_task
 
@@ -68,11 +69,10 @@ def measure_kernels(runs: Mapping[Cell, Run], on_progress: Callable[[int, int], 
     """For the experiment's dataset: what the kernel says of the task of each variant."""
     names = list(dict.fromkeys(cell.variant for cell in runs))
     tasks = [next(task for task in TASKS if _is_variant(name, task)) for name in names]
-    found = {}
-    for done, task in enumerate(dict.fromkeys(tasks)):
-        found[task.name] = describe_kernel(task, kernel_settings(task))
-        if on_progress is not None:
-            on_progress(done + 1, len(set(tasks)))
+    found = {
+        task.name: describe_kernel(task, kernel_settings(task))
+        for task in with_progress(list(dict.fromkeys(tasks)), on_progress)
+    }
     numbers = ("smallest", "smallest_low", "smallest_high", "weighted", "half_size", "verdict")
     columns = {f"kernel_{name}": ("variant", [found[task.name][name] for task in tasks]) for name in numbers}
     return xr.Dataset(columns, coords={"variant": names})

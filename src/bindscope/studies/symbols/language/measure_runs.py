@@ -11,6 +11,7 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.measures.perplexity import Perplexity, estimate_perplexity, sum_blocks, text_losses
 from bindscope.runs.directory import Run
+from bindscope.studies.framework.results import with_progress
 from bindscope.tasks.text import Corpus, Split, TextTask
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ def measure_language(runs: Mapping[Cell, Run], on_progress: Callable[[int, int],
     text.
     """
     measured: dict[str, list[xr.Dataset]] = {}
-    for done, (cell, run) in enumerate(runs.items(), start=1):
+    for cell, run in with_progress(list(runs.items()), on_progress):
         measured.setdefault(cell.variant, []).append(_measure_run(run).expand_dims(seed=[cell.seed]))
-        if on_progress is not None:
-            on_progress(done, len(runs))
     cells = [cell for row in measured.values() for cell in row]
     if len({str(cell.text_sha256.values[0]) for cell in cells}) > 1:
         raise BindscopeError("experiment language: its runs were trained on different texts; compare those of one.")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.framework.results import Context, OnProgress, Result
+from bindscope.studies.framework.experiments import cell_config
+from bindscope.studies.framework.presets import find_preset
+from bindscope.studies.framework.results import Context, OnProgress, Result, with_progress
+from bindscope.studies.symbols.experiments.define import copy_variant
 
 if TYPE_CHECKING:
-    import torch
-
-    from bindscope.model.transformer import Transformer
     from bindscope.runs.config import RunConfig
 
 MODELS = ("plain", "both")
@@ -49,12 +48,10 @@ def measure_directions(
     """
     _check(widths, n, steps)
     cells = [(model, width, seed) for width in sorted(set(widths)) for model in MODELS for seed in seeds]
-    rows = []
-    for done, (model, width, seed) in enumerate(cells, start=1):
-        row = _measure_cell(model, width, n, seed, sorted(set(steps)))
-        rows.append(row.expand_dims(model=[model], width=[width], seed=[seed]))
-        if on_progress is not None:
-            on_progress(done, len(cells))
+    rows = [
+        _measure_cell(model, width, n, seed, sorted(set(steps))).expand_dims(model=[model], width=[width], seed=[seed])
+        for model, width, seed in with_progress(cells, on_progress)
+    ]
     dataset = xr.combine_by_coords(rows, combine_attrs="drop")
     assert isinstance(dataset, xr.Dataset)
     dataset = dataset.sel(model=list(MODELS))
@@ -79,10 +76,6 @@ def _check(widths: Sequence[int], n: int, steps: Sequence[int]) -> None:
 
 def cell_of(model: str, width: int, n: int, seed: int) -> RunConfig:
     """The run of the experiment ``copy`` with these sizes, whether or not it is one of its variants."""
-    from bindscope.studies.framework.experiments import cell_config
-    from bindscope.studies.framework.presets import find_preset
-    from bindscope.studies.symbols.experiments.define import copy_variant
-
     variant = copy_variant(model, width, n)
     return cell_config(find_preset("templates-copy").config, variant.changes, variant.name, seed)
 
@@ -91,11 +84,13 @@ def _measure_cell(name: str, width: int, n: int, seed: int, steps: Sequence[int]
     """Over (step, layer): one model, trained from its start to the last of ``steps``."""
     import torch
 
+    from bindscope.measures.templates.early_copying import EarlyTraining, predict_early
     from bindscope.model.transformer import Transformer
 
     config = cell_of(name, width, n, seed)
+    task: Any = config.task
     model = Transformer(config.model, torch.Generator().manual_seed(config.seed))
-    training = _EarlyTraining.start(model, config)
+    training = EarlyTraining.start(model, task, config.training.optimizer)
     found, accuracy = [training.read_gradient()], [training.accuracy()]
     for step in range(1, max(steps) + 1):
         training.update()
@@ -108,133 +103,11 @@ def _measure_cell(name: str, width: int, n: int, seed: int, steps: Sequence[int]
         {
             **values,
             "accuracy": (("step", "pool"), np.array(accuracy)),
-            **_predictions(config, training.n_seen, np.random.default_rng(seed)),
+            **predict_early(config.model, training.n_seen, np.random.default_rng(seed)),
             "n_symbols": training.n_seen,
         },
         {"step": [0, *steps], "layer": range(config.model.n_layers), "pool": list(POOLS)},
     )
-
-
-@dataclass(eq=False)
-class _EarlyTraining:
-    """A model at the start of its training, what it looked like, and the symbols that it is asked about."""
-
-    model: Transformer
-    config: RunConfig
-    optimizer: Any
-    before: list[torch.Tensor]  # products of each layer, [head, d_model, d_model]
-    seen: list[Any]  # directions of each layer
-    unseen: list[Any]
-
-    @classmethod
-    def start(cls, model: Transformer, config: RunConfig) -> _EarlyTraining:
-        from bindscope.measures.templates.copying import find_directions, product_of
-        from bindscope.training.optimizer import build_optimizer
-
-        task: Any = config.task
-        symbols = np.concatenate([np.array(part) for part in task.alphabets.values()])
-        strings = np.repeat(task.training_set().tokens[:1], len(symbols), axis=0)
-        strings[:, 0] = symbols
-        directions = find_directions(model, strings)
-        trained = np.unique(task.training_set().tokens[:, 0])
-        seen = np.flatnonzero(np.isin(symbols, trained))
-        unseen = np.flatnonzero(np.isin(symbols, task.alphabets["test"]))
-        return cls(
-            model,
-            config,
-            build_optimizer(model, config.training.optimizer),
-            [product_of(block.attention) for block in model.layers],
-            [layer.of(seen) for layer in directions],
-            [layer.of(unseen) for layer in directions],
-        )
-
-    @property
-    def n_seen(self) -> int:
-        return len(self.seen[0].read)
-
-    def update(self) -> None:
-        self.backward()
-        self.optimizer.step()
-
-    def backward(self) -> None:
-        from bindscope.training.loss import batch_loss
-
-        task: Any = self.config.task
-        self.optimizer.zero_grad()
-        batch_loss(self.model, task.training_set()).backward()
-
-    def read_gradient(self) -> list[dict[str, float]]:
-        """Readings of a small step down the gradient, layer by layer."""
-        from bindscope.measures.templates.copying import step_of_product
-
-        self.backward()
-        changes = []
-        for block in self.model.layers:
-            named = block.attention.named_parameters()
-            gradients = {name: weight.grad for name, weight in named if weight.grad is not None}
-            changes.append(step_of_product(block.attention, gradients))
-        return self._read(changes)
-
-    def read_change(self) -> list[dict[str, float]]:
-        """Readings of what changed since the start."""
-        from bindscope.measures.templates.copying import product_of
-
-        layers = zip(self.model.layers, self.before)
-        return self._read([product_of(block.attention) - before for block, before in layers])
-
-    def _read(self, changes: Sequence[torch.Tensor]) -> list[dict[str, float]]:
-        from bindscope.measures.templates.copying import read_update, span_share
-
-        rows = []
-        for change, seen, unseen in zip(changes, self.seen, self.unseen):
-            readings = asdict(read_update(change.sum(0), seen, unseen, np.random.default_rng(0)))
-            readings["head_share"] = float(np.mean([span_share(head, seen)[0] for head in change]))
-            rows.append(readings)
-        return rows
-
-    def accuracy(self) -> list[float]:
-        """On training sequences and on all unseen symbols."""
-        import torch
-
-        task: Any = self.config.task
-        unseen = np.array(task.alphabets["test"])
-        strings = np.repeat(task.training_set().tokens[:1], len(unseen), axis=0)
-        strings[:, 0] = unseen
-        found = []
-        with torch.no_grad():
-            for tokens in (task.training_set().tokens, strings):
-                answers = self.model(torch.from_numpy(tokens), at=torch.tensor([tokens.shape[1] - 1]))[:, 0].argmax(-1)
-                found.append(float((answers.numpy() == tokens[:, 0]).mean()))
-        return found
-
-
-def _predictions(config: RunConfig, n_symbols: int, rng: np.random.Generator) -> Mapping[str, float]:
-    """The ratio after one gradient step in the simplified model: as expected, and in one such model."""
-    from bindscope.theory.copying import identity_strength, predict_ratio, predict_share
-
-    model = config.model
-    gain = model.identity_gain if model.identity_vo else 0.0
-    strength = identity_strength(model.d_model, model.n_heads, model.d_head, gain)
-    return {
-        "predicted_ratio": predict_ratio(n_symbols, model.d_model, strength),
-        "simple_ratio": _simple_ratio(config, n_symbols, gain, rng),
-        "predicted_share": predict_share(model.d_model, model.n_heads * model.d_head) if not gain else float("nan"),
-    }
-
-
-def _simple_ratio(config: RunConfig, n_symbols: int, gain: float, rng: np.random.Generator) -> float:
-    import torch
-    from torch.nn.functional import normalize
-
-    from bindscope.measures.templates.copying import Directions, read_update
-    from bindscope.theory.copying import CopyModel
-
-    model = config.model
-    simple = CopyModel.draw(model.d_model, n_symbols, n_symbols, rng, model.n_heads, model.d_head)
-    embeddings = normalize(torch.from_numpy(simple.embeddings), dim=1)
-    seen, unseen = embeddings[:n_symbols], embeddings[n_symbols:]
-    update = torch.from_numpy(simple.update(gain))
-    return read_update(update, Directions(seen, seen), Directions(unseen, unseen), rng).ratio
 
 
 RESULTS: tuple[Result, ...] = (

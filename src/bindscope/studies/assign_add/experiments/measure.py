@@ -1,0 +1,66 @@
+"""Identity scaling on sums: which parts of attention the trained models use.
+
+A scaled head has four parts: trained and identity scores, trained and identity outputs. Each is taken out of one layer of
+the last checkpoint, and all nine pools are asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bindscope.measures.evaluation import read_answers
+from bindscope.measures.identity_paths import scales_of, without_part
+from bindscope.model.transformer import Transformer
+from bindscope.runs.directory import Run
+from bindscope.studies.framework.cells import measure_cells
+from bindscope.studies.framework.experiments import Cell
+
+PARTS = ("identity scores", "identity outputs", "trained scores", "trained outputs")
+PATH_OF = {"identity scores": "identity_qk", "identity outputs": "identity_vo"}
+N_SUMS = 500  # of each pool
+SEED = 0
+
+
+def measure_identity_sums(
+    runs: Mapping[Cell, Run], on_progress: Callable[[int, int], None] | None = None
+) -> xr.Dataset:
+    """What the last checkpoint of each run with identity-scaling terms makes of them, over (variant, seed).
+
+    ``whole_accuracy`` is the mean of nine pools, ``accuracy_without`` (…, layer, part) the same with a part taken out of
+    one layer, NaN where the model has no such part; ``scaled_a`` and ``scaled_b`` (…, layer, head) as in
+    ``measures.identity_paths``.
+    """
+    scaled = {cell: run for cell, run in runs.items() if run.config.model.identity_qk or run.config.model.identity_vo}
+
+    def measure_run(run: Run) -> xr.Dataset:
+        pools = run.config.task.sample_evaluation(np.random.default_rng(SEED), N_SUMS)
+        return _measure(run.checkpoint("last"), pools)
+
+    return measure_cells(scaled, measure_run, on_progress)
+
+
+def _measure(model: Transformer, pools: Mapping[str, Any]) -> xr.Dataset:
+    config = model.config
+    without = np.full((config.n_layers, len(PARTS)), np.nan)
+    for place, part in enumerate(PARTS):
+        if part in PATH_OF and not getattr(config, PATH_OF[part]):
+            continue
+        for layer in range(config.n_layers):
+            with without_part(model, part, [(layer, head) for head in range(config.n_heads)]):
+                without[layer, place] = _mean_accuracy(model, pools)
+    return xr.Dataset(
+        {
+            "whole_accuracy": ((), _mean_accuracy(model, pools)),
+            "accuracy_without": (("layer", "part"), without),
+        },
+        {"layer": range(config.n_layers), "part": list(PARTS)},
+    ).merge(scales_of(model))
+
+
+def _mean_accuracy(model: Transformer, pools: Mapping[str, Any]) -> float:
+    shares = [(read_answers(model, batch).argmax(1) == batch.targets[:, 0]).mean() for batch in pools.values()]
+    return float(np.mean(shares))
