@@ -22,7 +22,7 @@ from bindscope.notebook.opening import what_others_have
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import find_run
 from bindscope.studies.assign_add.learning.phases import spikes_of
-from bindscope.studies.assign_add.learning.spike_table import read_spikes, spike_table
+from bindscope.studies.assign_add.learning.spikes import read_spikes, spike_table
 from bindscope.studies.framework.trajectory import trajectory_dataset
 
 SUM = "f=1 _ l=17 e=30 | l+f"

@@ -23,16 +23,15 @@ from bindscope.measures.arithmetic.by_variable import (
 )
 from bindscope.measures.arithmetic.circuit_ablations import measure_ablations
 from bindscope.measures.arithmetic.forms import SumForms
+from bindscope.measures.arithmetic.spike_transplants import DIRECTIONS, ROWS
 from bindscope.measures.arithmetic.transplanting import ask_pools, label_transplants, measure_transplants
 from bindscope.model.config import InitConfig
 from bindscope.model.convert import load_checkpoint
 from bindscope.model.run import run as run_model
 from bindscope.model.transformer import Transformer
-from bindscope.studies.assign_add.learning.spike_windows import find_windows
+from bindscope.studies.assign_add.learning.spikes import find_windows
 from bindscope.studies.assign_add.transplants.judge import AA10
 from bindscope.studies.assign_add.transplants.measure import (
-    DIRECTIONS,
-    ROWS,
     compute_by_variable,
     compute_part_ablations,
     compute_transplants,

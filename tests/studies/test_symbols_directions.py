@@ -9,8 +9,8 @@ import xarray as xr
 from bindscope.cli.copying import format_copying
 from bindscope.errors import BindscopeError
 from bindscope.intervals import student_interval
-from bindscope.studies.symbols.width.early_copying import mean_over_seeds
 from bindscope.studies.symbols.width.measure import cell_of, measure_directions
+from bindscope.studies.symbols.width.widths import mean_over_seeds
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def copying(
 
 def format_copying(dataset: xr.Dataset) -> str:
     """How much of a training symbol's reading an unseen one gets, and the readings and shares behind it."""
-    from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
+    from bindscope.studies.symbols.width.widths import last_step, mean_over_seeds, widths_of
 
     steps, last = [int(step) for step in dataset.step.values], last_step(dataset)
     ratios, readings, shares = [], [], []

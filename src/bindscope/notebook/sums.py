@@ -49,7 +49,7 @@ class SumsView(RunView):
         """Accuracy in the nine pools, over (step, pool), and its spikes, over (spike): ``spike_before`` and
         ``spike_after`` are evaluated steps, ``spike_size`` the largest rise, ``spike_pools`` those that rise.
         """
-        from bindscope.studies.assign_add.learning.spike_table import with_spikes
+        from bindscope.studies.assign_add.learning.spikes import with_spikes
 
         return self._drawn(with_spikes(self.trajectory()), "pools")
 
@@ -57,13 +57,13 @@ class SumsView(RunView):
         """Accuracy in the nine pools before and after each spike, over (spike, pool), and the kept checkpoints around
         it (``kept_before``, ``kept_after``; -1 where none is close by): those that ``transplant`` can be asked with.
         """
-        from bindscope.studies.assign_add.learning.spike_table import spike_table
+        from bindscope.studies.assign_add.learning.spikes import spike_table
 
         return self._drawn(spike_table(self.run), "spikes")
 
     def progress(self) -> Drawn:
         """The seven progress measures over (step), measured if they are missing, with the run's spikes."""
-        from bindscope.studies.assign_add.learning.spike_table import with_spikes
+        from bindscope.studies.assign_add.learning.spikes import with_spikes
 
         return self._drawn(with_spikes(self.trajectory(), self.result("progress")), "progress")
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.components import read_fit
-from bindscope.studies.assign_add.learning.spike_table import read_spikes
+from bindscope.studies.assign_add.learning.spikes import read_spikes
 from bindscope.studies.assign_add.neurons.draw import draw_neuron
 from bindscope.studies.assign_add.progress.draw import draw_progress
 from bindscope.studies.framework.trajectory import phases_of

@@ -76,7 +76,7 @@ class Transplant(RunQuestion):
 
     def around_spikes(self, opened: Opened) -> list[Transplant]:
         """The same question for the checkpoints that were named, or for those around each spike."""
-        from bindscope.studies.assign_add.learning.spike_windows import find_windows
+        from bindscope.studies.assign_add.learning.spikes import find_windows
 
         if self.donor is not None:
             return [self]

@@ -98,7 +98,7 @@ class AssignAddFamily(Family):
         return sums_panels(dataset)
 
     def mark(self, axes: Axes, dataset: xr.Dataset) -> None:
-        from bindscope.studies.assign_add.learning.marks import mark_spikes
+        from bindscope.studies.assign_add.learning.panels import mark_spikes
         from bindscope.studies.assign_add.learning.phases import spikes_of
 
         mark_spikes(axes, spikes_of(dataset))

@@ -5,7 +5,6 @@ from bindscope.studies.assign_add.addition import measure as measure_addition
 from bindscope.studies.assign_add.attention import judge as judge_attention
 from bindscope.studies.assign_add.attention import measure as measure_attention
 from bindscope.studies.assign_add.learning import judge as judge_learning
-from bindscope.studies.assign_add.learning import measure as measure_learning
 from bindscope.studies.assign_add.neurons import judge as judge_neurons
 from bindscope.studies.assign_add.neurons import measure as measure_neurons
 from bindscope.studies.assign_add.one_step import judge as judge_one_step
@@ -18,9 +17,9 @@ from bindscope.studies.assign_add.transplants import measure as measure_transpla
 from bindscope.studies.assign_add.weights import judge as judge_weights
 from bindscope.studies.assign_add.weights import measure as measure_weights
 from bindscope.studies.framework.claims import Study
+from bindscope.studies.framework.trajectory import TRAJECTORY
 
 _MEASURED = (
-    measure_learning,
     measure_sweeps,
     measure_progress,
     measure_weights,
@@ -41,7 +40,7 @@ _JUDGED = (
     judge_one_step,
 )
 
-RESULTS = tuple(result for part in _MEASURED for result in part.RESULTS)
+RESULTS = (TRAJECTORY, *(result for part in _MEASURED for result in part.RESULTS))
 _CLAIMS = [claim for part in _JUDGED for claim in part.CLAIMS]
 STUDY = Study(
     family="assign_add",

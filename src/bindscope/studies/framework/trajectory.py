@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,10 +18,7 @@ from bindscope.errors import BindscopeError
 from bindscope.families import Family, LearnedParts, find_family
 from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import Lasts, Phase, find_transition
-
-if TYPE_CHECKING:
-    pass
-
+from bindscope.studies.framework.results import Context, Result
 
 Record = Mapping[str, Any]  # one line of a run's metrics
 CONFIDENCE = 0.95
@@ -167,3 +164,14 @@ def _with_units(dataset: xr.Dataset) -> xr.Dataset:
             variable.attrs["units"] = UNITS.get(str(name), "1")
     dataset.step.attrs["units"] = "optimizer update"
     return dataset
+
+
+def compute_trajectory(context: Context) -> xr.Dataset:
+    """Every evaluation of the run, and whether its training has ended."""
+    run = context.run
+    dataset = trajectory_dataset(run.metrics, run.manifest.config)
+    dataset.attrs |= {"status": run.status, "total_steps": run.manifest.total_steps}
+    return dataset
+
+
+TRAJECTORY = Result("trajectory", "reading the evaluations", compute_trajectory, metrics=True)

@@ -1,15 +1,26 @@
-"""The panels of a trajectory of sums: nine pools together and by kind, held-out sums by their swap, and the loss."""
+"""The panels of a trajectory of sums: nine pools together and by kind, held-out sums by their swap, the loss, and marks of spikes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from bindscope.measures.arithmetic.spikes import Spike
 from bindscope.studies.plots.curves import Panel, draw_pools, loss_panel, plot_values
-from bindscope.studies.plots.style import BLUE, CATEGORIES, DASHES, GREY, ORANGE, place_legend_above, set_share_axis
+from bindscope.studies.plots.style import (
+    BLUE,
+    CATEGORIES,
+    DASHES,
+    GREY,
+    INK,
+    ORANGE,
+    place_legend_above,
+    set_share_axis,
+)
 
 COUNT_COLOURS = {"0": GREY, "1": ORANGE, "2": BLUE}
 COUNT_NAMES = {"0": "Two numbers", "1": "One variable", "2": "Two variables"}
@@ -71,3 +82,11 @@ def _draw_halves(axes: Axes, dataset: xr.Dataset) -> None:
             plot_values(axes, dataset, values, color=colour, linestyle=dash, label=label)
     set_share_axis(axes)
     place_legend_above(axes)
+
+
+def mark_spikes(axes: Axes, spikes: Sequence[Spike]) -> None:
+    """A band over each spike's steps with its number at the foot of the panel."""
+    for spike in spikes:
+        axes.axvspan(spike.before_step, spike.after_step, color=INK, alpha=0.16, linewidth=0.6, zorder=0)
+        words, where = f" {spike.number}", axes.get_xaxis_transform()
+        axes.text(spike.after_step, 0.02, words, transform=where, fontsize=8, fontweight="bold", color=INK, va="bottom")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bindscope.measures.arithmetic.progress import CONTROL, SAMPLED_MEASURES, WEIGHT_MEASURES
-from bindscope.studies.assign_add.learning.marks import mark_spikes
+from bindscope.studies.assign_add.learning.panels import mark_spikes
 from bindscope.studies.plots.style import (
     CATEGORIES,
     DASHES,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from bindscope.studies.assign_add.learning.marks import mark_spikes
+from bindscope.studies.assign_add.learning.panels import mark_spikes
 from bindscope.studies.assign_add.learning.phases import spikes_of
 from bindscope.studies.plots.heat_map import BOTH_WAYS, add_colour_bar, draw_cells
 from bindscope.studies.plots.style import (

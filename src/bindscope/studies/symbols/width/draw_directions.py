@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bindscope.studies.plots.style import BLUE, GREY, INK, ORANGE, new_figure, set_doubling_axis, title_figure
-from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
+from bindscope.studies.symbols.width.widths import last_step, mean_over_seeds, widths_of
 
 PURPLE, SKY = "#8c5fbf", "#5aa9d6"
 

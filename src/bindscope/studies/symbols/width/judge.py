@@ -12,7 +12,6 @@ from bindscope.studies.framework.claims import Claim, Condition, Finding, Quanti
 from bindscope.studies.framework.experiments import count_runs, defer
 from bindscope.studies.framework.quantities import range_of
 from bindscope.studies.symbols.published import COPY_FIRST_N_MODIFIED, REPORTED
-from bindscope.studies.symbols.width.early_copying import last_step, mean_over_seeds, widths_of
 from bindscope.studies.symbols.width.widths import (
     FEWEST_WIDTHS,
     SOLVED,
@@ -20,9 +19,12 @@ from bindscope.studies.symbols.width.widths import (
     choose_heads,
     find_first_n,
     largest_n,
+    last_step,
+    mean_over_seeds,
     pool_error,
     pool_loss,
     ratio_bounds,
+    widths_of,
 )
 
 REACHES = 0.8  # of a training symbol's reading, with identity scaling

@@ -1,4 +1,5 @@
-"""What the experiments over width say: the first n that suffices at each width, and losses side by side.
+"""What the experiments over width say: the first n that suffices at each width, losses side by side, and what early
+updates (``copy_directions``) do, over seeds.
 
 An n was either trained or not, so a first n is known between bounds: where even the smallest n suffices it may lie
 lower, where none does it lies above the largest.
@@ -10,6 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
+
+from bindscope.intervals import student_interval
+from bindscope.studies.framework.claims import Quantity
 
 FEWEST_WIDTHS = 3  # to speak of growth
 SOLVED = 0.1  # the error below which copying counts as learned
@@ -109,3 +113,26 @@ def _first_n(dataset: xr.Dataset, width: int) -> FirstN:
 
 def _smallest(sizes: np.ndarray, errors: np.ndarray) -> float:
     return min((float(size) for size in sizes[errors < SOLVED]), default=np.inf)
+
+
+def mean_over_seeds(dataset: xr.Dataset, name: str, model: str, width: int, step: int, label: str = "") -> Quantity:
+    """The mean over seeds of what layers have on average, with Student's interval where there are several seeds.
+
+    >>> str(mean_over_seeds(dataset, "ratio", "plain", width=512, step=4, label="ratio"))
+    'ratio 0.135 [0.12–0.15]'
+    """
+    cell = dataset[name].sel(model=model, width=width)
+    if "step" in cell.dims:
+        cell = cell.sel(step=step)
+    seeds = np.atleast_1d(cell.mean([dim for dim in cell.dims if dim != "seed"]).values.astype(float))
+    low, high = student_interval(seeds) if len(seeds) > 1 else (None, None)
+    return Quantity(label or name, float(seeds.mean()), low, high, len(seeds), "1")
+
+
+def widths_of(dataset: xr.Dataset) -> list[int]:
+    return [int(width) for width in dataset.width.values]
+
+
+def last_step(dataset: xr.Dataset) -> int:
+    """The last of the steps at which updates were read."""
+    return int(dataset.step.values[-1])
