@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +10,6 @@ import xarray as xr
 
 from bindscope.families import family_of
 from bindscope.measures.phases import find_transition
-from bindscope.studies.framework.experiments import Cell, Progress
-from bindscope.studies.framework.results import with_progress
 from bindscope.studies.framework.trajectory import trajectory_dataset
 
 if TYPE_CHECKING:
@@ -59,22 +57,6 @@ def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> x
     for variable_name, variable in dataset.data_vars.items():
         variable.attrs["units"] = UNITS.get(str(variable_name), "1")
     return dataset
-
-
-def measure_cells(
-    runs: Mapping[Cell, Run], measure: Callable[[Run], xr.Dataset], on_progress: Progress = None
-) -> xr.Dataset:
-    """What ``measure`` gives of each run, over (variant, seed, …); NaN where a run says nothing of what others do."""
-    parts = [
-        measure(run).expand_dims(variant=[cell.variant], seed=[cell.seed])
-        for cell, run in with_progress(list(runs.items()), on_progress)
-    ]
-    return merge_parts(parts)
-
-
-def merge_parts(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """One dataset of all, NaN where none says anything."""
-    return xr.merge(parts, join="outer", compat="no_conflicts")
 
 
 def _cell_dataset(run: Run) -> xr.Dataset:

@@ -1,17 +1,19 @@
-"""Measure a run at every kept checkpoint, and those that were measured before only once.
+"""Measure a run at every kept checkpoint, and those that were measured before only once; or every run of an experiment.
 
 >>> dataset = measure_every_step(context, lambda model: xr.Dataset({"accuracy": …}))   # over (step, …)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, with_progress
+from bindscope.studies.framework.experiments import Cell, Progress
+from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, Result, with_progress
+from bindscope.studies.framework.trajectory import trajectory_dataset
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -64,6 +66,22 @@ def known_parts(before: xr.Dataset | None) -> dict[str, xr.Dataset]:
     }
 
 
+def measure_cells(
+    runs: Mapping[Cell, Run], measure: Callable[[Run], xr.Dataset], on_progress: Progress = None
+) -> xr.Dataset:
+    """What ``measure`` gives of each run, over (variant, seed, …); NaN where a run says nothing of what others do."""
+    parts = [
+        measure(run).expand_dims(variant=[cell.variant], seed=[cell.seed])
+        for cell, run in with_progress(list(runs.items()), on_progress)
+    ]
+    return merge_parts(parts)
+
+
+def merge_parts(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """One dataset of all, NaN where none says anything."""
+    return xr.merge(parts, join="outer", compat="no_conflicts")
+
+
 def untrained_model(context: Context) -> Transformer:
     """A fresh model of the run's own shape and initial scale: what training has to do better than."""
     import torch
@@ -81,3 +99,14 @@ def round_bits(values: np.ndarray, n_bits: int = N_BITS) -> np.ndarray:
     """
     mantissa, exponent = np.frexp(values.astype(float))
     return np.ldexp(np.round(mantissa * 2**n_bits) / 2**n_bits, exponent).astype(np.float32)
+
+
+def compute_trajectory(context: Context) -> xr.Dataset:
+    """Every evaluation of the run, and whether its training has ended."""
+    run = context.run
+    dataset = trajectory_dataset(run.metrics, run.manifest.config)
+    dataset.attrs |= {"status": run.status, "total_steps": run.manifest.total_steps}
+    return dataset
+
+
+TRAJECTORY = Result("trajectory", "reading the evaluations", compute_trajectory, metrics=True)

@@ -18,7 +18,6 @@ from bindscope.errors import BindscopeError
 from bindscope.families import Family, LearnedParts, find_family
 from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import Lasts, Phase, find_transition
-from bindscope.studies.framework.results import Context, Result
 
 Record = Mapping[str, Any]  # one line of a run's metrics
 CONFIDENCE = 0.95
@@ -164,14 +163,3 @@ def _with_units(dataset: xr.Dataset) -> xr.Dataset:
             variable.attrs["units"] = UNITS.get(str(name), "1")
     dataset.step.attrs["units"] = "optimizer update"
     return dataset
-
-
-def compute_trajectory(context: Context) -> xr.Dataset:
-    """Every evaluation of the run, and whether its training has ended."""
-    run = context.run
-    dataset = trajectory_dataset(run.metrics, run.manifest.config)
-    dataset.attrs |= {"status": run.status, "total_steps": run.manifest.total_steps}
-    return dataset
-
-
-TRAJECTORY = Result("trajectory", "reading the evaluations", compute_trajectory, metrics=True)

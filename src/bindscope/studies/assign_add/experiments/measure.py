@@ -16,7 +16,7 @@ from bindscope.measures.evaluation import read_answers
 from bindscope.measures.identity_paths import scales_of, without_part
 from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import Run
-from bindscope.studies.framework.cells import measure_cells
+from bindscope.studies.framework.every_step import measure_cells
 from bindscope.studies.framework.experiments import Cell
 
 PARTS = ("identity scores", "identity outputs", "trained scores", "trained outputs")
