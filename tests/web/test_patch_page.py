@@ -15,7 +15,7 @@ from bindscope.interventions.outcome import METRICS, measure_outcomes
 from bindscope.measures.binding.patching_live import empty_grid, stream_grid
 from bindscope.model.run import run as run_model
 from bindscope.studies.binding.mechanism.measure import sample_pairs
-from bindscope.studies.framework.every_step import N_BITS, round_bits
+from bindscope.studies.framework.measuring import N_BITS, round_bits
 from bindscope.tasks.binding import pair_programs, parse_program, structural_places
 from bindscope.web.lab import Lab
 from bindscope.web.live import Worker

@@ -17,7 +17,7 @@ from bindscope.studies.assign_add.transplants import measure as measure_transpla
 from bindscope.studies.assign_add.weights import judge as judge_weights
 from bindscope.studies.assign_add.weights import measure as measure_weights
 from bindscope.studies.framework.claims import Study
-from bindscope.studies.framework.every_step import TRAJECTORY
+from bindscope.studies.framework.measuring import TRAJECTORY
 
 _MEASURED = (
     measure_sweeps,

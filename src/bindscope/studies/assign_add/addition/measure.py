@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.stats.shares import share_variables
-from bindscope.studies.framework.every_step import measure_every_step, untrained_model
+from bindscope.studies.framework.measuring import measure_every_step, untrained_model
 from bindscope.studies.framework.results import Context, NotTestable, Result, every_step, last_step
 
 if TYPE_CHECKING:

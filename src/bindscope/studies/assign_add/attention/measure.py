@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from bindscope.studies.framework.every_step import measure_every_step, untrained_model
+from bindscope.studies.framework.measuring import measure_every_step, untrained_model
 from bindscope.studies.framework.results import Context, Result, every_step
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from bindscope.measures.evaluation import read_answers
 from bindscope.measures.identity_paths import scales_of, without_part
 from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import Run
-from bindscope.studies.framework.every_step import measure_cells
 from bindscope.studies.framework.experiments import Cell
+from bindscope.studies.framework.measuring import measure_cells
 
 PARTS = ("identity scores", "identity outputs", "trained scores", "trained outputs")
 PATH_OF = {"identity scores": "identity_qk", "identity outputs": "identity_vo"}

@@ -12,7 +12,7 @@ import xarray as xr
 
 from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 from bindscope.measures.arithmetic.neurons import FITS
-from bindscope.studies.framework.every_step import PACKED, measure_every_step
+from bindscope.studies.framework.measuring import PACKED, measure_every_step
 from bindscope.studies.framework.results import Context, NotTestable, Result, every_step
 from bindscope.tasks.assign_add import AssignAddTask
 

@@ -7,7 +7,7 @@ from typing import Any
 import xarray as xr
 
 from bindscope.measures.arithmetic.one_step import N_SUMS, step_dataset
-from bindscope.studies.framework.every_step import PACKED
+from bindscope.studies.framework.measuring import PACKED
 from bindscope.studies.framework.results import Context, Result
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.framework.every_step import hashes_of, parts_of_steps
+from bindscope.studies.framework.measuring import hashes_of, parts_of_steps
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step
 
 N_PER_POOL = 200

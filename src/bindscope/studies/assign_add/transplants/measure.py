@@ -19,7 +19,7 @@ from bindscope.measures.arithmetic.spike_transplants import ROWS, transplant_acr
 from bindscope.measures.arithmetic.transplanting import ask_pools
 from bindscope.measures.stats.shares import count_variable, share_variables
 from bindscope.studies.assign_add.learning.spikes import find_windows, window_steps
-from bindscope.studies.framework.every_step import PACKED, hashes_of, parts_of_steps
+from bindscope.studies.framework.measuring import PACKED, hashes_of, parts_of_steps
 from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, Result, every_step, last_step
 from bindscope.tasks.assign_add.sequence import OPERAND_POSITIONS
 

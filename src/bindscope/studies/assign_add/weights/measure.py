@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.framework.every_step import PACKED, measure_every_step, round_bits
+from bindscope.studies.framework.measuring import PACKED, measure_every_step, round_bits
 from bindscope.studies.framework.results import Context, Result, every_step
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.studies.framework.every_step import PACKED, hashes_of, known_parts, parts_of_steps
+from bindscope.studies.framework.measuring import PACKED, hashes_of, known_parts, parts_of_steps
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from bindscope.measures.identity_paths import (
 )
 from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import Run
-from bindscope.studies.framework.every_step import measure_cells, merge_parts
 from bindscope.studies.framework.experiments import SHIPPED_RUNS, Cell, Progress
+from bindscope.studies.framework.measuring import measure_cells, merge_parts
 from bindscope.tasks.binding import BindingTask
 from bindscope.tasks.binding.program import FIRST_LETTER
 

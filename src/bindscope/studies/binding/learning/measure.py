@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bindscope.studies.framework.every_step import TRAJECTORY
+from bindscope.studies.framework.measuring import TRAJECTORY
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 
 if TYPE_CHECKING:

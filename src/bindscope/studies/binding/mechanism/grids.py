@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.studies.binding.mechanism.measure import EXCLUDED, sample_pairs, track_steps
-from bindscope.studies.framework.every_step import PACKED, round_bits
+from bindscope.studies.framework.measuring import PACKED, round_bits
 from bindscope.studies.framework.results import Context, Result, with_progress
 from bindscope.tasks.binding import structural_places
 
