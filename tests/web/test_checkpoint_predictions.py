@@ -16,7 +16,7 @@ from bindscope.measures.binding.predictions import predict_answers
 from bindscope.measures.evaluation import read_answers
 from bindscope.runs.directory import Run
 from bindscope.studies.binding.behaviour.measure import LEVEL, accuracy_by_step, explain_step, predictions_at
-from bindscope.studies.binding.study import RESULTS
+from bindscope.studies.binding.study import STUDY
 from bindscope.studies.framework.results import Library
 from bindscope.tasks.binding import ask_programs
 from studies.made_runs import make_run
@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def fill(run: Run, folder: Path, **settings) -> xr.Dataset:
-    dataset = Library(run, RESULTS, folder, n=N, **settings).fill("predictions").dataset
+    dataset = Library(run, STUDY.results, folder, n=N, **settings).fill("predictions").dataset
     assert dataset is not None
     return dataset
 
@@ -97,7 +97,7 @@ def test_accuracy_by_step_counts_what_is_kept_with_wilson_intervals(run: Run, da
 
 
 def test_importance_is_that_of_the_command(run: Run, tmp_path: Path) -> None:
-    full = Library(run, RESULTS, tmp_path, n=120).fill("predictions").dataset
+    full = Library(run, STUDY.results, tmp_path, n=120).fill("predictions").dataset
     assert full is not None
     explained = explain_step(run, full, 0)
     rng = np.random.default_rng(0)
@@ -114,6 +114,6 @@ def test_a_step_that_was_not_measured_is_refused(dataset: xr.Dataset) -> None:
 
 def test_a_run_without_checkpoints_says_so(tmp_path: Path) -> None:
     empty = make_run(tmp_path / "empty", steps=())
-    filled = Library(empty, RESULTS, tmp_path / "kept").fill("predictions")
+    filled = Library(empty, STUDY.results, tmp_path / "kept").fill("predictions")
     assert filled.dataset is None
     assert "no checkpoint" in filled.reason

@@ -19,12 +19,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.interventions.attribution import (
-    attribute_heads,
-    attribute_mlps,
-    attribute_places,
-    attribute_residual,
-)
+from bindscope.interventions.attribution import attribute_heads, attribute_mlps, attribute_places, attribute_residual
 from bindscope.interventions.contrast import Contrast, Direction, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
 from bindscope.interventions.interchange import patch_sites, take_dimensions

@@ -16,14 +16,7 @@ from bindscope.interventions.outcome import UNITS, measure_outcomes
 from bindscope.measures.binding.projections import KINDS
 from bindscope.model.run import run as run_model
 from bindscope.model.transformer import Transformer
-from bindscope.subspaces import (
-    Axes,
-    Search,
-    find_columns,
-    label_columns,
-    read_stream,
-    swap_stream,
-)
+from bindscope.subspaces import Axes, Search, find_columns, label_columns, read_stream, swap_stream
 from bindscope.subspaces.stream import Change
 from bindscope.tasks.binding import CounterfactualPairs, Program, pair_programs
 from bindscope.tasks.binding.program import LETTERS, VOCABULARY

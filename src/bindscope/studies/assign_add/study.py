@@ -16,10 +16,11 @@ from bindscope.studies.assign_add.transplants import judge as judge_transplants
 from bindscope.studies.assign_add.transplants import measure as measure_transplants
 from bindscope.studies.assign_add.weights import judge as judge_weights
 from bindscope.studies.assign_add.weights import measure as measure_weights
+from bindscope.studies.framework import measuring
 from bindscope.studies.framework.claims import Study
-from bindscope.studies.framework.measuring import TRAJECTORY
 
 _MEASURED = (
+    measuring,
     measure_sweeps,
     measure_progress,
     measure_weights,
@@ -40,11 +41,4 @@ _JUDGED = (
     judge_one_step,
 )
 
-RESULTS = (TRAJECTORY, *(result for part in _MEASURED for result in part.RESULTS))
-_CLAIMS = [claim for part in _JUDGED for claim in part.CLAIMS]
-STUDY = Study(
-    family="assign_add",
-    title="Assign and add: variables in modular sums",
-    claims=tuple(sorted(_CLAIMS, key=lambda claim: int(claim.id.removeprefix("AA")))),
-    results=RESULTS,
-)
+STUDY = Study.of("assign_add", "Assign and add: variables in modular sums", _MEASURED, _JUDGED)

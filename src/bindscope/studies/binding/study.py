@@ -5,17 +5,17 @@ from bindscope.studies.binding.conditions import judge as judge_conditions
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
 from bindscope.studies.binding.learning import judge as judge_learning
-from bindscope.studies.binding.learning import measure as measure_learning
 from bindscope.studies.binding.mechanism import grids as measure_grids
 from bindscope.studies.binding.mechanism import judge as judge_mechanism
 from bindscope.studies.binding.mechanism import measure as measure_mechanism
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
 from bindscope.studies.binding.representation import projections as measure_projections
+from bindscope.studies.framework import measuring
 from bindscope.studies.framework.claims import Study
 
 _MEASURED = (
-    measure_learning,
+    measuring,
     measure_generalisation,
     measure_mechanism,
     measure_grids,
@@ -25,11 +25,4 @@ _MEASURED = (
 )
 _JUDGED = (judge_learning, judge_conditions, judge_generalisation, judge_mechanism, judge_representation)
 
-RESULTS = tuple(result for part in _MEASURED for result in part.RESULTS)
-_CLAIMS = [claim for part in _JUDGED for claim in part.CLAIMS]
-STUDY = Study(
-    family="binding",
-    title="Variable binding in symbolic programs",
-    claims=tuple(sorted(_CLAIMS, key=lambda claim: int(claim.id.removeprefix("VB")))),
-    results=RESULTS,
-)
+STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED)

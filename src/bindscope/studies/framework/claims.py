@@ -7,9 +7,9 @@ claim cannot replicate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bindscope.errors import BindscopeError, suggest_nearest
 
@@ -93,6 +93,12 @@ class Study:
     title: str
     claims: tuple[Claim, ...]
     results: tuple[Result, ...]
+
+    @classmethod
+    def of(cls, family: str, title: str, measured: Iterable[Any], judged: Iterable[Any]) -> Study:
+        """The study of modules with ``RESULTS`` and of modules with ``CLAIMS``; claims come in the order of their numbers."""
+        claims = sorted((claim for part in judged for claim in part.CLAIMS), key=lambda claim: int(claim.id[2:]))
+        return cls(family, title, tuple(claims), tuple(result for part in measured for result in part.RESULTS))
 
     def find_claim(self, name: str) -> Claim:
         """A claim by its id, in any case."""

@@ -109,4 +109,4 @@ def compute_trajectory(context: Context) -> xr.Dataset:
     return dataset
 
 
-TRAJECTORY = Result("trajectory", "reading the evaluations", compute_trajectory, metrics=True)
+RESULTS = (Result("trajectory", "reading the evaluations", compute_trajectory, metrics=True),)

@@ -13,14 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bindscope.studies.plots.heat_map import BOTH_WAYS, add_colour_bar, draw_cells, write_cells
-from bindscope.studies.plots.style import (
-    BLUE,
-    INK,
-    figure_style,
-    format_step,
-    set_share_axis,
-    set_step_axis,
-)
+from bindscope.studies.plots.style import BLUE, INK, figure_style, format_step, set_share_axis, set_step_axis
 
 METRIC_NAMES = {
     "success": "answer becomes the source's",

@@ -13,15 +13,7 @@ from bindscope.families import Family, find_family
 from bindscope.measures.phases import Phase
 from bindscope.studies.framework.trajectory import phases_of
 from bindscope.studies.plots.curves import Panel, draw_pools, loss_panel
-from bindscope.studies.plots.style import (
-    INK,
-    MUTED,
-    StepScale,
-    format_share,
-    new_figure,
-    phase_colours,
-    set_step_axis,
-)
+from bindscope.studies.plots.style import INK, MUTED, StepScale, format_share, new_figure, phase_colours, set_step_axis
 
 WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
 

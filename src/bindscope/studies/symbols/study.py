@@ -16,11 +16,4 @@ from bindscope.studies.symbols.width import measure as measure_directions
 _MEASURED = (measure_curves, measure_directions, measure_pretrained, measure_language, measure_kernel)
 _JUDGED = (judge_efficiency, judge_tasks, judge_width, judge_pretrained, judge_language, judge_kernel)
 
-RESULTS = tuple(result for part in _MEASURED for result in part.RESULTS)
-_CLAIMS = [claim for part in _JUDGED for claim in part.CLAIMS]
-STUDY = Study(
-    family="templates",
-    title="Reasoning with abstract symbols",
-    claims=tuple(sorted(_CLAIMS, key=lambda claim: int(claim.id.removeprefix("AS")))),
-    results=RESULTS,
-)
+STUDY = Study.of("templates", "Reasoning with abstract symbols", _MEASURED, _JUDGED)

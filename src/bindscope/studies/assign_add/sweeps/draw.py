@@ -13,13 +13,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from bindscope.studies.assign_add.sweeps.swept import (
-    Curve,
-    Sweep,
-    run_values,
-    sweep_of,
-    threshold_of,
-)
+from bindscope.studies.assign_add.sweeps.swept import Curve, Sweep, run_values, sweep_of, threshold_of
 from bindscope.studies.framework.experiments import count_runs
 from bindscope.studies.plots.style import (
     BLUE,

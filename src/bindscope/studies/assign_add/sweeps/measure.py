@@ -7,11 +7,7 @@ from functools import partial
 import xarray as xr
 
 from bindscope.measures.stats.thresholds import FEWEST_VALUES
-from bindscope.studies.framework.experiments import (
-    find_experiment,
-    find_experiment_dataset,
-    load_experiment_dataset,
-)
+from bindscope.studies.framework.experiments import find_experiment, find_experiment_dataset, load_experiment_dataset
 from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Context, NotTestable, Result
 

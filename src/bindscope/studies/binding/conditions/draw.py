@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -22,43 +22,47 @@ from bindscope.studies.plots.style import (
     title_figure,
 )
 
+Curve = tuple[xr.Dataset, str, object, str | None]  # a run, its colour, its dashes and its label
+
 
 def draw_seeds(results: Mapping[str, xr.Dataset]) -> Figure:
     """Accuracy and strategy of every seed over training."""
     dataset = results["seeds"].isel(variant=0)
-    with new_figure(9.6, 3.3) as figure:
-        left, right = figure.subplots(1, 2)
-        for index, (seed, colour) in enumerate(zip(dataset.seed.values, ordered_colours(dataset.sizes["seed"]))):
-            cell, dash = dataset.sel(seed=seed), DASHES[index % len(DASHES)]
-            _draw_curve(left, cell, "accuracy", colour, dash, str(seed))
-            _draw_curve(right, cell, "follows_chain", colour, dash, str(seed))
-        _finish(left, dataset, "right answers")
-        _finish(right, dataset, "misleading programs answered by the chain")
-        place_legend_above(left, title="seed")
-        n = dataset.sizes["seed"]
-        title_figure(figure, "VB8 · The same phases in every seed", f"{n} seeds of {dataset.attrs['preset']}")
-    return figure
+    n = dataset.sizes["seed"]
+    curves = [
+        (dataset.sel(seed=seed), colour, DASHES[index % len(DASHES)], str(seed))
+        for index, (seed, colour) in enumerate(zip(dataset.seed.values, ordered_colours(n)))
+    ]
+    subtitle = f"{n} seeds of {dataset.attrs['preset']}"
+    return _draw_runs(dataset, curves, "VB8 · The same phases in every seed", subtitle, legend="seed")
 
 
 def draw_weighting(results: Mapping[str, xr.Dataset]) -> Figure:
     """Strategy of runs with cubic and with uniform weights over training."""
     dataset = results["weighting"]
+    n = dataset.sizes["seed"]
+    curves = [
+        (dataset.sel(variant=variant, seed=seed), colour, dash, variant if place == 0 else None)
+        for variant, colour, dash in (("cubic", BLUE, "-"), ("uniform", ORANGE, DASHES[1]))
+        if variant in dataset.variant.values
+        for place, seed in enumerate(dataset.seed.values)
+    ]
+    subtitle = f"{n} {'seed' if n == 1 else 'seeds'} of {dataset.attrs['preset']} with each weighting"
+    return _draw_runs(dataset, curves, "VB12 · Chains extended uniformly instead of cubically", subtitle)
+
+
+def _draw_runs(
+    dataset: xr.Dataset, curves: Sequence[Curve], title: str, subtitle: str, legend: str | None = None
+) -> Figure:
     with new_figure(9.6, 3.3) as figure:
         left, right = figure.subplots(1, 2)
-        for variant, colour, dash in (("cubic", BLUE, "-"), ("uniform", ORANGE, DASHES[1])):
-            if variant not in dataset.variant.values:
-                continue
-            cells = dataset.sel(variant=variant)
-            for place, seed in enumerate(cells.seed.values):
-                label = variant if place == 0 else None
-                _draw_curve(left, cells.sel(seed=seed), "accuracy", colour, dash, label)
-                _draw_curve(right, cells.sel(seed=seed), "follows_chain", colour, dash, label)
+        for cell, colour, dash, label in curves:
+            _draw_curve(left, cell, "accuracy", colour, dash, label)
+            _draw_curve(right, cell, "follows_chain", colour, dash, label)
         _finish(left, dataset, "right answers")
         _finish(right, dataset, "misleading programs answered by the chain")
-        place_legend_above(left)
-        n = dataset.sizes["seed"]
-        subtitle = f"{n} {'seed' if n == 1 else 'seeds'} of {dataset.attrs['preset']} with each weighting"
-        title_figure(figure, "VB12 · Chains extended uniformly instead of cubically", subtitle)
+        place_legend_above(left, title=legend)
+        title_figure(figure, title, subtitle)
     return figure
 
 

@@ -11,11 +11,7 @@ import xarray as xr
 
 from bindscope.measures.stats.shares import share_variables
 from bindscope.runs.config import override
-from bindscope.studies.framework.experiments import (
-    find_experiment,
-    find_experiment_dataset,
-    load_experiment_dataset,
-)
+from bindscope.studies.framework.experiments import find_experiment, find_experiment_dataset, load_experiment_dataset
 from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Context, NotTestable, Result, last_step
 

@@ -19,12 +19,8 @@ def summarise_cell(trajectory: xr.Dataset) -> xr.Dataset:
     """Its curves, its phases, and how it went in numbers."""
     phases = {phase.name: phase for phase in find_phases(trajectory)}
     by_phase: dict[str, Any] = {
-        "phase_first_step": (
-            "phase",
-            [float(phases[name].first_step) if name in phases else np.nan for name in PHASES],
-        ),
-        "phase_last_step": ("phase", [float(phases[name].last_step) if name in phases else np.nan for name in PHASES]),
-        "phase_accuracy": ("phase", [phases[name].accuracy if name in phases else np.nan for name in PHASES]),
+        f"phase_{name}": ("phase", [float(getattr(phases[p], name)) if p in phases else np.nan for p in PHASES])
+        for name in ("first_step", "last_step", "accuracy")
     }
     dataset = trajectory[[name for name in CURVES if name in trajectory]]
     pools = trajectory.pool_accuracy

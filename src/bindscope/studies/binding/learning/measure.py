@@ -1,11 +1,10 @@
-"""Results about how a run learned: its evaluations, and which checkpoints stand for its phases."""
+"""Which kept checkpoints stand for the phases of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bindscope.studies.framework.measuring import TRAJECTORY
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 
 if TYPE_CHECKING:
@@ -30,6 +29,3 @@ def phases_of_run(run: Run) -> list[Phase]:
     """The phases in the run's evaluations; none where it has no evaluation."""
     records = [record for record in run.metrics if "watched" in record]
     return phases_of(trajectory_dataset(records, run.manifest.config)) if records else []
-
-
-RESULTS = (TRAJECTORY,)

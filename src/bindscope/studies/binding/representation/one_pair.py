@@ -16,13 +16,7 @@ import torch
 
 from bindscope.model.transformer import Transformer
 from bindscope.studies.binding.representation.measure import N_PAIRS, sample_halves
-from bindscope.subspaces import (
-    Search,
-    Subspace,
-    default_search,
-    find_subspace,
-    random_subspace,
-)
+from bindscope.subspaces import Search, Subspace, default_search, find_subspace, random_subspace
 from bindscope.subspaces.places import Quality
 from bindscope.subspaces.stream import Change
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -52,12 +54,8 @@ def _draw_readings(axes: Axes, dataset: xr.Dataset) -> None:
         ("random", SKY, "random directions", "^"),
         ("mismatched", GREY, "unseen, another's answer", "x"),
     )
-    for name, colour, label, marker in kinds:
-        _bars(axes, dataset, name, "plain", last_step(dataset), colour, label, marker)
+    _draw_kinds(axes, dataset, kinds, "reading rᵀΔw / ‖Δ‖, plain")
     axes.axhline(0, color=INK, lw=0.7, ls=":")
-    set_doubling_axis(axes, np.array(widths_of(dataset)), "x")
-    axes.set_xlabel("width d", labelpad=2)
-    axes.set_ylabel("reading rᵀΔw / ‖Δ‖, plain")
     axes.legend(loc="upper right", fontsize=7.5, labelspacing=0.3)
 
 
@@ -68,13 +66,18 @@ def _draw_shares(axes: Axes, dataset: xr.Dataset) -> None:
         ("unseen_share", PURPLE, "unseen symbols", "s"),
         ("chance_share", GREY, "by chance", "x"),
     )
-    for name, colour, label, marker in kinds:
-        _bars(axes, dataset, name, "plain", last_step(dataset), colour, label, marker)
-    set_doubling_axis(axes, np.array(widths_of(dataset)), "x")
+    _draw_kinds(axes, dataset, kinds, "share of ‖Δ‖² in span{r wᵀ}, plain")
     axes.set_yscale("log")
-    axes.set_xlabel("width d", labelpad=2)
-    axes.set_ylabel("share of ‖Δ‖² in span{r wᵀ}, plain")
     axes.legend(loc="lower left", fontsize=7.5, labelspacing=0.3)
+
+
+def _draw_kinds(axes: Axes, dataset: xr.Dataset, kinds: Sequence[tuple[str, str, str, str]], label: str) -> None:
+    """What the last of the steps did to the plain model, over width: each kind with its colour, name and marker."""
+    for name, colour, words, marker in kinds:
+        _bars(axes, dataset, name, "plain", last_step(dataset), colour, words, marker)
+    set_doubling_axis(axes, np.array(widths_of(dataset)), "x")
+    axes.set_xlabel("width d", labelpad=2)
+    axes.set_ylabel(label)
 
 
 def _bars(
