@@ -61,6 +61,12 @@ def document(title: str, *content: object) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{join(content)}</body></html>\n'
 
 
+def list_settings(config: Mapping[str, Any], what: str) -> Markup:
+    """Every setting of a run, folded away."""
+    rows = [[element("code", key), element("code", value)] for key, value in flatten_settings(config)]
+    return element("details", element("summary", f"All {len(rows)} {what}"), table(("setting", "value"), rows))
+
+
 def flatten_settings(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """``{"model": {"d_model": 64}}`` → ``("model.d_model", "64")``."""
     for key, value in config.items():

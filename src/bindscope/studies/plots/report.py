@@ -19,7 +19,7 @@ from bindscope.families import Family
 from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import Lasting, Phase
 from bindscope.studies.framework.trajectory import family_of_dataset, learned_parts, phases_of, transitions_of
-from bindscope.studies.plots.html import Markup, document, element, flatten_settings, join, table, tiles
+from bindscope.studies.plots.html import Markup, document, element, join, list_settings, table, tiles
 from bindscope.studies.plots.panels import draw_separately
 from bindscope.studies.plots.style import figure_to_svg, format_share, format_step
 from bindscope.tasks.vocabulary import show_symbol
@@ -327,11 +327,8 @@ def _making_section(run: ReportedRun) -> Markup:
     pieces = [element("h2", "How it was made")]
     if run.command:
         pieces.append(element("pre", element("code", run.command)))
-    settings = list(flatten_settings(run.config))
-    if settings:
-        rows = [[element("code", key), element("code", value)] for key, value in settings]
-        summary = element("summary", f"All {len(settings)} settings")
-        pieces.append(element("details", summary, table(("setting", "value"), rows)))
+    if run.config:
+        pieces.append(list_settings(run.config, "settings"))
     return element("section", join(pieces))
 
 

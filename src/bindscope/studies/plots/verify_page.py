@@ -10,7 +10,7 @@ from typing import Any
 
 from bindscope.studies.framework.claims import Quantity
 from bindscope.studies.framework.verify import Judged, Verification
-from bindscope.studies.plots.html import Markup, document, element, flatten_settings, table
+from bindscope.studies.plots.html import Markup, document, element, list_settings, table
 from bindscope.studies.plots.style import figure_to_svg
 
 CLASSES = {"replicates": "systematic", "differs": "heuristic", "not testable": "random"}  # colours the page has already
@@ -58,7 +58,7 @@ def _claim_section(judged: Judged) -> Markup:
     quantities = [("", quantity) for quantity in finding.quantities]
     quantities += [("control", quantity) for quantity in finding.control]
     if quantities:
-        rows = [[quantity.label, kind, _number(quantity), _count(quantity)] for kind, quantity in quantities]
+        rows = [[quantity.label, kind, quantity.number, _count(quantity)] for kind, quantity in quantities]
         pieces.append(table(("what", "", "value [95 % interval]", "n"), rows, numbers=(2, 3)))
     pieces.append(_terms(judged))
     return element("section", *pieces, id=claim.id)
@@ -73,12 +73,8 @@ def _terms(judged: Judged) -> Markup:
         "Control": claim.control_description,
         "Results read": ", ".join(claim.results),
     }
-    return element("dl", *(piece for term, words in terms.items() for piece in _term(term, words)), class_="terms")
-
-
-def _term(term: str, words: str) -> Iterator[Markup]:
-    yield element("dt", term)
-    yield element("dd", words)
+    pieces = (element(kind, text) for each in terms.items() for kind, text in zip(("dt", "dd"), each))
+    return element("dl", *pieces, class_="terms")
 
 
 def _making_section(verification: Verification, command: str, config: Mapping[str, Any]) -> Markup:
@@ -86,16 +82,13 @@ def _making_section(verification: Verification, command: str, config: Mapping[st
     for filled in verification.filled.values():
         settings = verification.settings[filled.name]
         remark = filled.reason or filled.note
-        cells = [filled.name, str(settings.get("n", "–")), str(settings.get("seed", "–")), filled.key[:12], remark]
-        rows.append(cells)
-    settings_rows = [[element("code", key), element("code", value)] for key, value in flatten_settings(config)]
-    summary = element("summary", f"All {len(settings_rows)} settings of the run")
+        rows.append([filled.name, *(str(settings.get(key, "–")) for key in ("n", "seed")), filled.key[:12], remark])
     return element(
         "section",
         element("h2", "How it was made"),
         element("pre", element("code", command)),
         table(("result", "n", "seed", "key", "remark"), rows, numbers=(1, 2)),
-        element("details", summary, table(("setting", "value"), settings_rows)),
+        list_settings(config, "settings of the run"),
     )
 
 
@@ -106,10 +99,6 @@ def _verdict(judged: Judged) -> Markup:
 
 def _lines(texts: Iterator[str]) -> Markup:
     return element("div", *(element("div", text) for text in texts))
-
-
-def _number(quantity: Quantity) -> str:
-    return quantity.number
 
 
 def _count(quantity: Quantity) -> str:
