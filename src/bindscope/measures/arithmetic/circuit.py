@@ -14,19 +14,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import torch
 import xarray as xr
 
+from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.progress import allowed_positions, prefers_previous, variable_identity
+from bindscope.model.config import ModelConfig
+from bindscope.model.transformer import Transformer
+from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import N_PREFIX
 
-if TYPE_CHECKING:
-    from bindscope.measures.arithmetic.forms import SumForms
-    from bindscope.tasks.assign_add import AssignAddTask
-
 CONTESTED = range(3, N_PREFIX)  # positions whose variable could stand in more than one place
+N_FRESH = 20  # models without training
+N_SHUFFLES = 200
 KINDS = ("number", "operator", "equals", "pad", "variable", "position")
 
 
@@ -143,3 +146,21 @@ def summarise_matrices(matrices: xr.Dataset) -> xr.Dataset:
         },
     )
     return summary.astype(np.float32)
+
+
+def circuit_controls(config: ModelConfig, task: AssignAddTask, last: xr.Dataset) -> dict[str, Any]:
+    """The same patterns in models that were never trained, and with rows and columns of ``last`` matched at random."""
+
+    identity, previous = [], []
+    for seed in range(N_FRESH):
+        model = Transformer(config, torch.Generator().manual_seed(seed))
+        fresh = circuit_matrices(SumForms.of(model, task), task)
+        identity.append(float((fresh.variable_identity.values.argmax(1) == np.arange(task.n_variables)).mean()))
+        previous.append(contested_share(fresh.positions.values))
+    rng = np.random.default_rng(0)
+    return {
+        "fresh_identity": ("fresh", identity),
+        "fresh_previous": ("fresh", previous),
+        "shuffled_identity": ("shuffle", shuffled_identity(last.variable_identity.values, rng, N_SHUFFLES)),
+        "shuffled_previous": ("shuffle", shuffled_previous(last.positions.values, rng, N_SHUFFLES)),
+    }

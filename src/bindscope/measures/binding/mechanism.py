@@ -14,6 +14,7 @@ import xarray as xr
 
 from bindscope.intervals import bootstrap_interval, wilson_interval
 from bindscope.interventions.contrast import contrast_pairs
+from bindscope.interventions.grids import head_grid, place_grid
 from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.outcome import summarise_outcomes
 from bindscope.measures.evaluation import read_answers
@@ -22,6 +23,8 @@ from bindscope.tasks.binding import CounterfactualPairs, structural_places
 
 SHARES = ("success", "kept")
 N_RANDOM_SETS = 8
+DIRECTIONS = ("noising", "denoising")
+N_GRID_RESAMPLES = 300
 
 
 def summarise_by_depth(grid: xr.Dataset, depths: np.ndarray, rng: np.random.Generator) -> xr.Dataset:
@@ -132,3 +135,28 @@ def label_emergence(
         variables[name] = ("step", np.array([value.mean() if len(value) else np.nan for value in values]))
         variables[f"{name}_low"], variables[f"{name}_high"] = (("step", np.array(ends)) for ends in zip(*bounds))
     return xr.Dataset(variables, {"step": list(steps), "cell": names})
+
+
+def measure_grids(model: Transformer, pairs: CounterfactualPairs, seed: int) -> xr.Dataset:
+    """Both grids in both directions; the same pairs are drawn again in every cell, grid and checkpoint."""
+    found = []
+    for direction in DIRECTIONS:
+        contrast = contrast_pairs(pairs, direction)  # type: ignore[arg-type]
+        grids = {"chain": place_grid(model, contrast, structural_places(pairs)), "head": head_grid(model, contrast)}
+        summaries = []
+        for grid, outcomes in grids.items():
+            summary = summarise_outcomes(outcomes, np.random.default_rng(seed), n_resamples=N_GRID_RESAMPLES)
+            summary = summary.drop_vars("n")
+            summaries.append(summary.rename({name: f"{grid}_{name}" for name in summary.data_vars}))
+        joined = xr.merge(summaries, combine_attrs="drop")
+        joined["already"] = ((), _answers_before(model, pairs, direction), {"units": "share"})
+        joined["accuracy"] = ((), accuracy_on(model, pairs), {"units": "share"})
+        found.append(joined)
+    return xr.concat(found, xr.IndexVariable("direction", list(DIRECTIONS)), combine_attrs="drop")
+
+
+def _answers_before(model: Transformer, pairs: CounterfactualPairs, direction: str) -> float:
+    """The share of pairs whose unchanged run already has the other program's answer on top."""
+    sides: tuple[Any, Any] = (pairs.base, pairs.counterfactual)
+    run, other = sides if direction == "noising" else sides[::-1]
+    return float((read_answers(model, run).argmax(1) == other.targets[:, 0]).mean())

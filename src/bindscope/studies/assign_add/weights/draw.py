@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -132,51 +133,50 @@ def _draw_positions(axes: Axes, dataset: xr.Dataset) -> None:
 
 
 def _draw_equals_positions(axes: Axes, dataset: xr.Dataset) -> None:
-    set_step_axis(axes, dataset.step.values, "linear")
     colours = {OPERAND_POSITIONS[0]: BLUE, OPERAND_POSITIONS[1]: ORANGE}
-    for place in dataset.position.values:
-        named = int(place) in colours
-        axes.plot(
-            dataset.step.values,
-            dataset.equals_to_position.sel(position=place).values,
-            color=colours.get(int(place), GREY),
-            linewidth=1.8 if named else 0.7,
-            alpha=1 if named else 0.6,
-            label=f"position {int(place)}" if named else ("the others" if place == 0 else None),
-            zorder=3 if named else 2,
-        )
+    _draw_among(axes, dataset.equals_to_position, "position", colours, "position ", thin=0.7, faint=0.6)
     place_legend_above(axes)
     _title(axes, "Score that = gives each position in layer 1", "e_= QK1 p_jᵀ, by the token's embedding alone")
 
 
 def _draw_named(axes: Axes, curves: xr.DataArray) -> None:
     """Every variable in grey, and in colour those that were lowest for longest."""
-    set_step_axis(axes, curves.step.values, "linear")
     lowest = curves["variable"].values[np.argsort(_times_lowest(curves), kind="stable")[::-1][:N_NAMED]]
-    colours = dict(zip(lowest.tolist(), (ORANGE, BLUE)))
-    for name in curves["variable"].values:
+    _draw_among(axes, curves, "variable", dict(zip(lowest.tolist(), (ORANGE, BLUE))))
+    axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+    place_legend_above(axes)
+
+
+def _draw_among(
+    axes: Axes,
+    curves: xr.DataArray,
+    dimension: str,
+    colours: Mapping[Any, str],
+    word: str = "",
+    thin: float = 0.8,
+    faint: float = 0.7,
+) -> None:
+    """Curves over steps: those with a colour by name, the others thin, faint and grey."""
+    set_step_axis(axes, curves.step.values, "linear")
+    labels = {name: f"{word}{name}" for name in colours}
+    labels |= {next(name for name in curves[dimension].values if name not in colours): "the others"}
+    for name in curves[dimension].values:
         named = name in colours
         axes.plot(
             curves.step.values,
-            curves.sel(variable=name).values,
+            curves.sel({dimension: name}).values,
             color=colours.get(name, GREY),
-            linewidth=1.8 if named else 0.8,
-            alpha=1 if named else 0.7,
-            label=str(name) if named else ("the others" if name == _first_other(curves, colours) else None),
+            linewidth=1.8 if named else thin,
+            alpha=1 if named else faint,
+            label=labels.get(name),
             zorder=3 if named else 2,
         )
-    axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-    place_legend_above(axes)
 
 
 def _times_lowest(curves: xr.DataArray) -> np.ndarray:
     """How often each variable is the lowest in the second half of the checkpoints."""
     later = curves.transpose("step", "variable").values[curves.sizes["step"] // 2 :]
     return np.bincount(later.argmin(1), minlength=curves.sizes["variable"])
-
-
-def _first_other(curves: xr.DataArray, named: Mapping[str, str]) -> str:
-    return next(str(name) for name in curves["variable"].values if name not in named)
 
 
 def _draw_curves(axes: Axes, curves: xr.DataArray, labels: list[str], what: str) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 from bindscope.studies.framework.measuring import PACKED, measure_every_step, round_bits
@@ -22,10 +21,7 @@ from bindscope.studies.framework.results import Context, Result, every_step
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
-    from bindscope.runs.directory import Run
 
-N_FRESH = 20
-N_SHUFFLES = 200
 N_BITS = 12  # of a stored score: better than three digits
 OVER_STEPS = (
     "equals_to_variable",
@@ -40,7 +36,7 @@ OVER_STEPS = (
 
 def compute_weights(context: Context) -> xr.Dataset:
     """Every checkpoint's matrices and margins; those that were measured before are not measured again."""
-    from bindscope.measures.arithmetic.circuit import circuit_matrices, summarise_matrices
+    from bindscope.measures.arithmetic.circuit import circuit_controls, circuit_matrices, summarise_matrices
     from bindscope.measures.arithmetic.forms import SumForms
 
     run = context.run
@@ -51,35 +47,8 @@ def compute_weights(context: Context) -> xr.Dataset:
 
     dataset = measure_every_step(context, lambda model: summarise_matrices(read_matrices(model)))
     last = read_matrices(run.checkpoint(run.steps[-1]))
-    return _pack(dataset.assign(qk1=last.qk1, allowed=last.allowed, **_controls(run, last)))
-
-
-def _controls(run: Run, last: xr.Dataset) -> dict[str, Any]:
-    import torch
-
-    from bindscope.measures.arithmetic.circuit import (
-        circuit_matrices,
-        contested_share,
-        shuffled_identity,
-        shuffled_previous,
-    )
-    from bindscope.measures.arithmetic.forms import SumForms
-    from bindscope.model.transformer import Transformer
-
-    task: Any = run.config.task
-    identity, previous = [], []
-    for seed in range(N_FRESH):
-        model = Transformer(run.config.model, torch.Generator().manual_seed(seed))
-        fresh = circuit_matrices(SumForms.of(model, task), task)
-        identity.append(float((fresh.variable_identity.values.argmax(1) == np.arange(task.n_variables)).mean()))
-        previous.append(contested_share(fresh.positions.values))
-    rng = np.random.default_rng(0)
-    return {
-        "fresh_identity": ("fresh", identity),
-        "fresh_previous": ("fresh", previous),
-        "shuffled_identity": ("shuffle", shuffled_identity(last.variable_identity.values, rng, N_SHUFFLES)),
-        "shuffled_previous": ("shuffle", shuffled_previous(last.positions.values, rng, N_SHUFFLES)),
-    }
+    controls = circuit_controls(run.config.model, task, last)
+    return _pack(dataset.assign(qk1=last.qk1, allowed=last.allowed, **controls))
 
 
 def _pack(dataset: xr.Dataset) -> xr.Dataset:

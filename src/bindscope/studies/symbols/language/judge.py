@@ -7,11 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from bindscope.measures.stats.paired import Paired
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import range_of
 from bindscope.studies.symbols.language.define import BOTH, FROZEN, NAME, PLAIN
-from bindscope.studies.symbols.language.perplexities import Paired, compare_with_plain
+from bindscope.studies.symbols.language.perplexities import compare_with_plain
 from bindscope.studies.symbols.published import REPORTED
 
 FEWEST_SEEDS = 3

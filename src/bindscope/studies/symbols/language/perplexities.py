@@ -2,42 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
 import xarray as xr
 
-from bindscope.intervals import student_interval
+from bindscope.measures.stats.paired import Paired
 from bindscope.studies.symbols.language.define import FROZEN, PLAIN
-
-
-@dataclass(frozen=True, eq=False)
-class Paired:
-    """How a variant's test perplexity differs from the plain model's, seed by seed."""
-
-    variant: str
-    seeds: tuple[int, ...]
-    differences: np.ndarray  # [seed] perplexity − that of the plain model
-    changes: np.ndarray  # [seed] the same as a share of the plain model's
-
-    @property
-    def mean(self) -> float:
-        return float(self.differences.mean())
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % of the mean over seeds (Student); the whole line where there are fewer than two."""
-        return student_interval(self.differences) if len(self.seeds) > 1 else (-np.inf, np.inf)
-
-    def describe(self) -> str:
-        """``-1.20 [-1.90 to -0.50]``."""
-        low, high = self.interval
-        interval = f" [{low:+.2f} to {high:+.2f}]" if len(self.seeds) > 1 else ""
-        return f"{self.mean:+.2f}{interval}"
-
-    @property
-    def change_interval(self) -> tuple[float, float]:
-        return student_interval(self.changes) if len(self.seeds) > 1 else (-np.inf, np.inf)
 
 
 def compare_with_plain(dataset: xr.Dataset, variant: str) -> Paired | None:
