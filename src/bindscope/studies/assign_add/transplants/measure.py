@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -22,9 +22,6 @@ from bindscope.studies.assign_add.learning.spikes import find_windows, window_st
 from bindscope.studies.framework.measuring import PACKED, hashes_of, parts_of_steps
 from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, Result, every_step, last_step
 from bindscope.tasks.assign_add.sequence import OPERAND_POSITIONS
-
-if TYPE_CHECKING:
-    pass
 
 N_SUMS = 200  # of each pool
 N_BY_VARIABLE = 50  # of each variable in each position
