@@ -11,7 +11,7 @@ import torch
 
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
-from bindscope.studies.assign_add.experiments import identity as identity_sums
+from bindscope.studies.assign_add.experiments import measure as identity_sums
 from bindscope.studies.assign_add.experiments.conclude import conclude_identity_sums
 from bindscope.studies.assign_add.experiments.measure import measure_identity_sums
 from bindscope.studies.framework.experiments import find_experiment, plan_cells

@@ -34,7 +34,7 @@ def measure_identity_sums(
     one layer, NaN where the model has no such part; ``scaled_a`` and ``scaled_b`` (…, layer, head) as in
     ``measures.identity_paths``.
     """
-    scaled = {cell: run for cell, run in runs.items() if run.config.model.identity_qk or run.config.model.identity_vo}
+    scaled = {cell: run for cell, run in runs.items() if cell.config.model.identity_qk or cell.config.model.identity_vo}
 
     def measure_run(run: Run) -> xr.Dataset:
         pools = run.config.task.sample_evaluation(np.random.default_rng(SEED), N_SUMS)

@@ -6,13 +6,8 @@ from functools import partial
 
 import xarray as xr
 
-from bindscope.studies.framework.experiments import (
-    SHIPPED_DATASETS,
-    count_runs,
-    find_experiment,
-    find_experiment_dataset,
-    load_experiment_dataset,
-)
+from bindscope.studies.framework import experiments
+from bindscope.studies.framework.experiments import count_runs, find_experiment, load_experiment_dataset
 from bindscope.studies.framework.results import Context, NotTestable, Result
 
 
@@ -21,10 +16,10 @@ def compute_curves(name: str, context: Context) -> xr.Dataset:
 
     One that was only begun here is passed over while more runs are shipped.
     """
-    found = find_experiment_dataset(name, context.runs_directory)
+    found = experiments.find_experiment_dataset(name, context.runs_directory)
     if found is None:
         raise NotTestable(f"no runs of it were trained; train them with 'bindscope experiment {name}' and verify again")
-    own, shipped = load_experiment_dataset(found), SHIPPED_DATASETS / f"{name}.nc"
+    own, shipped = load_experiment_dataset(found), experiments.SHIPPED_DATASETS / f"{name}.nc"
     if found == shipped or not shipped.is_file() or _is_whole(name, own):
         return own
     other = load_experiment_dataset(shipped)
