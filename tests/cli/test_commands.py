@@ -212,7 +212,9 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.Cap
     command = [sys.executable, "-m", "bindscope", "train", "binding-tiny", "--steps", str(steps), "--threads", "1"]
     options = small_options(training__evaluate_every=10, training__checkpoints__every=steps)
     options += ["--out", str(tmp_path)]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith("step 20/"):
@@ -223,6 +225,11 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.Cap
     assert errors == f"bindscope: stopped; go on with 'bindscope resume {tmp_path / 'binding-tiny'}'.\n"
     listed = answer(capsys, "runs", str(tmp_path), "--json")
     assert json.loads(listed.splitlines()[0])["status"] == "interrupted"
+
+
+def heed_interrupts() -> None:
+    """A shell lets the commands it starts in the background ignore them, and so do their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
