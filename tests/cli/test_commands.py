@@ -16,6 +16,7 @@ from bindscope.cli.main import run
 from bindscope.tasks.binding import parse_program
 from cli.answers import answer, refusal
 from cli.small_run import small_options
+from interrupts import heed_interrupts
 
 
 def test_every_sampled_program_is_printed_with_its_own_answer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,11 +226,6 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.Cap
     assert errors == f"bindscope: stopped; go on with 'bindscope resume {tmp_path / 'binding-tiny'}'.\n"
     listed = answer(capsys, "runs", str(tmp_path), "--json")
     assert json.loads(listed.splitlines()[0])["status"] == "interrupted"
-
-
-def heed_interrupts() -> None:
-    """A shell lets the commands it starts in the background ignore them, and so do their children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

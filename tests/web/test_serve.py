@@ -23,6 +23,7 @@ from bindscope.cli.main import run
 from bindscope.cli.serve import open_lab, served
 from bindscope.runs.locate import shipped_runs
 from bindscope.web.server import is_loopback, listen
+from interrupts import heed_interrupts
 from web.requests import Reply
 
 BUILT = """
@@ -55,7 +56,7 @@ def started(
     modules = [str(path) for path in (first, Path(bindscope.__file__).parents[1]) if path is not None]
     process = subprocess.Popen(
         [sys.executable, "-c", BUILT, str(built), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=where,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=where, preexec_fn=heed_interrupts,
         env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(modules)},
     )  # fmt: skip
     try:
