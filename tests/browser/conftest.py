@@ -30,7 +30,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WAIT = 20_000  # milliseconds; a busy machine is slow
+WAIT = 60_000  # milliseconds; a busy machine is slow
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,9 @@ def chromium() -> Iterator[Any]:
     """One browser a module: while it is open, Playwright keeps an event loop running that other tests must not meet."""
     if CHROMIUM is None:
         pytest.skip("no chromium is installed")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=WAIT)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
