@@ -8,7 +8,10 @@ PAGE_SOURCES := hatch_build.py $(shell find frontend -type f -not -path '*/node_
 
 LOWER_HALF := $(addprefix tests/,tasks model training interventions subspaces measures theory test_intervals.py test_schema.py test_public_api.py)
 
-.PHONY: demo test check lint format docs types clean help
+LINT := lint-types lint-page lint-imports lint-style
+TOGETHER := $(MAKE) --no-print-directory --jobs=2
+
+.PHONY: demo test check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,23 +19,35 @@ help:  ## what each target does
 demo: $(VENV)/.installed  ## open the lab on the shipped runs and watch a small model learn in it
 	$(BIN)/bindscope demo
 
-test: lint $(VENV)/.browser  ## everything that is checked: style, types, import directions, tests
-	$(NPM) run test
+test: $(VENV)/.installed-test $(VENV)/.browser  ## everything that is checked: style, types, import directions, tests
+	@$(TOGETHER) $(LINT) test-page
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10
 
 check: $(VENV)/.installed-test  ## the daily check, two minutes: style, types, import directions, tests of the lower half
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 --dist load -m "not slow" $(LOWER_HALF)
+	@$(TOGETHER) lint-types lint-imports lint-style test-lower
 
 lint: $(VENV)/.installed-test  ## style, types and import directions
+	@$(TOGETHER) $(LINT)
+
+# The parts of these, two at a time; the longest first.
+lint-types:
+	$(BIN)/mypy
+
+lint-page:
+	$(NPM) run check
+
+lint-imports:
+	$(BIN)/lint-imports
+
+lint-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(NPM) run check
+
+test-page:
+	$(NPM) run test
+
+test-lower:
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" $(LOWER_HALF)
 
 format: $(VENV)/.installed-test  ## rewrite the code in the common style
 	$(BIN)/ruff check --fix .

@@ -30,7 +30,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WAIT = 20_000  # milliseconds; a busy machine is slow
+WAIT = 60_000  # milliseconds; a busy machine is slow
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,14 @@ class Site:
 
 @dataclass
 class Watch:
-    """What a page did that it should not."""
+    """What a page did that it should not, since the reader came to the site."""
 
-    site: Site
+    page: Any
+    site: Site = field(default_factory=lambda: Site("about:blank", live=False))
     problems: list[str] = field(default_factory=list)
 
-    def follow(self, page: Any) -> None:
+    def __post_init__(self) -> None:
+        page = self.page
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"thrown: {error}"))
         page.on("request", self._request)
@@ -77,8 +79,9 @@ def chromium() -> Iterator[Any]:
     """One browser a module: while it is open, Playwright keeps an event loop running that other tests must not meet."""
     if CHROMIUM is None:
         pytest.skip("no chromium is installed")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=WAIT)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
@@ -130,19 +133,28 @@ def site(request: pytest.FixtureRequest) -> Site:
     return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
 
 
-@pytest.fixture
-def page(chromium: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A fresh page of a fresh reader; what it did wrong fails the test that used it."""
-    name = "site" if "site" in request.fixturenames else "served"
-    watch = Watch(request.getfixturevalue(name))
-    size = {"width": 1280, "height": 900}
-    context = chromium.new_context(viewport=size, reduced_motion="reduce")
+@pytest.fixture(scope="module")
+def window(chromium: Any) -> Iterator[Watch]:
+    """One page a module, as opening one costs more than most tests do in it."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(WAIT)
-    opened = context.new_page()
-    watch.follow(opened)
-    yield opened
+    yield Watch(context.new_page())
     context.close()
-    assert watch.problems == []
+
+
+@pytest.fixture
+def page(window: Watch, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The page as a new reader finds it: empty, nothing stored, nothing allowed."""
+    site = request.getfixturevalue("site" if "site" in request.fixturenames else "served")
+    opened = window.page
+    opened.goto("about:blank")
+    opened.context.clear_permissions()
+    clear = {"origin": site.address, "storageTypes": "all"}
+    opened.context.new_cdp_session(opened).send("Storage.clearDataForOrigin", clear)
+    window.site = site
+    window.problems.clear()
+    yield opened
+    assert window.problems == []  # what it did wrong fails the test that used it
 
 
 @contextmanager

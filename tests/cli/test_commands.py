@@ -16,6 +16,7 @@ from bindscope.cli.main import run
 from bindscope.tasks.binding import parse_program
 from cli.answers import answer, refusal
 from cli.small_run import small_options
+from interrupts import heed_interrupts
 
 
 def test_every_sampled_program_is_printed_with_its_own_answer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,7 +213,9 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.Cap
     command = [sys.executable, "-m", "bindscope", "train", "binding-tiny", "--steps", str(steps), "--threads", "1"]
     options = small_options(training__evaluate_every=10, training__checkpoints__every=steps)
     options += ["--out", str(tmp_path)]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith("step 20/"):

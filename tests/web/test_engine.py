@@ -136,7 +136,7 @@ def ask_browser(lab: Lab, client: TestClient, questions: list[Asked], tmp_path_f
         (place / "questions.json").write_text(json.dumps(asked))
         files = [place / "engine.mjs", place / "api", place / "questions.json", place / "answers.json"]
         script = Path(__file__).parent / "ask_engine.mjs"
-        subprocess.run(["node", str(script), *map(str, files)], check=True, capture_output=True, timeout=120)
+        subprocess.run(["node", str(script), *map(str, files)], check=True, capture_output=True)
         return json.loads((place / "answers.json").read_text())
 
     return ask

@@ -23,6 +23,7 @@ from bindscope.cli.main import run
 from bindscope.cli.serve import open_lab, served
 from bindscope.runs.locate import shipped_runs
 from bindscope.web.server import is_loopback, listen
+from interrupts import heed_interrupts
 from web.requests import Reply
 
 BUILT = """
@@ -55,7 +56,7 @@ def started(
     modules = [str(path) for path in (first, Path(bindscope.__file__).parents[1]) if path is not None]
     process = subprocess.Popen(
         [sys.executable, "-c", BUILT, str(built), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=where,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=where, preexec_fn=heed_interrupts,
         env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(modules)},
     )  # fmt: skip
     try:
@@ -71,7 +72,7 @@ def started(
 
 
 def fetch(port: int, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> Reply:
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=30)
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=120)
     try:
         connection.putrequest(method, path, skip_host=True)
         for name, value in ({"Host": f"{LOOPBACK}:{port}"} | (headers or {})).items():
@@ -102,7 +103,7 @@ def test_a_server_answers_until_it_is_interrupted(number: int, built: Path, smal
                 == 403
             )
         process.send_signal(number)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=60)
         assert process.returncode == 0
         assert "Stopped." in output
         assert "Traceback" not in output
@@ -156,7 +157,7 @@ def test_the_list_of_runs_needs_no_torch(built: Path, small_run: Path, tmp_path:
 
 def test_the_demo_shows_a_run_that_learns_and_stops_it_resumably(built: Path, tmp_path: Path) -> None:
     with started(built, "demo", "--no-open", where=tmp_path) as (process, port):
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 200
         while time.monotonic() < deadline:
             listed = orjson.loads(fetch(port, "GET", "/api/runs.json").body)["runs"]
             growing = [run for run in listed if run["name"] == "binding-tiny" and run["status"] == "training"]

@@ -69,9 +69,9 @@ def show_live(out: Path, steps: int | None, browser: bool, train: bool) -> None:
     from bindscope.web.server import wait_for_interrupt
 
     with served(open_lab(kept_in=out)) as address:
-        print(f"Bindscope is at {address} (Ctrl-C ends it)", flush=True)
-        open_page(address, browser)
         try:
+            print(f"Bindscope is at {address} (Ctrl-C ends it)", flush=True)
+            open_page(address, browser)
             if train:
                 directory = find_free(out / PRESET)
                 print(f"Watch {directory.name} learn: {address}#/1/runs?run={directory.name}", flush=True)

@@ -66,9 +66,9 @@ def serve(
 
     lab = open_lab(runs, live=live)
     with served(lab, host, port, allow_host, opens_directories=open_directories) as address:
-        print(f"Bindscope is at {address} (Ctrl-C ends it)", flush=True)
-        open_page(address, open_)
         try:
+            print(f"Bindscope is at {address} (Ctrl-C ends it)", flush=True)
+            open_page(address, open_)
             wait_for_interrupt()
         except KeyboardInterrupt:
             print("\nStopped.", flush=True)
