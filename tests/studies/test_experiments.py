@@ -7,6 +7,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.config import RunConfig, config_to_mapping, override
+from bindscope.runs.directory import Run
 from bindscope.studies.binding.experiments.conclude import conclude_comparison, conclude_seeds
 from bindscope.studies.framework.cells import gather_cells
 from bindscope.studies.framework.experiments import (
@@ -15,7 +16,6 @@ from bindscope.studies.framework.experiments import (
     Variant,
     all_experiments,
     experiment_dataset,
-    find_cells,
     find_experiment,
     find_experiment_dataset,
     load_experiment_dataset,
@@ -87,7 +87,7 @@ def test_a_shipped_cell_differs_from_the_trained_one_in_nothing_but_when_it_stop
                 stops = {"name": "same", "training.stop_at": 0.5}
                 assert override(trained.config, stops) == override(cell.config, stops)
                 assert cell.config.training.stop_at >= trained.config.training.stop_at
-                assert find_cells([cell], SHIPPED_DATASETS)[cell].path.parent == SHIPPED_DATASETS.parent
+                assert Run.open(cell.place(SHIPPED_DATASETS)).path.parent == SHIPPED_DATASETS.parent
 
 
 def without_shipped(experiment, name):
@@ -124,21 +124,20 @@ def test_cells_are_trained_once_where_their_owner_keeps_them(tmp_path):
     )
     cells = plan_cells(experiment)
     directory = tmp_path / "experiment-mine"
-    assert find_cells(cells, directory) == {}
     runs = dict(train_cells(cells, directory))
     assert (tmp_path / "experiment-theirs" / "plain-seed-0" / "manifest.json").is_file()
     assert [path.name for path in directory.iterdir()] == ["own-seed-0"]
     stamps = {run.path: (run.path / "manifest.json").stat().st_mtime_ns for run in runs.values()}
     again = dict(train_cells(cells, directory))
     assert stamps == {run.path: (run.path / "manifest.json").stat().st_mtime_ns for run in again.values()}
-    assert find_cells(cells, directory).keys() == again.keys()
+    assert again.keys() == runs.keys() == set(cells)
     dataset = experiment_dataset(experiment, again)
     assert list(dataset.variant.values) == ["lent", "own"]
     assert (dataset.last_step == 4).all()
     assert dataset.accuracy.dims == ("variant", "seed", "step")
     other = replace(cells[1], config=override(cells[1].config, {"training.steps": 6}))
     with pytest.raises(BindscopeError, match="other settings"):
-        find_cells([other], directory)
+        list(train_cells([other], directory))
 
 
 def test_gathered_cells_hold_what_each_run_did():

@@ -18,7 +18,6 @@ from bindscope.studies.assign_add.sweeps.measure import compute_sweep
 from bindscope.studies.assign_add.sweeps.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Sweep
 from bindscope.studies.framework.experiments import (
     experiment_dataset,
-    find_cells,
     find_experiment,
     plan_cells,
     save_experiment_dataset,
@@ -176,9 +175,7 @@ def test_runs_on_sums_are_gathered_with_their_pools_and_the_swept_number(tmp_pat
     experiment = find_experiment("pair-fraction-small")
     experiment = replace(experiment, changes=FLASH, variants=experiment.variants[3:5])
     cells = plan_cells(experiment, [0])
-    for cell in cells:
-        train_run(cell.config, cell.place(tmp_path), device="cpu", threads=1)
-    runs = find_cells(cells, tmp_path)
+    runs = {cell: train_run(cell.config, cell.place(tmp_path), device="cpu", threads=1) for cell in cells}
     dataset = experiment_dataset(experiment, runs)
     assert list(dataset.pair_fraction.values) == [0.35, 0.45]
     assert dataset.pool_accuracy.sizes == {"variant": 2, "seed": 1, "step": 3, "pool": 9}

@@ -14,7 +14,6 @@ from bindscope.studies.symbols.efficiency.curves import (
     PAPER,
     choose_heads,
     curve_of,
-    first_n_below,
     half_loss_n,
     measure_of,
     models_of,
@@ -80,7 +79,6 @@ def test_what_lies_outside_the_trained_n_is_a_bound_only():
 def test_a_dip_that_does_not_last_is_no_crossing():
     dataset = made_curves({"plain": {16: 0.9, 32: 0.4, 64: 0.8, 128: 0.2}}, spread=0)
     assert half_loss_n(dataset, "plain").n == pytest.approx(64 * 2**0.5)
-    assert first_n_below(dataset, 0.5).n == 32  # the paper's count is of the first
 
 
 def test_an_interval_may_reach_beyond_the_trained_n():
@@ -89,15 +87,6 @@ def test_an_interval_may_reach_beyond_the_trained_n():
     assert found.censored is None
     assert np.isinf(found.high)
     assert str(found).endswith("–> 512]")
-
-
-def test_the_first_n_below_is_a_trained_one_or_a_bound():
-    dataset = made_curves(
-        {"plain": {16: 0.6, 64: 0.04}, "both": {8: 0.01, 16: 0.0}, "kq": {64: 0.3}}, preset="templates-copy"
-    )
-    assert first_n_below(dataset, 0.1).n == 64
-    assert str(first_n_below(dataset, 0.1, "both")) == "≤ 8"
-    assert str(first_n_below(dataset, 0.1, "kq")) == "> 64"
 
 
 def test_heads_are_never_mixed():

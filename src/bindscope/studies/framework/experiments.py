@@ -167,18 +167,6 @@ def train_cells(
             yield by_name[run.name], run
 
 
-def find_cells(cells: Sequence[Cell], directory: Path) -> dict[Cell, Run]:
-    """The cells that have ended, without training any."""
-    from bindscope.runs.sweep import ENDED, existing_run
-
-    found: dict[Cell, Run] = {}
-    for cell in cells:
-        run = existing_run(cell.place(directory), cell.config)
-        if run is not None and run.status in ENDED:
-            found[cell] = run
-    return found
-
-
 def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
     """What all cells recorded (see ``cells.gather_cells``), and what the experiment measures besides."""
     import json

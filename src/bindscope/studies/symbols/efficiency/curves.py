@@ -198,23 +198,6 @@ def half_loss_n(
     return _cross(curve, lambda means: _interpolate(curve.n, means, level), rng)
 
 
-def first_n_below(
-    dataset: xr.Dataset,
-    threshold: float,
-    model: str = "plain",
-    heads: int = FEWER,
-    rng: np.random.Generator | None = None,
-    **where: str | float,
-) -> Crossing:
-    """The first trained n whose mean loss (or error) is below a threshold, as the paper counts it for copying.
-
-    >>> str(first_n_below(dataset, 0.1, width=64))
-    '64 [64–128]'
-    """
-    curve = curve_of(dataset, model, heads, "test", **where)
-    return _cross(curve, lambda means: _first(curve.n, means, threshold), rng)
-
-
 def ratio_of(larger: Crossing, smaller: Crossing) -> tuple[float, float | None, float | None]:
     """How many times as large one n is as another, with a 95 % interval where both have one.
 
@@ -290,10 +273,3 @@ def _interpolate(n: np.ndarray, means: np.ndarray, level: float) -> np.ndarray:
     way = (means[rows, last] - level) / np.where(drop > 0, drop, 1)
     crossed = np.exp(np.log(n[last]) + way * (np.log(n[after]) - np.log(n[last])))
     return np.where(above[:, -1], np.inf, np.where(above.any(1), crossed, 0.0))
-
-
-def _first(n: np.ndarray, means: np.ndarray, threshold: float) -> np.ndarray:
-    """The first n whose mean is below; 0 where that is the smallest, infinite where there is none."""
-    below = means < threshold
-    first = below.argmax(1)
-    return np.where(~below.any(1), np.inf, np.where(first == 0, 0.0, n[first]))

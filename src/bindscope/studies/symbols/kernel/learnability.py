@@ -5,13 +5,13 @@ labels are; yᵀN⁻¹y, which knows the labels y; and the n at which kernel rid
 Some n are known by a bound only (the curve starts below a half, or ends above it). Kendall's τ is therefore taken over
 pairs of tasks whose order is known for certain.
 
->>> kendall(np.array([1.0, 2.0, 3.0]), [(10, 10), (30, 30), (64, np.inf)])
+>>> rank_tasks("inverse eigenvalue", {"a": 1.0, "b": 2.0, "c": 3.0}, {"a": (10, 10), "b": (30, 30), "c": (64, np.inf)}).tau
 1.0
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -139,11 +139,6 @@ def rank_tasks(predictor: str, predicted: Mapping[str, float], bounds: Mapping[s
     shuffled = rng.permuted(np.tile(np.arange(len(names)), (N_SHUFFLES, 1)), axis=1)
     by_chance = np.mean(np.abs(_tau(_reorder(signs, shuffled), order)) >= abs(tau) - 1e-9)
     return Rank(predictor, tau, float(low), float(high), float(by_chance), len(names))
-
-
-def kendall(values: np.ndarray, bounds: Sequence[Bounds]) -> float:
-    """Kendall's τ between values and numbers that are known up to bounds."""
-    return float(_tau(compare(np.stack([values, values], 1)), compare(np.array(bounds, float))))
 
 
 def compare(bounds: np.ndarray) -> np.ndarray:
