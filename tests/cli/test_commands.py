@@ -117,6 +117,18 @@ def test_the_trajectory_prints_phases_and_writes_figure_numbers_and_report(
     assert (workplace / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_trajectory_that_cannot_be_drawn_is_refused_before_anything_is_printed(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "unknown format 'xyz'" in refusal(capsys, "trajectory", "small", "--out", "x.xyz")
+
+
+def test_a_command_on_sums_says_what_it_needs(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = refusal(capsys, "fourier", "small")
+    assert told.startswith("small: its task is binding; this command needs a run on")
+    assert told.endswith(".")
+
+
 @pytest.mark.parametrize("text", ["a=5\nb=a\n#b:", "a=5;b=a;#b:", "a=5\\nb=a\\n#b:"])
 def test_line_breaks_may_be_typed_in_three_ways(text: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "true answer: 5" in answer(capsys, "predict", "small", text)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.measures.arithmetic.analytic import AnalyticAdder, concentration, output_phases
+from bindscope.measures.arithmetic.analytic import concentration, output_phases
 from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 from bindscope.measures.arithmetic.key_frequencies import find_key_frequencies, frequency_losses, split_logits
 from bindscope.measures.arithmetic.neurons import fit_neurons
 from bindscope.tasks.assign_add import AssignAddTask
+from measures.analytic_adder import AnalyticAdder
 
 TASK = AssignAddTask(modulus=11)
 NUMBERS = CyclicNumbers.of(TASK)

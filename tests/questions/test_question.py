@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ from bindscope.questions.opened import Opened
 from bindscope.questions.patch import Patch
 from bindscope.questions.program import Ablate, Predict
 from bindscope.questions.question import Question, to_steps
-from bindscope.questions.render import literal_of, text_of
+from bindscope.questions.render import literal_of, text_of, write_command, write_python
 from bindscope.questions.sums import Sum, Transplant
 
 PROGRAM, OTHER = "a=5;b=a;#b:", "a=8;b=a;#b:"
@@ -86,3 +88,34 @@ def test_a_question_is_made_before_anything_heavy_is_imported() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout == "[]\n"
+
+
+def test_a_command_that_no_question_stands_behind_is_written_by_the_same_rules():
+    written = write_command("behaviour", "my run", step=600, by="root-line", over_training=True, n=None, seed=0)
+    assert written == "bindscope behaviour 'my run' --step 600 --by root-line --over-training --seed 0"
+    asked = Predict(run="laptop", program="a=5;#a:", steps="all")
+    assert write_command("predict", "laptop", "a=5;#a:", steps="all") == asked.command()
+    assert write_python('run.predict("a=5;#a:", steps="all")', name="laptop") == asked.python()
+
+
+def test_a_question_about_a_run_of_somebodys_own_family_says_where_that_is():
+    asked = Predict(run="mine", program="a3 | a")
+    assert asked.command("my files/recall.py:Recall").endswith(" --family 'my files/recall.py:Recall'")
+    assert 'open_run("mine", family="recall.py:Recall")' in asked.python("recall.py:Recall")
+
+
+def test_no_page_writes_a_command_by_hand():
+    """Commands that panels offer come from the renderer; sentences may name one."""
+    root = Path(__file__).parents[2]
+    pages = [*(root / "src/bindscope/web").rglob("*.py")]
+    pages += [path for kind in ("*.ts", "*.svelte") for path in (root / "frontend/src").rglob(kind)]
+    made = re.compile(r"""(?:f["']|`|command="|<pre>)bindscope [a-z]""")
+    named = re.compile(r"``bindscope|`bindscope [a-z ]+`")  # in comments
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in pages
+        if ".test." not in path.name
+        for line in path.read_text().splitlines()
+        if made.search(named.sub("", line)) and "{" in line
+    ]
+    assert not found, "\n".join(found)

@@ -89,3 +89,18 @@ def test_before_it_is_made_its_name_says_how_to_make_it(
     assert run_command(["construct", "--lines", "0"]) == 2
     assert run_command(["runs"]) == 0
     assert "binding-constructed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"), [("a/b", "name: 'a/b' cannot name a directory"), (".x", "cannot name"), ("taken", "exists")]
+)
+def test_a_name_that_no_run_can_have_is_refused_before_anything_is_written(
+    name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("mine")
+    assert run_command(["construct", "--name", name, "--out", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert told.count("\n") == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["taken", "mine.txt"]

@@ -17,7 +17,6 @@ from bindscope.studies.plots.report import (
     Prediction,
     ReportedRun,
     Section,
-    render_report,
     render_reports,
 )
 from measures.simulated_runs import SimulatedRun
@@ -74,6 +73,11 @@ class Checked(HTMLParser):
     @property
     def text(self) -> str:
         return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def render_report(title, dataset, config, phases=None, sections=(), **more) -> str:
+    found = phases_of(dataset) if phases is None else phases
+    return render_reports(title, [ReportedRun(title, dataset, config, found, sections=sections, **more)])
 
 
 @cache

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bindscope.measures.stats.ranks import compare, kendall, rank_tasks
+from bindscope.measures.stats.ranks import compare, rank_tasks
 from bindscope.studies.framework.experiments import find_experiment, plan_cells, save_experiment_dataset
 from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.symbols.kernel.define import TASKS, find_task
@@ -12,6 +12,7 @@ from bindscope.studies.symbols.kernel.judge import judge_kernel
 from bindscope.studies.symbols.kernel.learnability import (
     conclude_learnability,
     describe_kernel,
+    exactly,
     half_sizes,
     kernel_settings,
     kernels_of,
@@ -96,7 +97,8 @@ def test_without_bounds_tau_is_kendalls():
     rng = np.random.default_rng(1)
     first, second = rng.normal(size=(2, 9))
     signs = [np.sign((first[i] - first[j]) * (second[i] - second[j])) for i in range(9) for j in range(i)]
-    assert kendall(first, [(value, value) for value in second]) == pytest.approx(np.mean(signs))
+    found = rank_tasks("", dict(zip("abcdefghi", first)), exactly(dict(zip("abcdefghi", second))))
+    assert found.tau == pytest.approx(np.mean(signs))
 
 
 def test_a_rank_correlation_of_unrelated_numbers_is_one_of_chance():

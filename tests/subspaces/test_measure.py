@@ -9,8 +9,6 @@ import torch
 from bindscope.errors import BindscopeError
 from bindscope.model.transformer import Transformer
 from bindscope.subspaces import (
-    CONDITIONS,
-    RotationPlan,
     Search,
     Subspace,
     cross_swaps,
@@ -21,6 +19,8 @@ from bindscope.subspaces import (
     read_stream,
     sweep_subspaces,
 )
+from bindscope.subspaces.measure import CONDITIONS
+from bindscope.subspaces.rotation import RotationPlan
 from subspaces.constructed_space import VALUE_AT_QUERY, Known
 from subspaces.test_subspace import generator, success
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from bindscope.errors import BindscopeError
-from bindscope.subspaces import RotationPlan, learn_rotation, principal_angles, random_subspace
+from bindscope.subspaces import learn_rotation, principal_angles, random_subspace
+from bindscope.subspaces.rotation import RotationPlan
 from subspaces.constructed_space import VALUE_AT_QUERY, Known
 from subspaces.test_subspace import generator, success
 

@@ -18,12 +18,12 @@ from bindscope.subspaces import (
     Subspace,
     find_columns,
     label_columns,
-    place_columns,
     principal_angles,
     random_subspace,
     read_stream,
     swap_stream,
 )
+from bindscope.subspaces.places import place_columns
 from bindscope.tasks.binding import Program, sample_name_pairs, sample_root_pairs
 from subspaces.constructed_space import TASK, VALUE_AT_QUERY, Known
 
@@ -46,7 +46,7 @@ def test_a_swap_takes_the_inside_from_the_source_and_the_outside_from_the_base(r
     torch.testing.assert_close(swapped - subspace.project(swapped), base - subspace.project(base))
     torch.testing.assert_close(subspace.swap_rest(base, source), subspace.swap(source, base))
     torch.testing.assert_close(subspace.project(subspace.project(base)), subspace.project(base))
-    torch.testing.assert_close(base @ subspace.projector, subspace.project(base))
+    torch.testing.assert_close(base @ (subspace.basis.T @ subspace.basis), subspace.project(base))
 
 
 def test_a_subspace_of_full_rank_swaps_everything() -> None:
@@ -102,6 +102,17 @@ def test_swapping_many_pairs_at_once_equals_rerunning_each(place: str, layer: in
             new = run(model, source, read=[site])[site]
             alone = run(model, base, write={site: lambda old, new=new: subspace.swap(old, new)}).logits[:, -1]
         torch.testing.assert_close(together[row : row + 1], alone, atol=1e-5, rtol=1e-5)
+
+
+def test_a_model_in_bfloat16_is_swapped_to_its_digits() -> None:
+    shape = {"d_vocab": 40, "n_positions": 35, "n_layers": 2, "n_heads": 2, "d_model": 16, "d_head": 8, "d_mlp": 16}
+    model = Transformer(ModelConfig(**shape, positions="rope"), generator(3)).eval()  # type: ignore[arg-type]
+    pairs = sample_root_pairs(TASK, np.random.default_rng(2), 12)
+    columns, subspace = find_columns(pairs, "query"), random_subspace(16, 5, generator(4))
+    whole = swap_stream(model, pairs, 1, columns, subspace.swap)
+    half = swap_stream(model.to(torch.bfloat16), pairs, 1, columns, subspace.swap)
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, whole, atol=0.03 * float(whole.abs().max()), rtol=0)
 
 
 def test_the_constructed_model_moves_values_in_its_value_subspace_alone(known: Known, root_pairs) -> None:

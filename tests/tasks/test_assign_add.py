@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
 from bindscope.schema import from_mapping, to_mapping
-from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask, PairSplit, split_by_swap
+from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask, PairSplit
 from bindscope.tasks.task import Batch
 
 TASK = AssignAddTask()
@@ -145,8 +145,8 @@ def test_a_split_by_both_orders_never_separates_a_pair_from_its_swap(modulus: in
 
 def test_a_held_out_pool_divides_by_whether_the_swap_was_trained() -> None:
     pool = TASK.sample_pool(np.random.default_rng(0), 3000, "0add")
-    parts = split_by_swap(pool)
-    assert len(parts["swap seen"]) + len(parts["both held out"]) == len(pool)
+    seen = pool.labels["swap_seen"][:, 0]
+    parts = {"swap seen": pool.take(np.flatnonzero(seen)), "both held out": pool.take(np.flatnonzero(~seen))}
     assert len(parts["swap seen"]) / len(pool) == pytest.approx(723 / 1045, abs=0.04)
     for name, part in parts.items():
         values = TASK.sequences.operand_values(part.tokens)

@@ -10,7 +10,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.schema import from_mapping, to_mapping
-from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask, split_by_swap
+from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask
 from bindscope.tasks.assign_add.operators import combine, commutes, list_elements, multiplication_table
 
 GROUPS = [("symmetric", 6), ("symmetric", 24), ("symmetric", 120), ("dihedral", 6), ("dihedral", 10), ("dihedral", 24)]
@@ -112,8 +112,6 @@ def test_composition_is_typed_with_an_at_sign():
 def test_a_swapped_pair_counts_as_seen_only_where_it_is_the_same_sum(operator, modulus):
     pool = AssignAddTask(modulus=modulus, operator=operator).sample_pool(np.random.default_rng(0), 20, "0add")
     assert "swap_seen" not in pool.labels
-    with pytest.raises(BindscopeError, match="cannot be swapped"):
-        split_by_swap(pool)
     assert (
         "swap_seen"
         in AssignAddTask(modulus=modulus, operator="*").sample_pool(np.random.default_rng(0), 20, "0add").labels

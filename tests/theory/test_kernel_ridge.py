@@ -10,7 +10,6 @@ import pytest
 from bindscope.errors import BindscopeError
 from bindscope.tasks.templates import TemplateTask
 from bindscope.theory.kernel import KernelSettings, string_kernel, template_kernel
-from bindscope.theory.kernel_features import features_converge, fresh_strings, random_features, sample_attention
 from bindscope.theory.kernel_ridge import (
     StringSample,
     Structures,
@@ -18,6 +17,7 @@ from bindscope.theory.kernel_ridge import (
     half_loss_size,
     ridge_generalises,
 )
+from theory.kernel_features import features_converge, fresh_strings, random_features, sample_attention
 
 COARSE = KernelSettings(points=64, inner_points=8)
 

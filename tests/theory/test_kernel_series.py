@@ -7,7 +7,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.theory.kernel import KernelSettings, template_kernel
-from bindscope.theory.kernel_series import derivative, known_derivative, meeting_term
+from theory.kernel_series import derivative, known_derivative, meeting_term
 
 
 def integrate_attention(first, second, beta, gamma, n_nodes=10):

@@ -151,7 +151,7 @@ def test_answers_before_and_after_are_those_of_one_sequence_by_hand() -> None:
     task, setting = AssignAddTask(31, 6), Setting(31, 6, 3.0)
     tokens = np.stack([task.parse("a=4 b=20 | a+7"), task.parse("c=3 a=4 b=20 | a+b")])
     model = setting.model
-    literal = model.answer_outputs(setting.start, tokens[:1])[0]
+    literal = model.outputs(model.scores(setting.start, model.embed(tokens[:1])), tokens[:1])[0]
     assert literal.argmax() == 14  # 7 + 7
     assert literal[11] == pytest.approx(2 * setting.alpha * setting.epsilon)
     memory = measure_step(setting).parts["associative"]

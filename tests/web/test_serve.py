@@ -197,6 +197,48 @@ def test_what_cannot_be_served_is_refused_with_one_sentence(
     assert told.count("\n") == 1
 
 
+def test_the_ideal_mechanism_joins_the_learned_ones_by_itself(built: Path, tmp_path: Path) -> None:
+    with started(built, "serve", "--no-open", where=tmp_path) as (process, port):
+        names: list[str] = []
+        deadline = time.monotonic() + 200
+        while "binding-constructed" not in names and time.monotonic() < deadline:
+            time.sleep(0.3)
+            listed = orjson.loads(fetch(port, "GET", "/api/runs.json").body)["runs"]
+            names = [run["name"] for run in listed]
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert names == [*(path.name for path in shipped_runs()), "binding-constructed"]
+    assert listed[-1]["description"].startswith("The ideal mechanism")
+    assert output == "\nStopped.\n"
+
+
+@pytest.mark.parametrize("arguments", [("--no-ideal",), ("--no-live",), ("RUN",)])
+def test_the_ideal_mechanism_is_written_only_where_it_is_wanted(
+    arguments: tuple[str, ...], built: Path, small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    @contextlib.contextmanager
+    def noted(*words: str, **options: object) -> Iterator[None]:
+        asked.append(words)
+        yield
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bindscope.web.app.static_directory", lambda: built)
+    monkeypatch.setattr("bindscope.web.server.wait_for_interrupt", interrupt)
+    monkeypatch.setattr("bindscope.cli.serve.beside", noted)
+    assert run(["serve", "--no-open"]) == 0
+    assert asked == [("construct", "--out", "runs")]
+    words = [str(small_run) if word == "RUN" else word for word in arguments]
+    assert run(["serve", "--no-open", *words]) == 0
+    (tmp_path / "runs" / "binding-constructed").mkdir(parents=True)
+    assert run(["serve", "--no-open"]) == 0
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize("command", ["serve", "demo"])
 def test_a_page_that_was_not_built_says_how_to_build_it(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

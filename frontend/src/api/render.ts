@@ -22,9 +22,14 @@ const SAFE = /^[\w@%+=:,./-]+$/;
 /** `toCommand('Predict', { run: 'binding-laptop', program: 'a=5;#a:', steps: 'all' })` */
 export function toCommand(name: Name, values: Readonly<Record<string, Given>>): string {
   const given = givenOf(name, values);
-  const bare = given.filter(([field]) => !field.flag).flatMap(([, value]) => [value].flat().map((item) => quote(String(item))));
-  const options = given.filter(([field]) => field.flag).flatMap(([field, value]) => optionsOf(field, value));
-  return ['bindscope', table[name].command, ...bare, ...options].join(' ');
+  const words = given.filter(([field]) => !field.flag).flatMap(([, value]) => [value].flat());
+  const options = given.filter(([field]) => field.flag).flatMap(([{ flag, joined }, value]) => optionsOf(flag, value, joined));
+  return join(table[name].command, words, options);
+}
+
+/** A command that no question stands behind, by the same rules: `writeCommand('behaviour', ['binding-laptop'], { step: 600 })` */
+export function writeCommand(command: string, words: readonly string[] = [], options: Readonly<Record<string, Given>> = {}): string {
+  return join(command, words, Object.entries(options).flatMap(([name, value]) => (value == null ? [] : optionsOf(`--${name}`, value))));
 }
 
 /** The lines of Python that open the run or the study and ask it. */
@@ -33,8 +38,13 @@ export function toPython(name: Name, values: Readonly<Record<string, Given>>): s
   const given = givenOf(name, values).filter(([field]) => field.name !== 'run');
   const bare = given.filter(([field]) => field.positional).flatMap(([, value]) => [value].flat().map(literalOf));
   const keywords = given.filter(([field]) => !field.positional).map(([field, value]) => `${field.keyword}=${literalOf(value)}`);
-  const opened = `${opener} = bindscope.open_${opener}(${literalOf(values.run ?? STUDY)})`;
+  const opened = `${opener} = ${openedAs(opener, values.run ?? STUDY)}`;
   return ['import bindscope', '', opened, `${opener}.${method}(${[...bare, ...keywords].join(', ')})`].join('\n');
+}
+
+/** A run or a study as Python opens it. */
+export function openedAs(opener: string, name: NonNullable<Given>): string {
+  return `bindscope.open_${opener}(${literalOf(name)})`;
 }
 
 /** Both, as a body has them. */
@@ -56,7 +66,11 @@ function givenOf(name: Name, values: Readonly<Record<string, Given>>): [Field, N
   });
 }
 
-function optionsOf({ flag, joined }: Field, value: NonNullable<Given>): string[] {
+function join(command: string, words: readonly (string | number | boolean)[], options: readonly string[]): string {
+  return ['bindscope', command, ...words.map((word) => quote(String(word))), ...options].join(' ');
+}
+
+function optionsOf(flag: string, value: NonNullable<Given>, joined = false): string[] {
   if (typeof value === 'boolean') return [value ? flag : `--no-${flag.slice(2)}`];
   const texts = [value].flat().map(String);
   return (joined ? [texts.join(',')] : texts).map((text) => `${flag}${text.startsWith('-') || text.includes(',-') ? '=' : ' '}${quote(text)}`);

@@ -1,6 +1,6 @@
 /** One program in the reader's browser: what the model answers, layer by layer, where heads look, and without some parts. */
 import type { Body } from '../api/body';
-import { askAgain, oneLine, stepsAsked } from '../api/render';
+import { askAgain, oneLine, stepsAsked, writeCommand } from '../api/render';
 import { showSymbol, VOCABULARY } from '../program/program';
 import type { Numbers } from './arithmetic';
 import { counted, labelled, makeBody, showOutputs, showTokens } from './bodies';
@@ -183,7 +183,7 @@ async function ablated(runs: Runs, question: LensQuestion, sites: string[], kind
   if (kind !== 'zero' && sites.length) {
     throw new Refusal(
       'means over other programs are not in this copy; replace by zero, or ask on your own machine: ' +
-        `bindscope serve ${run.name}`,
+        writeCommand('serve', [run.name]),
     );
   }
   const model = await runs.model(run, question.step);

@@ -1,5 +1,5 @@
 /** What the browser can answer by itself, and the command for what it cannot. */
-import { oneLine, toCommand, type Given, type Name } from '../api/render';
+import { oneLine, toCommand, writeCommand, type Given, type Name } from '../api/render';
 
 export const OPERATIONS: ReadonlySet<string> = new Set(['predict', 'lens', 'attention', 'ablate', 'patch', 'grid', 'sum', 'transplant', 'kernel', 'samples']);
 const ELSEWHERE: Readonly<Record<string, Name>> = { sample: 'Sample', project: 'Project', swap: 'Swap' };
@@ -9,5 +9,5 @@ export function commandFor(operation: string, question: object): string {
   const written = ([name, value]: [string, Given]): [string, Given] => [name, typeof value === 'string' ? oneLine(value) : value];
   const asked = Object.fromEntries(Object.entries(question).map(written));
   const name = ELSEWHERE[operation];
-  return name ? toCommand(name, asked) : `bindscope serve ${String(asked.run ?? '')}`;
+  return name ? toCommand(name, asked) : writeCommand('serve', asked.run == null ? [] : [String(asked.run)]);
 }

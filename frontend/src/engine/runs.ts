@@ -1,6 +1,7 @@
 /** The runs of a static copy: their settings, and their models, read when they are first asked for. */
 import type { Body } from '../api/body';
 import type { RunDetail } from '../api/client';
+import { writeCommand } from '../api/render';
 import { readProgram, tokensOf, type Program } from '../program/program';
 import { formatOfTask, isKnown, parseSum, type Sum, type SumFormat } from '../sums/sum';
 import { buildModel, type Model, type Shape } from './model';
@@ -94,7 +95,7 @@ export function formatOf({ name, family, kinds, task }: OpenedRun): SumFormat {
   if (!kinds.includes('sums')) throw new Refusal(`${name}: its task is ${family}; sums are for runs on assign_add.`);
   const format = formatOfTask(task);
   if (!isKnown(format)) {
-    throw new Refusal(`the browser does not know the operator '${format.operator}'; on your own machine: bindscope serve ${name}`);
+    throw new Refusal(`the browser does not know the operator '${format.operator}'; on your own machine: ${writeCommand('serve', [name])}`);
   }
   return format;
 }

@@ -47,8 +47,10 @@ def construct(
         How many programs it is evaluated on.
     """
     from bindscope.cli.display import accuracy_of
+    from bindscope.runs.config import check_name
     from bindscope.runs.construct import construct_run
 
+    check_name(name)
     run = construct_run(out / name, lines, max_depth, n)
     print(f"Constructed, accuracy {accuracy_of(run.metrics[-1]):.4f}, kept in {run.path}.")
     print(f"Next: bindscope circuit {run.path} --depth {min(2, max_depth)}")

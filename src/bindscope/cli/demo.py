@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from bindscope.cli.beside import beside
 from bindscope.cli.options import Flag
 from bindscope.cli.serve import open_lab, open_page, served
 from bindscope.runs.locate import RUNS_DIRECTORY, shipped_runs
 
 PRESET = "binding-tiny"
-NICENESS = 10  # training gives way to whoever reads the page
-PATIENCE = 20  # seconds that training is given to stop
 
 
 def show_demo(
@@ -83,31 +78,10 @@ def show_live(out: Path, steps: int | None, browser: bool, train: bool) -> None:
             print("\nStopped.", flush=True)
 
 
-@contextmanager
-def training(directory: Path, steps: int | None) -> Iterator[subprocess.Popen[bytes]]:
-    """The small preset learns in a process of its own, one thread wide; leaving the block early stops it, resumably.
-
-    It is the head of its own group of processes, so that Ctrl-C reaches it once, from here.
-    """
+def training(directory: Path, steps: int | None) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """The small preset learns in a process of its own, one thread wide; leaving the block early stops it, resumably."""
     words = ["train", PRESET, "--name", directory.name, "--out", str(directory.parent), "--threads", "1"]
-    words += ["--device", "cpu", *(() if steps is None else ("--steps", str(steps)))]
-    process = subprocess.Popen([sys.executable, "-m", "bindscope", *words], process_group=0)
-    try:
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
-        yield process
-    finally:
-        stop(process)
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C does, and more firmly if that is not heard."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        process.send_signal(number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE)
+    return beside(*words, "--device", "cpu", *(() if steps is None else ("--steps", str(steps))))
 
 
 def show_shipped_report(out: Path, browser: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bindscope.errors import BindscopeError, suggest_nearest
 
@@ -42,13 +42,6 @@ def describe_example(task: Task, batch: Batch, row: int) -> Example:
     from bindscope.families import family_of
 
     return family_of(task).describe_example(task, batch, row)
-
-
-def format_answer(task: Task, target: Any) -> str:
-    """A target, or a model's output, in the task's own words."""
-    from bindscope.families import family_of
-
-    return family_of(task).format_answer(task, target)
 
 
 def _draw_pool(task: Task, rng: np.random.Generator, n: int, pool: str) -> Batch:

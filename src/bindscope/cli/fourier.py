@@ -57,12 +57,14 @@ def fourier(
     json
         Print the numbers as JSON instead of tables.
     """
+    from bindscope.families import require_kind
     from bindscope.runs.directory import Run
 
     check_out(out)
     if n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
     opened = Run.open(find_run(run))
+    require_kind(opened.name, opened.config.task, "sums")
     found = opened.find_step(step)
     if neuron is not None:
         dataset, text, figure = _one_neuron(opened, found, neuron, _draws(out))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import webbrowser
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from bindscope.cli.beside import beside
 from bindscope.errors import BindscopeError
-from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
+from bindscope.runs.locate import CONSTRUCTED_NAME, RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
 
 if TYPE_CHECKING:
     from bindscope.web.lab import Lab
@@ -32,11 +34,13 @@ def serve(
     open_: Annotated[bool, Parameter(name="--open")] = True,
     live: bool = True,
     open_directories: bool = True,
+    ideal: bool = True,
 ) -> None:
     """Show runs in a web page, and let it question their models live.
 
     The page answers on this machine alone and asks nothing of the network. Runs
-    that are being trained grow in it; Ctrl-C ends it.
+    that are being trained grow in it; Ctrl-C ends it. Without RUNS the ideal
+    mechanism joins the learned ones: a transformer whose weights are written.
 
     Examples:
         bindscope serve
@@ -61,6 +65,8 @@ def serve(
         Answer questions to models; otherwise only what is stored is shown.
     open_directories
         Let the page open further runs by their directory; never when others can reach it.
+    ideal
+        Without RUNS, write the ideal mechanism to ./runs if it is not there ('bindscope construct' does the same).
     """
     from bindscope.web.server import wait_for_interrupt
 
@@ -69,9 +75,20 @@ def serve(
         try:
             print(f"Bindscope is at {address} (Ctrl-C ends it)", flush=True)
             open_page(address, open_)
-            wait_for_interrupt()
+            with constructing() if ideal and live and not runs else nullcontext():
+                wait_for_interrupt()
         except KeyboardInterrupt:
             print("\nStopped.", flush=True)
+
+
+@contextmanager
+def constructing(out: Path = RUNS_DIRECTORY) -> Iterator[None]:
+    """The ideal mechanism is written meanwhile, unless it is there; the page shows it when it is complete."""
+    if (out / CONSTRUCTED_NAME).exists():
+        yield
+        return
+    with beside("construct", "--out", str(out), patience=0.5, stdout=subprocess.DEVNULL):
+        yield
 
 
 def open_lab(names: Sequence[str] = (), live: bool = True, kept_in: Path = RUNS_DIRECTORY) -> Lab:

@@ -49,21 +49,22 @@ def trajectory(
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, transitions_of
     from bindscope.studies.plots.panels import figure_trajectory
-    from bindscope.studies.plots.style import save_figure
+    from bindscope.studies.plots.style import figure_format, save_figure
 
     opened = Run.open(find_run(run))
     shipped = is_shipped(opened.path)
+    figure = out or (Path(f"{opened.name}-trajectory.svg") if shipped else opened.path / "results" / "trajectory.svg")
+    figure_format(figure)  # refused before anything is printed
     family = family_of(opened.config.task)
     dataset = trajectory_dataset(opened.metrics, opened.manifest.config, family)
     phases = phases_of(dataset)
     events, criterion = family.list_events(dataset), family.describe_phases()
     print(format_trajectory(opened.name, phases, transitions_of(dataset), criterion, events))
-    figure = Path(f"{opened.name}-trajectory.svg") if shipped else opened.path / "results" / "trajectory.svg"
-    print(f"figure   {save_figure(figure_trajectory(dataset, phases), out or figure)}")
+    print(f"figure   {save_figure(figure_trajectory(dataset, phases), figure)}")
     if not shipped:
         print(f"numbers  {opened.save_result('trajectory', dataset)}")
     if html:
-        print(f"report   {write_report([opened], (out or figure).with_suffix('.html'))}")
+        print(f"report   {write_report([opened], figure.with_suffix('.html'))}")
 
 
 def format_trajectory(

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from bindscope.cli.options import Flag, Seed
 from bindscope.cli.table import format_duration, format_table
-from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, measured_directory
+from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, results_folders, study_results
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -107,20 +107,12 @@ def open_library(
     if n is not None and n < 1:
         raise BindscopeError(f"--n: give at least 1, got {n}.")
     if name in studies_without_runs():
-        folder = (out or measured_directory(name)) / "results"
-        return open_study(name, folder, RUNS_DIRECTORY, n, seed, fresh)
+        return open_study(name, study_results(name, out=out), RUNS_DIRECTORY, n, seed, fresh)
     opened = Run.open(find_run(name))
     study = find_study(opened.config.task.family)
-    folder = (out or default_directory(opened)) / "results"
-    inside = opened.path / "results"
-    also_in = () if folder.resolve() == inside.resolve() else (inside,)
+    folder, *also_in = results_folders(opened.path, opened.name, is_shipped(opened.path), out=out)
     library = Library(opened, study.results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY)
     return library, study
-
-
-def default_directory(run: Run) -> Path:
-    """Where what is measured of a run goes: into it, or beside the runs of a person for a shipped one."""
-    return measured_directory(run.name) if is_shipped(run.path) else run.path
 
 
 def format_verification(verification: Verification) -> str:

@@ -15,6 +15,8 @@ PUBLIC = {
     "ablate_mlps": "bindscope.interventions.ablation",
     "ablate_together": "bindscope.interventions.ablation",
     "knock_out_edges": "bindscope.interventions.knockout",
+    "knock_out_each": "bindscope.interventions.knockout",
+    "knock_out_grid": "bindscope.interventions.knockout",
     "attribute_residual": "bindscope.interventions.attribution",
     "attribute_heads": "bindscope.interventions.attribution",
     "find_circuit": "bindscope.interventions.circuit",

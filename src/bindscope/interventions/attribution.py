@@ -25,8 +25,8 @@ from bindscope.errors import BindscopeError
 from bindscope.interventions.address import Columns, mark_columns, resolve_site
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.interchange import PAIRS_AT_ONCE
-from bindscope.interventions.outcome import SMALLEST_RANGE, label_outcomes, widen
-from bindscope.model.run import run
+from bindscope.interventions.outcome import SMALLEST_RANGE, label_outcomes
+from bindscope.model.run import run, widen
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 

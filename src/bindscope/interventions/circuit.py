@@ -42,9 +42,9 @@ from bindscope.interventions.ablation import Kind, ablate_together
 from bindscope.interventions.address import mark_columns
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.interchange import patch_sites
-from bindscope.interventions.outcome import measure_outcomes, widen
+from bindscope.interventions.outcome import measure_outcomes
 from bindscope.interventions.replacement import replace_heads
-from bindscope.model.run import Trace, run
+from bindscope.model.run import Trace, run, widen
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch

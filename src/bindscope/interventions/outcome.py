@@ -21,6 +21,7 @@ import xarray as xr
 from torch import Tensor
 
 from bindscope.interventions.contrast import Contrast
+from bindscope.model.run import widen
 
 SMALLEST_RANGE = 1e-3
 UNITS = {"success": "share", "kept": "share", "logit_difference": "1", "new_logit": "1", "kl": "nat"}
@@ -53,11 +54,6 @@ def measure_outcomes(
         "kl": (base_log.exp() * (base_log - changed_log)).sum(-1).clamp_min(0).float(),
     }
     return {name: value.cpu().numpy() for name, value in values.items()}
-
-
-def widen(values: Tensor) -> Tensor:
-    """Numbers of half precision in single precision: NumPy has no bfloat16, and what follows should not round again."""
-    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 def label_outcomes(

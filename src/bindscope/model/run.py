@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
@@ -102,6 +103,11 @@ class _ReadWrite:
             if (site.layer, site.name) == (layer, name):
                 self.values[site] = value[site.index]
         return value
+
+
+def widen(values: Tensor) -> Tensor:
+    """Numbers of half precision in single precision: NumPy has no bfloat16, and what follows should not round again."""
+    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 def _apply_edit(value: Tensor, site: Site, edit: Edit) -> Tensor:

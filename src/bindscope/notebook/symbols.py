@@ -16,7 +16,7 @@ from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn, show_figures
 from bindscope.questions.templates import SETTINGS, Kernel, TemplateCheck, TemplateSamples
-from bindscope.runs.locate import RUNS_DIRECTORY, measured_directory
+from bindscope.runs.locate import RUNS_DIRECTORY, study_results
 
 if TYPE_CHECKING:
     from bindscope.notebook.verdicts import Verdicts
@@ -166,7 +166,7 @@ class SymbolsView:
         """Where results are read and kept; those that are shipped need no measuring."""
         from bindscope.studies.framework.verify import open_study as open_results
 
-        folder = measured_directory(self.name, self.runs_directory) / "results"
+        folder = study_results(self.name, self.runs_directory)
         library, _ = open_results(self.name, folder, self.runs_directory)
         return library
 

@@ -96,13 +96,13 @@ class Question:
     def check(self) -> None:
         """Refuse fields that do not go together."""
 
-    def command(self) -> str:
-        """The command that asks this."""
-        return to_command(describe_question(type(self)), self.values())
+    def command(self, family: str = "") -> str:
+        """The command that asks this; ``family`` is where that of the run is, if it is a person's own."""
+        return to_command(describe_question(type(self)), self.values(), family)
 
-    def python(self) -> str:
+    def python(self, family: str = "") -> str:
         """The lines of Python that ask this, with no import but bindscope."""
-        return to_python(describe_question(type(self)), self.values())
+        return to_python(describe_question(type(self)), self.values(), family)
 
     def values(self) -> dict[str, Any]:
         """The fields by name."""

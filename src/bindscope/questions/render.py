@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, TypedDict
 
@@ -38,32 +38,52 @@ class QuestionRow(TypedDict):
     fields: list[FieldRow]
 
 
-def to_command(row: QuestionRow, values: Mapping[str, Any]) -> str:
-    """The command line; whatever is as usual is left out."""
-    words = ["bindscope", row["command"]]
+def to_command(row: QuestionRow, values: Mapping[str, Any], family: str = "") -> str:
+    """The command line; whatever is as usual is left out. ``family`` is where one of a person's own is."""
     given = list(_given(row, values))
-    for field, value in given:
-        if not field["flag"]:
-            words += [shlex.quote(text_of(item)) for item in (value if isinstance(value, tuple) else (value,))]
-    for field, value in given:
-        if field["flag"]:
-            words += _option(field, value)
-    return " ".join(words)
+    words = [item for field, value in given if not field["flag"] for item in _items(value)]
+    options = [
+        word for field, value in given if field["flag"] for word in _option(field["flag"], value, field["joined"])
+    ]
+    return _join(row["command"], words, options, family)
 
 
-def to_python(row: QuestionRow, values: Mapping[str, Any]) -> str:
+def write_command(command: str, *words: Any, family: str = "", **options: Any) -> str:
+    """A command that no question stands behind, by the same rules.
+
+    >>> write_command("behaviour", "binding-laptop", by="root-line", step=600, keep=True)
+    'bindscope behaviour binding-laptop --by root-line --step 600 --keep'
+    """
+    given = {f"--{name.replace('_', '-')}": value for name, value in options.items() if value is not None}
+    written = [word for flag, value in given.items() for word in _option(flag, value)]
+    return _join(command, words, written, family)
+
+
+def to_python(row: QuestionRow, values: Mapping[str, Any], family: str = "") -> str:
     """The lines that open the run or the study and ask it."""
     arguments, keywords = [], []
     for field, value in _given(row, values):
         if field["name"] == "run":
             continue
         if field["positional"]:
-            arguments += [literal_of(item) for item in (value if isinstance(value, tuple) else (value,))]
+            arguments += [literal_of(item) for item in _items(value)]
         else:
             keywords.append(f"{field['keyword']}={literal_of(value)}")
-    opening = OPENED[row["opener"]].format(literal_of(values.get("run", STUDY)))
     call = f"{row['opener']}.{row['method']}({', '.join([*arguments, *keywords])})"
-    return "\n".join(["import bindscope", "", opening, call])
+    return write_python(call, opener=row["opener"], name=values.get("run", STUDY), family=family)
+
+
+def write_python(call: str, *imports: str, opener: str = "run", name: str = STUDY, family: str = "") -> str:
+    """The lines that open a run, or the study, and ask it what ``call`` says.
+
+    >>> print(write_python('run.result("lens")', name="binding-laptop"))
+    import bindscope
+    <BLANKLINE>
+    run = bindscope.open_run("binding-laptop")
+    run.result("lens")
+    """
+    opened = literal_of(name) + (f", family={literal_of(family)}" if family else "")
+    return "\n".join(["import bindscope", *imports, "", OPENED[opener].format(opened), call])
 
 
 def text_of(value: Any) -> str:
@@ -99,11 +119,19 @@ def _given(row: QuestionRow, values: Mapping[str, Any]) -> Iterator[tuple[FieldR
             yield field, value
 
 
-def _option(field: FieldRow, value: Any) -> list[str]:
-    flag = field["flag"]
+def _join(command: str, words: Iterable[Any], options: Iterable[str], family: str) -> str:
+    own = [f"--family {shlex.quote(family)}"] if family else []
+    return " ".join(["bindscope", command, *(shlex.quote(text_of(word)) for word in words), *options, *own])
+
+
+def _items(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _option(flag: str, value: Any, joined: bool = False) -> list[str]:
     if isinstance(value, bool):
         return [flag if value else f"--no-{flag.removeprefix('--')}"]
-    texts = [text_of(item) for item in (value if isinstance(value, tuple) else (value,))]
-    if field["joined"]:
+    texts = [text_of(item) for item in _items(value)]
+    if joined:
         texts = [",".join(texts)]
     return [f"{flag}{'=' if text.startswith('-') or ',-' in text else ' '}{shlex.quote(text)}" for text in texts]

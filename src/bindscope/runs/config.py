@@ -58,8 +58,7 @@ class RunConfig:
     start: StartConfig | None = None  # weights to begin with, instead of drawn ones
 
     def __post_init__(self) -> None:
-        if not self.name or self.name != self.name.strip() or "/" in self.name or self.name.startswith("."):
-            raise BindscopeError(f"name: {self.name!r} cannot name a directory; use letters, digits and dashes.")
+        check_name(self.name)
         if self.seed < 0:
             raise BindscopeError(f"seed: must not be negative, got {self.seed}.")
         _check_dataset(self)
@@ -88,6 +87,12 @@ class RunConfig:
     def seeds(self) -> dict[str, int]:
         """One seed per purpose, so that no two of them draw the same numbers."""
         return {purpose: derive_seed(self.seed, purpose) for purpose in ("model", "data", "dropout", "evaluation")}
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that cannot be that of a run's directory."""
+    if not name or name != name.strip() or "/" in name or name.startswith("."):
+        raise BindscopeError(f"name: {name!r} cannot name a directory; use letters, digits and dashes.")
 
 
 def config_to_mapping(config: RunConfig) -> dict[str, Any]:

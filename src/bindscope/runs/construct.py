@@ -25,7 +25,6 @@ def construct_run(destination: Path, lines: int = 16, max_depth: int = 4, n: int
     model = construct_dereferencer(lines, max_depth)
     task = BindingTask(lines=lines, max_depth=max_depth)
     config = RunConfig(destination.name, task, model.config, TrainingConfig(steps=1))
-    evaluation = build_evaluator(task, n, config.seeds["evaluation"])(model)
     manifest = Manifest(
         name=config.name,
         config=config_to_mapping(config),
@@ -40,5 +39,5 @@ def construct_run(destination: Path, lines: int = 16, max_depth: int = 4, n: int
         write_empty_run(unfinished, manifest)
         run = Run(unfinished, manifest)
         run.write_checkpoint(0, model.state_dict())
-        run.keep_evaluation({"step": 0, **evaluation})
+        run.keep_evaluation({"step": 0, **build_evaluator(task, n, config.seeds["evaluation"])(model)})
     return Run.open(destination)

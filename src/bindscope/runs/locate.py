@@ -11,6 +11,7 @@ SHOWN_FIRST = "binding-laptop"
 CONSTRUCTED_NAME = "binding-constructed"  # of the run that 'bindscope construct' writes
 SHIPPED_DIRECTORY = Path(__file__).parent.parent / "shipped"
 MANIFEST = "manifest.json"
+RESULTS = "results"  # the folder of a run that holds what was measured of it
 
 
 def find_run(name: str) -> Path:
@@ -48,16 +49,21 @@ def is_shipped(directory: Path) -> bool:
     return SHIPPED_DIRECTORY.resolve() in directory.resolve().parents
 
 
-def measured_directory(name: str, runs: Path = RUNS_DIRECTORY) -> Path:
-    """Where what is measured of something that must not be written to is saved: a shipped run, a study without runs."""
-    return runs / f"verify-{name}"
-
-
-def results_folders(directory: Path, name: str, read_only: bool, runs: Path = RUNS_DIRECTORY) -> tuple[Path, ...]:
-    """Where results of a run are: new ones are saved in the first folder, all of them are read.
+def results_folders(
+    directory: Path, name: str, read_only: bool, runs: Path = RUNS_DIRECTORY, out: Path | None = None
+) -> tuple[Path, ...]:
+    """Where results of a run are: new ones are saved in the first folder, which is in ``out`` if given; all are read.
 
     >>> results_folders(Path("shipped/binding-laptop"), "binding-laptop", read_only=True)
     (PosixPath('runs/verify-binding-laptop/results'), PosixPath('shipped/binding-laptop/results'))
     """
-    inside = directory / "results"
-    return (measured_directory(name, runs) / "results", inside) if read_only else (inside,)
+    inside = directory / RESULTS
+    if out is None and not read_only:
+        return (inside,)
+    first = study_results(name, runs, out)
+    return (first,) if first.resolve() == inside.resolve() else (first, inside)
+
+
+def study_results(name: str, runs: Path = RUNS_DIRECTORY, out: Path | None = None) -> Path:
+    """Where results of something that cannot be written to are: of a study without runs, or of a shipped run."""
+    return (out or runs / f"verify-{name}") / RESULTS

@@ -2,24 +2,19 @@
 
 from bindscope.subspaces.axes import Axes, align_axes, fit_axes
 from bindscope.subspaces.cross import cross_swaps
-from bindscope.subspaces.find import RANKS, FoundSubspace, Samples, find_subspace, fit_subspace, sample_stream
-from bindscope.subspaces.measure import CONDITIONS, METHODS, Search, default_search, measure_subspace
-from bindscope.subspaces.places import QUALITIES, find_columns, label_columns, place_columns
+from bindscope.subspaces.find import RANKS, Samples, find_subspace, fit_subspace, sample_stream
+from bindscope.subspaces.measure import Search, default_search, measure_subspace
+from bindscope.subspaces.places import QUALITIES, find_columns, label_columns
 from bindscope.subspaces.projections import project_over_training
-from bindscope.subspaces.rotation import LearnedRotation, RotationPlan, learn_rotation
+from bindscope.subspaces.rotation import learn_rotation
 from bindscope.subspaces.stream import read_stream, swap_stream
 from bindscope.subspaces.subspace import Subspace, principal_angles, random_subspace
 from bindscope.subspaces.sweep import sweep_subspaces
 
 __all__ = [
-    "CONDITIONS",
-    "METHODS",
     "QUALITIES",
     "RANKS",
     "Axes",
-    "FoundSubspace",
-    "LearnedRotation",
-    "RotationPlan",
     "Samples",
     "Search",
     "Subspace",
@@ -33,7 +28,6 @@ __all__ = [
     "label_columns",
     "learn_rotation",
     "measure_subspace",
-    "place_columns",
     "principal_angles",
     "project_over_training",
     "random_subspace",

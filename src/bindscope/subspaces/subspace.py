@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -54,11 +53,6 @@ class Subspace:
     @property
     def d_model(self) -> int:
         return self.basis.shape[1]
-
-    @cached_property
-    def projector(self) -> Tensor:
-        """[d_model, d_model]: what keeps only the part inside."""
-        return self.basis.T @ self.basis
 
     def coordinates(self, x: Tensor) -> Tensor:
         """[..., rank]: how far ``x`` reaches along each direction."""

@@ -88,12 +88,6 @@ class CopyModel:
         missing = seen - shares @ self.embeddings  # e_x − Σ_v p_v e_v
         return self.scale * ATTENTION / self.n_symbols * seen.T @ missing
 
-    @property
-    def flat_gradient(self) -> np.ndarray:
-        """G as small logits have it."""
-        seen = self.embeddings[: self.n_symbols]
-        return self.scale * ATTENTION / self.n_symbols * seen.T @ (seen - self.embeddings.mean(0))
-
     def update(self, identity_gain: float = 0.0) -> np.ndarray:
         """What a small step does to W, over its size: heads' products and, with a gain, their multiples of the identity.
 

@@ -15,7 +15,8 @@ so numbers that get the weights u and w raise their sum's logit by 2uw, and thei
 top while neither weight is more than twice the other.
 
 >>> model = DisentangledModel(modulus=59, n_variables=12)
->>> model.answer_outputs(model.start(beta=3.0), task.parse("c=1 b=17 | b+19")[None]).argmax()
+>>> tokens = task.parse("c=1 b=17 | b+19")[None]
+>>> model.outputs(model.scores(model.start(beta=3.0), model.embed(tokens)), tokens).argmax()
 38
 """
 
@@ -149,10 +150,6 @@ class DisentangledModel:
         rows, places = np.nonzero(tokens < self.modulus)
         np.add.at(numbers, (rows, tokens[rows, places]), attention[rows, places])
         return add_by_fourier(numbers)
-
-    def answer_outputs(self, weights: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """The MLP's outputs [row, number] for tokens [row, 16]."""
-        return self.outputs(self.scores(weights, self.embed(tokens)), tokens)
 
     @property
     def sequences(self) -> SequenceFormat:

@@ -1,23 +1,26 @@
-"""How a reader makes a body again in Python."""
+"""How a reader makes a body again that no live question stands behind: by the renderer of questions."""
 
 from __future__ import annotations
 
-import json
-import shlex
+from typing import Any
 
+from bindscope.questions.render import write_command, write_python
 from bindscope.web.lab import LabRun
 
 
 def in_python(run: LabRun, call: str, *imports: str) -> str:
     """The lines that make it: ``call`` says what is asked of the opened ``run``.
 
-    >>> in_python(run, 'run.predict("a=5;#a:", steps="all")')
-    'import bindscope\\n\\nrun = bindscope.open_run("binding-laptop")\\nrun.predict("a=5;#a:", steps="all")'
+    >>> in_python(run, 'run.result("lens")')
+    'import bindscope\\n\\nrun = bindscope.open_run("binding-laptop")\\nrun.result("lens")'
     """
-    family = f", family={json.dumps(run.family_place)}" if run.family_place else ""
-    return "\n".join(["import bindscope", *imports, "", f'run = bindscope.open_run("{run.name}"{family})', call])
+    return write_python(call, *imports, name=run.name, family=run.family_place)
 
 
-def in_shell(run: LabRun, command: str) -> str:
-    """A command about a run, with what it needs to find a family that is a person's own."""
-    return f"{command} --family {shlex.quote(run.family_place)}" if run.family_place else command
+def in_shell(run: LabRun, command: str, **options: Any) -> str:
+    """A command about a run, with what it needs to find a family that is a person's own.
+
+    >>> in_shell(run, "patch", grid="heads", steps="all")
+    'bindscope patch binding-laptop --grid heads --steps all'
+    """
+    return write_command(command, run.name, family=run.family_place, **options)

@@ -62,7 +62,9 @@ def answer_body(
         assert isinstance(question, RunQuestion)
         question = question.settled(opened(run))
         provenance["run"] = run.name
-    return to_body(dataset, Provenance(**provenance), title=title, command=question.command(), python=question.python())
+    family = "" if run is None else run.family_place
+    command, python = question.command(family), question.python(family)
+    return to_body(dataset, Provenance(**provenance), title=title, command=command, python=python)
 
 
 def _column(question: type[Question], name: str) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
-from bindscope.web.again import in_python
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import LabRun, Missing
 from bindscope.web.page import Parameters
@@ -32,14 +32,15 @@ class Subject:
     library: Library
     figures: str  # the address below which figures are
     provenance: Provenance
+    command: str
     python: str
 
     @staticmethod
     def of_run(run: LabRun) -> Subject:
         step = run.run.steps[-1] if run.run.steps else None
         provenance = Provenance(run=run.name, step=step, seed=0, interval=INTERVAL)
-        python = in_python(run, "run.verify()")
-        return Subject(run.name, _study(run), run.library, f"runs/{run.name}/claims", provenance, python)
+        again = in_shell(run, "verify"), in_python(run, "run.verify()")
+        return Subject(run.name, _study(run), run.library, f"runs/{run.name}/claims", provenance, *again)
 
 
 def claims_body(subject: Subject) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def claims_body(subject: Subject) -> dict[str, Any]:
         dataset,
         subject.provenance,
         title=f"Claims: {study.title}",
-        command=f"bindscope verify {subject.name}",
+        command=subject.command,
         python=subject.python,
     )
 
@@ -133,7 +134,7 @@ def _quantity_row(quantity: Quantity) -> tuple[Any, ...]:
 
 
 def _say_missing(subject: Subject, claim: Claim, names: tuple[str, ...]) -> str:
-    return f"{claim.id} reads {' and '.join(names)}: measure with 'bindscope verify {subject.name} --claim {claim.id}'."
+    return f"{claim.id} reads {' and '.join(names)}: measure with '{subject.command} --claim {claim.id}'."
 
 
 def _study(run: LabRun) -> Study:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bindscope.errors import suggest_nearest
-from bindscope.runs.locate import measured_directory
+from bindscope.questions.render import write_command, write_python
+from bindscope.runs.locate import study_results
 from bindscope.web.body import Provenance
 from bindscope.web.claims import INTERVAL, Subject
 from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
@@ -50,7 +51,7 @@ def read_dataset(lab: Lab, name: str) -> xr.Dataset:
 
     place = find_experiment_dataset(name, lab.kept_in)
     if place is None:
-        raise NotMeasured(f"{name}: nobody has trained this here yet; 'bindscope experiment {name}' does.")
+        raise NotMeasured(f"{name}: nobody has trained this here yet; '{write_command('experiment', name)}' does.")
     return load_experiment_dataset(place)
 
 
@@ -81,9 +82,9 @@ def study_subject(lab: Lab) -> Subject:
     if known is None or known[0] != version:
         library, _ = open_study(STUDY, _results(lab), lab.kept_in)
         known = lab.libraries[STUDY] = version, library
-    python = f'import bindscope\n\nbindscope.open_study("{STUDY}").verify()'
-    return Subject(STUDY, study, known[1], f"{STUDY}/claims", Provenance(seed=0, interval=INTERVAL), python)
+    again = write_command("verify", STUDY), write_python("study.verify()", opener="study")
+    return Subject(STUDY, study, known[1], f"{STUDY}/claims", Provenance(seed=0, interval=INTERVAL), *again)
 
 
 def _results(lab: Lab) -> Path:
-    return measured_directory(STUDY, lab.kept_in) / "results"
+    return study_results(STUDY, lab.kept_in)

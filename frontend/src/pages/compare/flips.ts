@@ -1,5 +1,6 @@
 /** Two checkpoints on the same programs: who changed its mind, and whether that can be chance. */
 import type { Body, Labelled } from '../../api/body';
+import { openedAs, writeCommand } from '../../api/render';
 import type { Predictions, Program, Said } from '../../reading/predictions';
 
 export type Kind = 'both right' | 'wrong → right' | 'right → wrong' | 'both wrong';
@@ -147,13 +148,13 @@ export function comparisonBody(pairs: Pair[], a: Side, b: Side, from: Body): Bod
     },
     attrs: { a: `${a.run} step ${a.step}`, b: `${b.run} step ${b.step}` },
     provenance: { ...provenance, run: a.run === b.run ? a.run : `${a.run}, ${b.run}`, interval: '95 % Wilson over programs; exact McNemar test' },
-    command: [a, b].map((side) => `bindscope behaviour ${side.run} --step ${side.step} --n ${n} --seed ${seed}`).join(' && '),
+    command: [a, b].map((side) => writeCommand('behaviour', [side.run], { step: side.step, n, seed })).join(' && '),
     python: pythonFor(a, b),
   };
 }
 
 function pythonFor(a: Side, b: Side): string {
-  const at = (side: Side): string => `predictions_at(bindscope.open_run("${side.run}").result("predictions"), ${side.step})`;
+  const at = (side: Side): string => `predictions_at(${openedAs('run', side.run)}.result("predictions"), ${side.step})`;
   return [
     'import bindscope',
     'from bindscope.studies.binding.behaviour.measure import predictions_at',

@@ -18,6 +18,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.families import family_of
 from bindscope.measures.binding.predictions import SELECTIONS, Predictions, Selection, predict_answers
 from bindscope.measures.stats.shares import CONFIDENCE, count_variable, share_variables
 from bindscope.model.transformer import Transformer
@@ -196,8 +197,8 @@ def _label_grid(counts: dict[str, np.ndarray], lengths: Sequence[int], depths: S
 
 
 def _check_grid(task: BindingTask, lengths: Sequence[int], depths: Sequence[int], n: int) -> None:
-    if task.family != "binding":
-        raise BindscopeError("generalisation: program length and depth belong to binding runs.")
+    if "programs" not in family_of(task).kinds:
+        raise BindscopeError("generalisation: program length and depth belong to runs on programs.")
     if n < 1:
         raise BindscopeError(f"generalisation: n must be at least 1, got {n}.")
     if not lengths or not depths or min(*lengths, *depths, 1) < 1:

@@ -26,7 +26,6 @@ from bindscope.model.transformer import Attention, Transformer
 
 N_RANDOM = 256  # directions of the control
 TOLERANCE = 1e-9  # of the largest eigenvalue: what counts as none
-READINGS = ("seen", "unseen", "random", "mismatched")
 
 
 @dataclass(frozen=True)

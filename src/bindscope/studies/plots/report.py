@@ -1,6 +1,7 @@
 """The trajectory of one or several runs as a single HTML file that needs nothing else: no script, no request.
 
->>> page = render_report("binding-laptop", dataset, config, phases, command="bindscope train binding-laptop")
+>>> run = ReportedRun("binding-laptop", dataset, config, phases, command="bindscope train binding-laptop")
+>>> page = render_reports("binding-laptop", [run])
 >>> Path("report.html").write_text(page, encoding="utf-8")
 """
 
@@ -18,7 +19,7 @@ from bindscope.errors import BindscopeError
 from bindscope.families import Family
 from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import Lasting, Phase
-from bindscope.studies.framework.trajectory import family_of_dataset, learned_parts, phases_of, transitions_of
+from bindscope.studies.framework.trajectory import family_of_dataset, learned_parts, transitions_of
 from bindscope.studies.plots.html import Markup, document, element, join, list_settings, table, tiles
 from bindscope.studies.plots.panels import draw_separately
 from bindscope.studies.plots.style import figure_to_svg, format_share, format_step
@@ -92,23 +93,6 @@ class ReportedRun:
     def lasting(self) -> Any:
         """How long something must hold: part of the criterion."""
         return Lasting() if self.criterion is None else self.criterion
-
-
-def render_report(
-    run_title: str,
-    dataset: xr.Dataset,
-    config: Mapping[str, Any],
-    phases: Sequence[Phase] | None = None,
-    extra_sections: Sequence[Section] = (),
-    *,
-    command: str = "",
-    criterion: Any = None,
-    examples: Sequence[ExampleProgram] = (),
-) -> str:
-    """The report of one run. Phases are detected with ``criterion`` when none are given."""
-    phases = phases_of(dataset, criterion) if phases is None else phases
-    run = ReportedRun(run_title, dataset, config, phases, command, criterion, examples, extra_sections)
-    return render_reports(run_title, [run])
 
 
 def render_reports(title: str, runs: Sequence[ReportedRun]) -> str:

@@ -290,14 +290,6 @@ class AssignAddTask(Task):
         return list_placements(min(MAX_ASSIGNMENTS, self.n_variables))
 
 
-def split_by_swap(batch: Batch) -> dict[str, Batch]:
-    """A pool of held-out pairs in two: those whose swap was trained, and those held out in both orders."""
-    if "swap_seen" not in batch.labels:
-        raise BindscopeError("the operands of these sums cannot be swapped, so there is no swap to have been seen.")
-    seen = batch.labels["swap_seen"][:, 0]
-    return {"swap seen": batch.take(np.flatnonzero(seen)), "both held out": batch.take(np.flatnonzero(~seen))}
-
-
 def _make_batch(
     tokens: np.ndarray,
     operands: np.ndarray,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.questions.sums import Sum, Transplant
-from bindscope.web.again import in_python
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
@@ -53,7 +53,7 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
         dataset,
         Provenance(run=run.name, n=int(whole.pool_n.values[0]), seed=run.run.config.seed, interval=WILSON),
         title="Nine pools over training",
-        command=f"bindscope trajectory {run.name}",
+        command=in_shell(run, "trajectory"),
         python=in_python(
             run, "phases_and_spikes(run.trajectory())", f"from {STUDY}.learning.phases import phases_and_spikes"
         ),
@@ -64,7 +64,7 @@ def read_progress(lab: Lab, run: LabRun) -> dict[str, Any]:
     """The seven progress measures over (step)."""
     from bindscope.studies.framework.results import CHECKPOINT
 
-    command = f"bindscope progress {run.name}"
+    command = in_shell(run, "progress")
     found = kept_result(run, "progress", command)
     dataset = found.drop_vars(CHECKPOINT, errors="ignore").assign_attrs()
     n, seed = int(found.attrs["n_per_pool"]), int(found.attrs["seed"])
@@ -129,7 +129,7 @@ def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
             run=run.name, step=step, n=task.modulus**2, note="every pair of numbers, through OV2 and the MLP alone"
         ),
         title="Neurons as waves",
-        command=f"bindscope fourier {run.name} --step {step}",
+        command=in_shell(run, "fourier", step=step),
         python=in_python(run, call, *imports),
     )
 

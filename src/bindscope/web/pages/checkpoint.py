@@ -6,9 +6,10 @@ the checkpoints that are new. Where that would take minutes it is refused with t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bindscope.web.again import in_python
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun, NotMeasured
@@ -29,16 +30,15 @@ def read_predictions(lab: Lab, run: LabRun) -> dict[str, Any]:
     dataset = predictions_of(run).drop_vars(CHECKPOINT)
     dataset = dataset.assign({name: dataset[name].round(3) for name in ("probability", "line_1_probability")})
     python = in_python(run, 'run.result("predictions")')
-    body = _body(run, dataset, None, "Predictions at every checkpoint", "--step all", python)
-    body["command"] = f"bindscope behaviour {run.name} --step all"
-    return body
+    body = _body(run, dataset, None, "Predictions at every checkpoint", {}, python)
+    return body | {"command": in_shell(run, "behaviour", step="all")}
 
 
 def read_confusion(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     """Which digit was given for which."""
     table = _confusion(run, step).drop_dims(["root_line", "source"])
     python = _in_python(run, step, f"from {CONFUSION} import confusion")
-    return _body(run, table, step, "Which digit was given for which", "--confusion --step {step}", python)
+    return _body(run, table, step, "Which digit was given for which", {"confusion": True}, python)
 
 
 def read_sources(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def read_sources(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     table = _confusion(run, step).drop_dims(["answer", "prediction"])
     table.attrs["title"] = "sources of predictions"
     python = _in_python(run, step, f"from {CONFUSION} import confusion")
-    return _body(run, table, step, "Where predictions come from", "--by root-line --step {step}", python)
+    return _body(run, table, step, "Where predictions come from", {"by": "root-line"}, python)
 
 
 def read_attributes(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def read_attributes(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     table = behaviour_by_each(predictions_at(predictions_of(run), step))
     table.attrs |= {f"meaning_{name}": ATTRIBUTES[name] for name in dict.fromkeys(table.attribute.values.tolist())}
     python = _in_python(run, step, "from bindscope.measures.binding.behaviour import behaviour_by_each")
-    return _body(run, table, step, "Accuracy by attribute", "--by depth --step {step}", python)
+    return _body(run, table, step, "Accuracy by attribute", {"by": "depth"}, python)
 
 
 def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
@@ -79,14 +79,14 @@ def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     table.attrs |= {f"meaning_{name}": ATTRIBUTES[name] for name in table.attribute.values.tolist()}
     call = f'table = explain_step(run.run, run.result("predictions"), {step})'
     python = in_python(run, call, f"from {BEHAVIOUR} import explain_step")
-    body = _body(run, table, step, "What it depends on", "--importance right --step {step}", python)
+    body = _body(run, table, step, "What it depends on", {"importance": "right"}, python)
     body["provenance"]["interval"] = "95 % bootstrap over held-out programs, five folds"
     return body
 
 
 def predictions_of(run: LabRun) -> xr.Dataset:
     """The kept predictions, or new ones where making them takes seconds."""
-    return kept_result(run, "predictions", f"bindscope behaviour {run.name} --step all")
+    return kept_result(run, "predictions", in_shell(run, "behaviour", step="all"))
 
 
 def _in_python(run: LabRun, step: int, importing: str) -> str:
@@ -102,7 +102,9 @@ def _confusion(run: LabRun, step: int) -> xr.Dataset:
     return confusion(predictions_at(predictions_of(run), step))
 
 
-def _body(run: LabRun, dataset: xr.Dataset, step: int | None, title: str, options: str, python: str) -> dict[str, Any]:
+def _body(
+    run: LabRun, dataset: xr.Dataset, step: int | None, title: str, options: Mapping[str, Any], python: str
+) -> dict[str, Any]:
     settings = predictions_of(run).attrs
     n, seed = int(settings["n"]), int(settings["seed"])
     kept = {
@@ -110,12 +112,11 @@ def _body(run: LabRun, dataset: xr.Dataset, step: int | None, title: str, option
     }
     dataset = dataset.assign_attrs()
     dataset.attrs = kept
-    options = options.format(step=step)
     return to_body(
         dataset,
         Provenance(run=run.name, step=step, n=n, seed=seed, interval="" if step is None else WILSON),
         title=title,
-        command=f"bindscope behaviour {run.name} {options} --n {n} --seed {seed}",
+        command=in_shell(run, "behaviour", **options, step=step, n=n, seed=seed),
         python=python,
     )
 

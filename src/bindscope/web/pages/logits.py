@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bindscope.questions.program import Lens
-from bindscope.web.again import in_python
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
@@ -33,7 +33,7 @@ def kept_lens(lab: Lab, run: LabRun) -> dict[str, Any]:
         dataset,
         provenance,
         title="Answer against line 1, layer by layer over training",
-        command=f"bindscope lens {run.name} --n {n} --seed {seed}",
+        command=in_shell(run, "lens", n=n, seed=seed),
         python=in_python(run, 'run.result("lens")'),
     )
 

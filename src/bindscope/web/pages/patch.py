@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bindscope.questions.patch import LARGE, Patch
-from bindscope.web.again import in_python
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
@@ -69,7 +69,7 @@ def _mean_grid(run: LabRun, prefix: str, grid: str, title: str) -> dict[str, Any
             note=f"left out: {kept.attrs['excluded']}, where shortcut and mechanism agree",
         ),
         title=title,
-        command=f"bindscope patch {run.name} --grid {grid} --steps all --n {n} --seed {seed}",
+        command=in_shell(run, "patch", grid=grid, steps="all", n=n, seed=seed),
         python=in_python(run, 'run.result("grids")'),
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from cachetools import LRUCache
 
 from bindscope.questions.subspace import Project, Quality, Swap
-from bindscope.web.again import in_python
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
@@ -46,7 +46,7 @@ def read_projections(lab: Lab, run: LabRun, quality: str) -> dict[str, Any]:
         dataset,
         _provenance(run, dataset),
         title=f"Where {quality} lie",
-        command=f"bindscope subspace {run.name} --of {quality} --over-training --keep",
+        command=in_shell(run, "subspace", of=quality, over_training=True, keep=True),
         python=in_python(run, f'run.result("projections").sel(quality="{quality}")'),
     )
 
@@ -58,7 +58,7 @@ def read_subspaces(lab: Lab, run: LabRun) -> dict[str, Any]:
         dataset,
         _provenance(run, dataset),
         title="Swaps inside the subspaces and their controls",
-        command=f"bindscope verify {run.name} --claim VB6",
+        command=in_shell(run, "verify", claim="VB6"),
         python=in_python(run, 'run.result("subspaces")'),
     )
 
@@ -104,8 +104,9 @@ FOUND = Subspaces()
 
 def _kept(run: LabRun, name: str) -> xr.Dataset:
     """A result that is there, or the command that makes it, which takes minutes."""
-    command = "subspace {} --over-training --keep" if name == "projections" else "verify {} --claim VB6"
-    return kept_result(run, name, f"bindscope {command.format(run.name)}", waits=False)
+    projections = in_shell(run, "subspace", over_training=True, keep=True)
+    command = projections if name == "projections" else in_shell(run, "verify", claim="VB6")
+    return kept_result(run, name, command, waits=False)
 
 
 def _provenance(run: LabRun, dataset: xr.Dataset) -> Provenance:

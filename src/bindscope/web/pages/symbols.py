@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import suggest_nearest
+from bindscope.questions.render import write_command
 from bindscope.questions.templates import Kernel, TemplateSamples
 from bindscope.web.asking import answer_body
 from bindscope.web.body import Provenance, to_body
@@ -51,11 +52,11 @@ def list_experiments(lab: Lab) -> dict[str, Any]:
             "question": ("experiment", [experiment.question for experiment in known.values()]),
             "kind": ("experiment", [kinds[name] for name in known]),
             "trained": ("experiment", [find_experiment_dataset(name, lab.kept_in) is not None for name in known]),
-            "how": ("experiment", [f"bindscope experiment {name}" for name in known]),
+            "how": ("experiment", [write_command("experiment", name) for name in known]),
         },
         {"experiment": list(known)},
     )
-    return to_body(dataset, Provenance(), title="Experiments on symbols", command="bindscope experiment")
+    return to_body(dataset, Provenance(), title="Experiments on symbols", command=write_command("experiment"))
 
 
 def list_tasks(lab: Lab) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def read_curves(lab: Lab, experiment: str) -> dict[str, Any]:
             n=int(dataset.sizes["seed"]), interval=SEEDS, note="n seeds at most; symbols never seen in training"
         ),
         title=found.question,
-        command=f"bindscope experiment {experiment}",
+        command=write_command("experiment", experiment),
         python=python,
     )
 
@@ -167,7 +168,7 @@ def _task_kernel(task: str) -> dict[str, Any]:
     found = NAMED_TASKS[task]
     labels = None if any(isinstance(label, str) for label in found.labels) else list(found.labels)
     question = Kernel(templates=found.templates, labels=labels)  # type: ignore[arg-type]
-    return kernel_body(question, most_tokens=20) | {"command": f"bindscope kernel {task}"}
+    return kernel_body(question, most_tokens=20) | {"command": write_command("kernel", task)}
 
 
 @cache

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.families import find_family
+from bindscope.questions.render import write_command
 from bindscope.web.again import in_python, in_shell
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun, NotMeasured
@@ -27,7 +28,7 @@ def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
         dataset,
         Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=interval),
         title="Training trajectory",
-        command=in_shell(run, f"bindscope trajectory {run.name}"),
+        command=in_shell(run, "trajectory"),
         python=in_python(
             run,
             f'with_intervals(trajectory_dataset(run.run.metrics, family="{run.family}"))',
@@ -50,7 +51,7 @@ def read_seeds(lab: Lab, run: LabRun) -> dict[str, Any]:
     else:
         experiment = dataset.attrs["experiment"]
         note = f"{dataset.sizes['seed']} seeds, trained by experiment {experiment}. {dataset.attrs['limits']}"
-        command = f"bindscope experiment {experiment}"
+        command = write_command("experiment", experiment)
     return to_body(
         dataset,
         Provenance(run=run.name, interval="least to most over seeds", note=note),

@@ -31,7 +31,7 @@ def compute_kernel(context: Context) -> xr.Dataset:
     dataset.attrs = {
         "title": "kernel of the tasks of 'learnability'",
         "ridge_beta": RIDGE_BETA,
-        "source": "bindscope verify symbols --only AS13",
+        "source": "bindscope verify symbols --claim AS13",
     }
     return dataset
 
