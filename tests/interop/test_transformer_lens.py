@@ -18,13 +18,13 @@ WITHOUT_HOOK = {"rot_q", "rot_k"}  # TransformerLens 4 has no hook after the rot
 @pytest.mark.parametrize("changes", CASES.values(), ids=CASES.keys())
 @torch.no_grad()
 def test_activations_agree_site_by_site(changes, tmp_path):
-    model, tokens = make_exported(tmp_path / "out", changes), random_tokens()
-    bridge = model_bridge.TransformerBridge.boot_transformers(str(tmp_path / "out"), device="cpu")
+    model, tokens = make_exported(tmp_path / "out", changes).double(), random_tokens()
+    bridge = model_bridge.TransformerBridge.boot_transformers(str(tmp_path / "out"), device="cpu").double()
     bridge.set_use_attn_result(True)
     logits, cache = bridge.run_with_cache(tokens)
     sites = list(all_sites(model))
     trace = run(model, tokens, read=sites)
-    torch.testing.assert_close(logits, trace.logits, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(logits, trace.logits, atol=1e-6, rtol=1e-6)
     compared = {site for site in sites if site.transformer_lens in cache}
     assert {site.name for site in sites if site not in compared} <= WITHOUT_HOOK
     for site in compared:
@@ -32,7 +32,7 @@ def test_activations_agree_site_by_site(changes, tmp_path):
         seen = ours.isfinite()  # hidden keys score −∞ here and a very large negative number there
         assert (theirs[~seen] < -1e9).all(), site
         torch.testing.assert_close(
-            theirs[seen], ours[seen], atol=1e-5, rtol=1e-4, msg=lambda text, at=site: f"{at}: {text}"
+            theirs[seen], ours[seen], atol=1e-6, rtol=1e-6, msg=lambda text, at=site: f"{at}: {text}"
         )
 
 

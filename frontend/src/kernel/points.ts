@@ -1,5 +1,6 @@
 /** Quasi-random points as `bindscope.theory.kernel_points` makes them: shifted lattices, folded, as independent Gaussians. */
 const EDGE = 1e-15;
+const TIE = 1e-11;
 const N_CANDIDATES = 256;
 const vectors = new Map<string, number[]>();
 
@@ -28,13 +29,10 @@ export function generatingVector(nPoints: number, nDimensions: number): number[]
   const vector: number[] = [];
   for (let dimension = 0; dimension < nDimensions; dimension += 1) {
     const factor = (step: number, place: number): number => 1 + bernoulli[(step * place) % nPoints]! / (dimension + 1) ** 2;
-    let best = candidates[0]!;
-    let least = Infinity;
-    for (const step of dimension ? candidates : candidates.slice(0, 1)) {
-      let sum = 0;
-      for (let place = 0; place < nPoints; place += 1) sum += factor(step, place) * products[place]!;
-      if (sum < least) [best, least] = [step, sum];
-    }
+    const tried = dimension ? candidates : candidates.slice(0, 1);
+    const errors = tried.map((step) => products.reduce((sum, product, index) => sum + factor(step, index) * product, 0));
+    const least = Math.min(...errors);
+    const best = tried[errors.findIndex((error) => error <= least * (1 + TIE))]!; // the first of equals, however the sums are rounded
     vector.push(best);
     for (let place = 0; place < nPoints; place += 1) products[place]! *= factor(best, place);
   }

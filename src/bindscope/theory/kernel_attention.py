@@ -167,9 +167,26 @@ def mix_shared(shared: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray
     positions = np.broadcast_to(gamma * np.eye(n_places), (n_templates, n_places, n_places))
     mixture = np.concatenate([shared, positions], axis=2)
     mixture = mixture - mixture.mean(1, keepdims=True)
-    left, sizes, right = np.linalg.svd(mixture.reshape(n_templates * n_places, -1), full_matrices=False)
-    rank = int((sizes > RANK_TOLERANCE).sum())
-    return left[:, :rank], sizes[:rank], right[:rank]
+    mixture = mixture.reshape(n_templates * n_places, -1)
+    left, sizes, _ = np.linalg.svd(mixture, full_matrices=False)
+    sizes = sizes[: int((sizes > RANK_TOLERANCE).sum())]
+    groups = np.split(np.arange(len(sizes)), np.flatnonzero(sizes[:-1] - sizes[1:] > RANK_TOLERANCE) + 1)
+    left = np.concatenate([settle_basis(left[:, group]) for group in groups if len(group)] or [left[:, :0]], axis=1)
+    return left, sizes, left.T @ mixture / sizes[:, None]
+
+
+def settle_basis(vectors: np.ndarray) -> np.ndarray:
+    """The same span with a basis of its own: vectors of equal singular values come out as the library that found them likes.
+
+    Its projector does not depend on the basis; its columns, one after the other, are made orthogonal to those before.
+    """
+    rest, found = vectors @ vectors.T, []
+    for _ in range(vectors.shape[1]):
+        lengths = np.linalg.norm(rest, axis=0)
+        column = rest[:, np.argmax(lengths > 0.5 * lengths.max())]
+        found.append(column / np.linalg.norm(column))
+        rest = rest - np.outer(found[-1], found[-1] @ rest)
+    return np.stack(found, axis=1)
 
 
 def _split(points: np.ndarray, width: int) -> Sequence[np.ndarray]:

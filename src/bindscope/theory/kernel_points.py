@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 N_CANDIDATES = 256  # how many generators are tried for each dimension
+TIE = 1e-11  # errors of generators that differ by less are equal: many are, by symmetry
 EDGE = 1e-15  # Gaussians are cut where a coordinate comes this close to 0 or 1, at 8 standard deviations
 
 
@@ -42,7 +43,8 @@ def generating_vector(n_points: int, n_dimensions: int) -> np.ndarray:
     for dimension in range(n_dimensions):
         tried = candidates if dimension else candidates[:1]
         factors = 1 + bernoulli[tried[:, None] * places % n_points] / (dimension + 1) ** 2  # [candidate, point]
-        best = int((factors @ products).argmin())
+        errors = factors @ products
+        best = int((errors <= errors.min() * (1 + TIE)).argmax())  # the first of equals, however the sums are rounded
         vector[dimension] = tried[best]
         products = products * factors[best]
     vector.setflags(write=False)
