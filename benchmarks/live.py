@@ -6,7 +6,7 @@
 A server of its own process answers; each round asks about another pair of 16-line programs, so that nothing is answered
 from memory. *laptop* is the shipped run binding-laptop at its last step, *paper* a model of 12 layers, 8 heads of 64 and
 width 512 with random weights. Printed are medians: until the body with the labels, the first cells and the last byte,
-how many parts came, and the largest share of the whole wait that passed without one. The server computes a small model
+how many parts came, and the largest fraction of the whole wait that passed without one. The server computes a small model
 with one thread and a large one with all cores, unless ``--threads`` says otherwise. Its processor time says what a
 machine would need that nobody else uses.
 """
@@ -49,7 +49,7 @@ class Wait:
 
     @property
     def longest_gap(self) -> float:
-        """The largest share of the wait that passed without a new line."""
+        """The largest fraction of the wait that passed without a new line."""
         return max(np.diff([0.0, *self.lines])) / self.lines[-1]
 
 

@@ -5,7 +5,7 @@
 
 Three grids over counterfactual pairs of 16-line programs whose roots stand on line 3 or later: *residual* (every layer ×
 all 67 positions), *head* (every layer × head, all positions) and *chain* (every layer × the right-hand sides of the
-queried chain, the query and the colon). A peer runs the model once a cell, all pairs that have the place in one batch,
+queried chain, the query and the colon). A peer runs the model once a cell, all pairs that have the position in one batch,
 and takes the source's activations from one run. Of large grids peers compute a random sample of ``--cells`` cells, and
 its time is scaled to the whole grid; ours is always whole, and includes the metrics. Every sampled cell must agree with
 ours to 1e-5 of the largest logit before anything is timed. Contenders take turns; medians are printed.
@@ -30,14 +30,14 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).parent))
 from bindscope.interventions.columns import residual_columns
 from bindscope.interventions.contrast import Contrast, contrast_pairs
-from bindscope.interventions.grids import head_grid, place_grid, residual_grid
+from bindscope.interventions.grids import head_grid, position_grid, residual_grid
 from bindscope.interventions.replacement import interchange_heads
 from bindscope.model.config import InitConfig, ModelConfig
 from bindscope.model.convert import export_hugging_face
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask
 from bindscope.tasks.binding.pairs import CounterfactualPairs, sample_root_pairs
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from bindscope.training.memory import keep_freed_memory
 from patching_peers import PEERS, Peer
 
@@ -59,21 +59,21 @@ class Setting:
     contrast: Contrast
 
     @property
-    def places(self) -> dict[str, np.ndarray]:
-        found = structural_places(self.pairs)
+    def named(self) -> dict[str, np.ndarray]:
+        found = named_positions(self.pairs)
         return {name: column for name, column in found.items() if name.startswith("rhs") or name in ("query", "colon")}
 
     def cells(self, grid: str) -> list[tuple[int, int | str]]:
         second: dict[str, list] = {
             "residual": list(range(self.contrast.base.shape[1])),
             "head": list(range(self.model.config.n_heads)),
-            "chain": list(self.places),
+            "chain": list(self.named),
         }
         return [(layer, other) for layer in range(self.model.config.n_layers) for other in second[grid]]
 
-    def positions(self, grid: str, place: int | str) -> tuple[Tensor, Tensor]:
-        """The pairs that have this place, and where it is in each."""
-        column = np.full(len(self.pairs), place) if grid == "residual" else self.places[str(place)]
+    def positions(self, grid: str, position: int | str) -> tuple[Tensor, Tensor]:
+        """The pairs that have this position, and where it is in each."""
+        column = np.full(len(self.pairs), position) if grid == "residual" else self.named[str(position)]
         pairs = np.flatnonzero(column >= 0)
         return torch.from_numpy(pairs), torch.from_numpy(column[pairs])
 
@@ -159,7 +159,7 @@ def run_ours(setting: Setting, grid: str, clock: Callable[[], float], wanted: np
     elif grid == "head":
         head_grid(setting.model, setting.contrast)
     else:
-        place_grid(setting.model, setting.contrast, setting.places)
+        position_grid(setting.model, setting.contrast, setting.named)
     return clock() - start
 
 
@@ -170,15 +170,15 @@ def run_peer(
     start = clock()
     peer.take_from(setting.contrast.source)
     taken = clock()
-    for layer, place in sample:
-        run_cell(setting, grid, peer, layer, place)
+    for layer, position in sample:
+        run_cell(setting, grid, peer, layer, position)
     return (taken - start) + (clock() - taken) * len(setting.cells(grid)) / len(sample)
 
 
-def run_cell(setting: Setting, grid: str, peer: Peer, layer: int, place: int | str) -> Tensor:
+def run_cell(setting: Setting, grid: str, peer: Peer, layer: int, position: int | str) -> Tensor:
     if grid == "head":
-        return peer.head(setting.contrast.base, layer, int(place))
-    return peer.residual(setting.contrast.base, layer, *setting.positions(grid, place))
+        return peer.head(setting.contrast.base, layer, int(position))
+    return peer.residual(setting.contrast.base, layer, *setting.positions(grid, position))
 
 
 def check_agreement(setting: Setting, grid: str, peers: dict[str, Peer], sample: list[tuple[int, int | str]]) -> None:
@@ -193,15 +193,15 @@ def check_agreement(setting: Setting, grid: str, peers: dict[str, Peer], sample:
                 raise SystemExit(f"{name} computes something else: {grid} {cell} differs by {difference:.2g}.")
 
 
-def cell_logits(setting: Setting, grid: str, layer: int, place: int | str) -> Tensor:
+def cell_logits(setting: Setting, grid: str, layer: int, position: int | str) -> Tensor:
     """Our logits [pair, output] of one cell."""
     model, contrast = setting.model, setting.contrast
     if grid == "head":
         logits = torch.empty(len(contrast), model.config.outputs)
         for found in interchange_heads(model, contrast):
-            logits[found.pairs] = found.logits[layer, int(place)]
+            logits[found.pairs] = found.logits[layer, int(position)]
         return logits
-    pairs, positions = setting.positions(grid, place)
+    pairs, positions = setting.positions(grid, position)
     wanted = torch.zeros_like(contrast.base, dtype=torch.bool)
     wanted[pairs, positions] = True
     logits = torch.empty(len(contrast), model.config.outputs)

@@ -143,12 +143,17 @@ class NNsight:
         self.stream, self.z = kept
 
     def residual(self, base: Tensor, layer: int, pairs: Tensor, positions: Tensor) -> Tensor:
-        rows, place, lm_head, nnsight = torch.arange(len(pairs)), self.layers[layer], self.model.lm_head, self.nnsight
+        rows, position, lm_head, nnsight = (
+            torch.arange(len(pairs)),
+            self.layers[layer],
+            self.model.lm_head,
+            self.nnsight,
+        )
         source = self.stream[layer][pairs, positions]
         with self.model.trace(base[pairs]):
-            stream = place.input.clone()
+            stream = position.input.clone()
             stream[rows, positions] = source
-            place.input = stream
+            position.input = stream
             logits = nnsight.save(lm_head.output[:, -1])
         return logits
 
@@ -175,13 +180,13 @@ class Pyvene:
         import pyvene
 
         if (component, layer) not in self.models:
-            place = {
+            position = {
                 "layer": layer,
                 "component": component,
                 "unit": unit,
                 "intervention_type": pyvene.VanillaIntervention,
             }
-            self.models[component, layer] = pyvene.IntervenableModel([place], model=self.plain.model)
+            self.models[component, layer] = pyvene.IntervenableModel([position], model=self.plain.model)
         return self.models[component, layer]
 
     def take_from(self, source: Tensor) -> None:

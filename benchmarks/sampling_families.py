@@ -108,7 +108,7 @@ def batches_vectorised(task: TemplateTask, n_rows: int) -> Sampler:
 
 def strings_vectorised(task: TemplateTask, n_rows: int) -> Sampler:
     rng = np.random.default_rng(0)
-    return lambda: task.draw_strings(rng, n_rows, "test")
+    return lambda: task.draw_sequences(rng, n_rows, "test")
 
 
 def strings_loop(task: TemplateTask, n_rows: int, alphabet: str) -> Sampler:

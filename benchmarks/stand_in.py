@@ -47,14 +47,14 @@ def draw_text(rng: np.random.Generator, n_rows: int) -> tuple[np.ndarray, np.nda
     """Tokens [row, LENGTH + 1], and where a token follows from those before: it goes on with a piece that comes again."""
     tokens = rng.integers(D_VOCAB, size=(n_rows, LENGTH + 1))
     follows = np.zeros(tokens.shape, dtype=bool)
-    source = np.full(n_rows, -1)  # the place being copied, −1 while nothing is
-    for place in range(1, LENGTH + 1):
+    source = np.full(n_rows, -1)  # the position being copied, −1 while nothing is
+    for index in range(1, LENGTH + 1):
         goes_on = (source >= 0) & (rng.random(n_rows) >= P_STOP)
         begins = ~goes_on & (rng.random(n_rows) < P_COPY)
-        source = np.where(goes_on, source + 1, np.where(begins, rng.integers(place, size=n_rows), -1))
+        source = np.where(goes_on, source + 1, np.where(begins, rng.integers(index, size=n_rows), -1))
         rows = np.flatnonzero(source >= 0)
-        tokens[rows, place] = tokens[rows, source[rows]]
-        follows[:, place] = goes_on
+        tokens[rows, index] = tokens[rows, source[rows]]
+        follows[:, index] = goes_on
     return tokens, follows
 
 

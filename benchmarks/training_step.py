@@ -217,10 +217,10 @@ def report(
     print(f"{'':40}{'step':>10}{'tokens/s':>11}{'queries/s':>11}{'of GEMM peak':>14}")
     for contender in [*ours, *peers, *sharing]:
         time_ = seconds[contender.name]
-        share = f"{contender.flops / time_ / peak:13.0%}" if contender.flops else ""
+        fraction = f"{contender.flops / time_ / peak:13.0%}" if contender.flops else ""
         print(
             f"{contender.name:40}{time_ * 1e3:7.1f} ms{contender.n_tokens / time_:11,.0f}"
-            f"{contender.n_queries / time_:11,.0f}{share}"
+            f"{contender.n_queries / time_:11,.0f}{fraction}"
         )
     print(f"\nGEMM peak {peak / 1e9:.1f} GFLOP/s (float32 torch.mm)")
     fastest = min(peers, key=lambda peer: seconds[peer.name])

@@ -70,10 +70,10 @@ class RecallTask(Task):
     def to_batch(self, tokens: np.ndarray) -> Batch:
         """Rows [batch, position] with the answers that the interpreter gives."""
         tokens = np.atleast_2d(tokens)
-        place = np.array([[list(row[0:-2:2]).index(row[-1])] for row in tokens])  # [batch, 1]: which pair is asked
-        answers = np.take_along_axis(tokens, 2 * place + 1, axis=1)
+        position = np.array([[list(row[0:-2:2]).index(row[-1])] for row in tokens])  # [batch, 1]: which pair is asked
+        answers = np.take_along_axis(tokens, 2 * position + 1, axis=1)
         layout = Layout(position_ids=np.arange(tokens.shape[1]))
-        return Batch(tokens, layout, np.array([tokens.shape[1] - 1]), answers, labels={"pair": place + 1})
+        return Batch(tokens, layout, np.array([tokens.shape[1] - 1]), answers, labels={"pair": position + 1})
 
     def parse(self, text: str) -> np.ndarray:
         """``a3 c7 b1 | c`` to tokens; ``render`` is its inverse."""
@@ -124,13 +124,13 @@ class RecallFamily(Family):
     def find_phases(self, dataset: xr.Dataset, criterion: Any = None) -> list[Phase]:
         from bindscope.measures.phases import phases_from_readings
 
-        accuracy = dataset.pool_accuracy.sel(pool="test").values
+        accuracy = dataset.split_accuracy.sel(split="test").values
         readings = np.select([accuracy <= KNOWS_DIGITS, accuracy < RECALLS], self.phase_names[:2], self.phase_names[2])
         return phases_from_readings(readings, self.phase_names, dataset.step.values, accuracy, 2, 0.8)
 
     def panels(self, dataset: xr.Dataset) -> list[Panel]:
-        from bindscope.studies.plots.curves import Panel, draw_pools, loss_panel
+        from bindscope.studies.plots.curves import Panel, draw_splits, loss_panel
 
-        pools = list(dataset.pool.values)
-        note = f"right digits of {int(dataset.pool_n[0]):,} lists; last: the last pair is asked"
-        return [Panel("accuracy", "Recall", note, lambda axes: draw_pools(axes, dataset, pools)), loss_panel(dataset)]
+        splits = list(dataset.split.values)
+        note = f"right digits of {int(dataset.split_n[0]):,} lists; last: the last pair is asked"
+        return [Panel("accuracy", "Recall", note, lambda axes: draw_splits(axes, dataset, splits)), loss_panel(dataset)]

@@ -30,13 +30,13 @@ def test_wilson_agrees_with_the_values_newcombe_published(successes, trials, low
 @given(trials=st.integers(1, 5000), data=st.data())
 def test_the_ends_of_wilson_solve_the_score_equation(trials, data):
     successes = data.draw(st.integers(1, trials)) if trials > 1 else 1
-    share = successes / trials
+    fraction = successes / trials
     for end in wilson_interval(successes, trials):
-        assert (share - end) ** 2 == pytest.approx(Z95**2 * end * (1 - end) / trials, abs=1e-9)
+        assert (fraction - end) ** 2 == pytest.approx(Z95**2 * end * (1 - end) / trials, abs=1e-9)
 
 
 @given(trials=st.integers(1, 5000), data=st.data())
-def test_wilson_holds_the_share_lies_in_the_unit_interval_and_mirrors(trials, data):
+def test_wilson_holds_the_fraction_lies_in_the_unit_interval_and_mirrors(trials, data):
     successes = data.draw(st.integers(0, trials))
     low, high = wilson_interval(successes, trials)
     mirrored_low, mirrored_high = wilson_interval(trials - successes, trials)

@@ -150,15 +150,17 @@ def test_no_source_file_outgrows_the_head() -> None:
 
 
 def test_a_page_of_the_site_can_be_taken_away_without_touching_another() -> None:
-    """Pages share what lies beside them, never each other's files: a new one is a folder and a module, no more."""
+    """Pages fraction what lies beside them, never each other's files: a new one is a folder and a module, no more."""
     pages = ROOT / "frontend" / "src" / "pages"
     for file in (file for file in pages.rglob("*") if file.suffix in (".ts", ".svelte") and file.parent != pages):
         own = file.relative_to(pages).parts[0]
         wanted = {
-            (file.parent / place).resolve()
-            for place in re.findall(r"from '(\.[^']*)'", file.read_text(encoding="utf-8"))
+            (file.parent / position).resolve()
+            for position in re.findall(r"from '(\.[^']*)'", file.read_text(encoding="utf-8"))
         }
-        inside = {place.relative_to(pages.resolve()).parts[0] for place in wanted if pages.resolve() in place.parents}
+        inside = {
+            position.relative_to(pages.resolve()).parts[0] for position in wanted if pages.resolve() in position.parents
+        }
         assert inside <= {own, "page"}, f"{file} reads {inside - {own, 'page'}}"
     for file in (ROOT / "src" / "bindscope" / "web" / "pages").glob("*.py"):
         assert "from bindscope.web.pages" not in file.read_text(encoding="utf-8"), file

@@ -63,9 +63,9 @@ def test_half_precision_weights_of_sums_answer_as_recorded():
     around = {step for spike in published_spikes(spikes_of(dataset)) for step in (spike.before_step, spike.after_step)}
     for step in {*around, run.steps[-1]}:
         assert step in run.steps  # both sides of both spikes can be looked at
-        recorded = dataset.pool_accuracy.sel(step=step)
-        for pool, accuracy in evaluate(run.checkpoint(step))["watched"].items():
-            assert accuracy == pytest.approx(float(recorded.sel(pool=pool)), abs=0.06), (step, pool)
+        recorded = dataset.split_accuracy.sel(step=step)
+        for split, accuracy in evaluate(run.checkpoint(step))["watched"].items():
+            assert accuracy == pytest.approx(float(recorded.sel(split=split)), abs=0.06), (step, split)
 
 
 @pytest.mark.parametrize("name", NAMES)

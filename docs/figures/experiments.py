@@ -37,12 +37,12 @@ def main(runs_directory: Path) -> None:
             continue
         dataset = load_experiment_dataset(path)
         save_figure(experiment.draw(dataset), HERE / f"experiment-{experiment.name}.svg")
-        place = next((row for row, text in enumerate(sections) if text.startswith(f"{experiment.name}: ")), None)
-        written = describe_section(experiment, dataset, "" if place is None else find_comment(sections[place]))
-        if place is None:
+        position = next((row for row, text in enumerate(sections) if text.startswith(f"{experiment.name}: ")), None)
+        written = describe_section(experiment, dataset, "" if position is None else find_comment(sections[position]))
+        if position is None:
             sections.append(written)
         else:
-            sections[place] = written
+            sections[position] = written
         print(experiment.name)
     PAGE.write_text("\n## ".join(section.strip("\n") + "\n" for section in sections), encoding="utf-8")
 

@@ -1,7 +1,7 @@
 """Which families there are, and where to find them.
 
 Those that come with Bindscope are in the table ``FAMILIES``. Others are found as the entry points ``bindscope.families``
-of installed packages, by ``--family PATH.py:NAME``, in the environment variable ``BINDSCOPE_FAMILIES`` (places separated by
+of installed packages, by ``--family PATH.py:NAME``, in the environment variable ``BINDSCOPE_FAMILIES`` (locations separated by
 commas), or by ``register_family``. Opening a run never loads code that the run itself names.
 
 >>> find_family("binding").preset
@@ -79,7 +79,7 @@ class _Registry:
 
     known: dict[str, Family] = field(default_factory=dict)
     files: dict[Path, ModuleType] = field(default_factory=dict)
-    environment: set[str] = field(default_factory=set)  # places of BINDSCOPE_FAMILIES that were looked at
+    environment: set[str] = field(default_factory=set)  # locations of BINDSCOPE_FAMILIES that were looked at
     lock: Any = field(default_factory=threading.RLock)
 
 
@@ -127,7 +127,7 @@ def all_families() -> list[Family]:
         return list(dict.fromkeys(found))
 
 
-def register_family(family: type[Family] | Family, *, place: str = "") -> Family:
+def register_family(family: type[Family] | Family, *, location: str = "") -> Family:
     """Make a family of your own known, here and wherever a run of it is opened in this process.
 
     >>> register_family(RecallFamily).name
@@ -135,8 +135,8 @@ def register_family(family: type[Family] | Family, *, place: str = "") -> Family
     """
     made = family() if isinstance(family, type) else family
     _check_family(made)
-    made.place = place
-    made.origin = place or f"{type(made).__module__}:{type(made).__qualname__}"
+    made.location = location
+    made.origin = location or f"{type(made).__module__}:{type(made).__qualname__}"
     with _registry.lock:
         taken = _registry.known.get(made.name)
         if made.name in FAMILIES or (taken is not None and taken.origin != made.origin):
@@ -146,25 +146,27 @@ def register_family(family: type[Family] | Family, *, place: str = "") -> Family
     return made
 
 
-def load_family(place: str) -> Family:
-    """A family by its place, ``PATH.py:NAME`` or ``module:NAME``, or the name of one that is known.
+def load_family(location: str) -> Family:
+    """A family by its location, ``PATH.py:NAME`` or ``module:NAME``, or the name of one that is known.
 
     >>> load_family("examples/recall.py:RecallFamily").name
     'recall'
     """
-    source, colon, name = place.rpartition(":")
+    source, colon, name = location.rpartition(":")
     if not colon or not source:
-        if place.endswith(".py"):
-            raise BindscopeError(f"--family {place}: say which class in it is the family, as in {place}:MyFamily.")
-        return find_family(place)
+        if location.endswith(".py"):
+            raise BindscopeError(
+                f"--family {location}: say which class in it is the family, as in {location}:MyFamily."
+            )
+        return find_family(location)
     with _registry.lock:
-        module = _load_file(Path(source), place) if source.endswith(".py") else _load_module(source, place)
+        module = _load_file(Path(source), location) if source.endswith(".py") else _load_module(source, location)
         found: Any = getattr(module, name, None)
         if not _is_family(found) and not isinstance(found, Family):
             known = [each for each, value in vars(module).items() if _is_family(value)]
             hint = suggest_nearest(name, known) if known else " It defines none."
-            raise BindscopeError(f"{place}: '{name}' is not a family in {source}.{hint}")
-        return register_family(found, place=place)
+            raise BindscopeError(f"{location}: '{name}' is not a family in {source}.{hint}")
+        return register_family(found, location=location)
 
 
 @cache
@@ -189,21 +191,21 @@ def require_kind(run_name: str, task: Any, kind: str, need: str = "this command 
         raise BindscopeError(f"{run_name}: its task is {task.family}; {need} a run on {subject or kind}.")
 
 
-def find_object(place: str | type) -> Any:
+def find_object(location: str | type) -> Any:
     """What a text ``module:NAME`` names, imported; a class is itself."""
-    return _find_in(place) if isinstance(place, str) else place
+    return _find_in(location) if isinstance(location, str) else location
 
 
-def _find_in(place: str) -> Any:
-    module, _, name = place.partition(":")
+def _find_in(location: str) -> Any:
+    module, _, name = location.partition(":")
     return getattr(import_module(module), name)
 
 
 def _load_environment() -> None:
-    for place in filter(None, (part.strip() for part in os.environ.get(VARIABLE, "").split(","))):
-        if place not in _registry.environment:
-            load_family(place)
-            _registry.environment.add(place)
+    for location in filter(None, (part.strip() for part in os.environ.get(VARIABLE, "").split(","))):
+        if location not in _registry.environment:
+            load_family(location)
+            _registry.environment.add(location)
 
 
 def _load_installed(name: str) -> None:
@@ -223,20 +225,20 @@ def _load_installed(name: str) -> None:
     _registry.known[name] = made
 
 
-def _load_module(source: str, place: str) -> ModuleType:
+def _load_module(source: str, location: str) -> ModuleType:
     try:
         return import_module(source)
     except Exception as problem:
-        raise BindscopeError(f"--family {place}: the module {source} {_explain(problem)}") from problem
+        raise BindscopeError(f"--family {location}: the module {source} {_explain(problem)}") from problem
 
 
-def _load_file(path: Path, place: str) -> ModuleType:
+def _load_file(path: Path, location: str) -> ModuleType:
     """A file as a module, executed once in a process; modules beside it can be imported by it."""
     resolved = path.expanduser().resolve()
     if resolved in _registry.files:
         return _registry.files[resolved]
     if not resolved.is_file():
-        raise BindscopeError(f"--family {place}: there is no file {path}.")
+        raise BindscopeError(f"--family {location}: there is no file {path}.")
     name = f"{re.sub(r'[^A-Za-z0-9_]', '_', path.stem)}_{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, resolved)
     assert spec is not None

@@ -1,7 +1,7 @@
 """A family is one object: everything that Bindscope needs to know about one kind of task.
 
 The task itself says what is asked (``tasks.task.Task``). Its *family* joins it to what stands around it: presets to train,
-how a pool is scored, phases and panels of a trajectory, how examples are typed and printed, the view in a notebook and
+how a split is scored, phases and panels of a trajectory, how examples are typed and printed, the view in a notebook and
 the pages that apply. No other package asks which family a run is of; it asks the family.
 
 >>> class Recall(Family):
@@ -10,7 +10,7 @@ the pages that apply. No other package asks which family a run is of; it asks th
 >>> register_family(Recall)
 
 Everything but ``task`` has a default, so that a family says only what is special about it. A method that gives None leaves
-the answer to whoever asks: ``measures.evaluation`` scores tokens, ``studies.framework`` draws one curve a pool. What needs
+the answer to whoever asks: ``measures.evaluation`` scores tokens, ``studies.framework`` draws one curve a split. What needs
 torch, matplotlib or xarray is imported inside methods, since families are asked while presets are listed too.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bindscope.tasks.task import Batch, Task
 
-Evaluation = Mapping[str, Any]  # pool name → scores, and "watched"
+Evaluation = Mapping[str, Any]  # split name → scores, and "watched"
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Example:
 class LearnedParts:
     """What a run learns one after the other: the accuracy of each part over steps, and how many examples it has."""
 
-    what: str  # one of them: "pool"
-    title: str  # "When each pool was learned"
+    what: str  # one of them: "split"
+    title: str  # "When each split was learned"
     accuracy: Mapping[str, np.ndarray]  # name → [step]
     n: Sequence[int]
 
@@ -67,7 +67,7 @@ class Family:
     task: ClassVar[type[Task]]  # its ``family`` is the family's name
     subject: str = ""  # what its runs are on, in a sentence: "a run on modular addition"
     kinds: tuple[str, ...] = ()  # what can be asked of its runs: the pages and commands on "programs", "sums", …
-    counted: str = "examples"  # what a pool is counted in
+    counted: str = "examples"  # what a split is counted in
     view: str | type = "bindscope.notebook.view:RunView"  # of a run in a notebook
     preset: str = ""  # the preset that stands for the family; the first one when left out
     verified_as: str = ""  # the name of a study whose claims are about experiments instead of runs
@@ -75,11 +75,11 @@ class Family:
 
     # what its trajectory holds and how it is drawn
     counted_by: Mapping[str, str] = {}
-    cell_curves: tuple[str, ...] = ("pool_accuracy", "training_loss")  # what an experiment keeps of a trajectory
+    cell_curves: tuple[str, ...] = ("split_accuracy", "training_loss")  # what an experiment keeps of a trajectory
     accuracy_note: str = "right answers, 95 % interval"  # under the panel of accuracies
     step_scale: Literal["auto", "linear", "log"] = "auto"
 
-    place: str = ""  # PATH.py:NAME, as --family takes it; empty where the family is found by itself
+    location: str = ""  # PATH.py:NAME, as --family takes it; empty where the family is found by itself
     origin: str = ""  # where it was defined, for the manifests of its runs; empty where it comes with Bindscope
 
     @property
@@ -144,12 +144,12 @@ class Family:
 
     # ── evaluation ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def score_pool(self, task: Any, model: Any, name: str, batch: Batch) -> dict[str, Any] | None:
-        """All that is recorded of a pool, ready for JSON, with ``n``, ``accuracy`` and ``loss``; None: the usual."""
+    def score_split(self, task: Any, model: Any, name: str, batch: Batch) -> dict[str, Any] | None:
+        """All that is recorded of a split, ready for JSON, with ``n``, ``accuracy`` and ``loss``; None: the usual."""
         return None
 
     def watch(self, evaluation: Evaluation) -> Mapping[str, float | None]:
-        """The accuracies that must all be high for the task to count as learned: those of all pools."""
+        """The accuracies that must all be high for the task to count as learned: those of all splits."""
         return {name: scores["accuracy"] for name, scores in evaluation.items()}
 
     def watch_loss(self, evaluation: Evaluation) -> float | None:
@@ -159,9 +159,9 @@ class Family:
     # ── the life of a run ────────────────────────────────────────────────────────────────────────────────────────────
 
     def trajectory_variables(
-        self, evaluations: Sequence[Evaluation], pools: Sequence[str]
+        self, evaluations: Sequence[Evaluation], splits: Sequence[str]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Variables and coordinates of the trajectory besides the curves of its pools, in xarray's terms."""
+        """Variables and coordinates of the trajectory besides the curves of its splits, in xarray's terms."""
         return {}, {}
 
     def describe_phases(self) -> Mapping[str, str]:
@@ -181,24 +181,24 @@ class Family:
         return ()
 
     def learned_parts(self, dataset: xr.Dataset) -> LearnedParts | None:
-        """What is learned one after the other; None: its pools."""
+        """What is learned one after the other; None: its splits."""
         return None
 
     def summarise_cell(self, trajectory: xr.Dataset) -> xr.Dataset | None:
-        """What an experiment keeps of one run; None: ``cell_curves``, and how each pool ended."""
+        """What an experiment keeps of one run; None: ``cell_curves``, and how each split ended."""
         return None
 
     # ── figures and the report ───────────────────────────────────────────────────────────────────────────────────────
 
     def panels(self, dataset: xr.Dataset) -> Sequence[Any] | None:
-        """The ``studies.plots.curves.Panel`` of a trajectory; None: loss and accuracy of all pools."""
+        """The ``studies.plots.curves.Panel`` of a trajectory; None: loss and accuracy of all splits."""
         return None
 
     def mark(self, axes: Axes, dataset: xr.Dataset) -> None:
         """Draw what happened during training into a panel over steps."""
 
     def describe_run(self, dataset: xr.Dataset, phases: Sequence[Any]) -> Any:
-        """The ``studies.plots.report.Told`` of a run: what a report says of it beyond its pools. None: nothing."""
+        """The ``studies.plots.report.Told`` of a run: what a report says of it beyond its splits. None: nothing."""
         return None
 
     def show_examples(self, run: Any, phases: Sequence[Any]) -> Sequence[Any]:

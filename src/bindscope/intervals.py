@@ -1,4 +1,4 @@
-"""How sure a measured number is: intervals for shares and for any statistic of a sample.
+"""How sure a measured number is: intervals for fractions and for any statistic of a sample.
 
 >>> low, high = wilson_interval(8, 10)
 >>> round(float(low), 3), round(float(high), 3)
@@ -17,9 +17,9 @@ from bindscope.errors import BindscopeError
 
 
 def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """The lower and upper end of Wilson's score interval for a share, element by element.
+    """The lower and upper end of Wilson's score interval for a fraction, element by element.
 
-    The set of shares p that a normal test would not reject: (p̂ − p)² ≤ z² p(1 − p)/n (Wilson 1927). It stays inside
+    The set of fractions p that a normal test would not reject: (p̂ − p)² ≤ z² p(1 − p)/n (Wilson 1927). It stays inside
     [0, 1] and is honest at 0 % and 100 %, where trained models live. No trials tell nothing: the interval is [0, 1].
     """
     hits, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
@@ -27,9 +27,9 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float =
         raise BindscopeError("wilson_interval: successes must lie between 0 and the number of trials.")
     z = _normal_quantile(confidence)
     safe_n = np.where(n > 0, n, 1.0)
-    share = hits / safe_n
-    centre = (share + z**2 / (2 * safe_n)) / (1 + z**2 / safe_n)
-    half = z / (1 + z**2 / safe_n) * np.sqrt(share * (1 - share) / safe_n + z**2 / (4 * safe_n**2))
+    fraction = hits / safe_n
+    centre = (fraction + z**2 / (2 * safe_n)) / (1 + z**2 / safe_n)
+    half = z / (1 + z**2 / safe_n) * np.sqrt(fraction * (1 - fraction) / safe_n + z**2 / (4 * safe_n**2))
     low = np.where(hits == 0, 0.0, np.clip(centre - half, 0.0, 1.0))  # exact at the ends, where rounding would leak
     high = np.where(hits == n, 1.0, np.clip(centre + half, 0.0, 1.0))
     return np.where(n > 0, low, 0.0), np.where(n > 0, high, 1.0)

@@ -76,13 +76,13 @@ def test_the_papers_two_spikes_come_first_and_a_pin_moves_the_transplant(site: A
     assert first is not None
     assert second is not None
     open_page(page, site.at(ADDRESS))
-    asked, pools = panel(page, "Parts of another checkpoint"), panel(page, "Nine pools over training")
+    asked, splits = panel(page, "Parts of another checkpoint"), panel(page, "Nine splits over training")
     across = asked.get_by_role("button", name=re.compile("Across spike"))
     expect(across).to_have_text([f"Across spike {spike.number}" for spike in (first, second)])
     across.last.click()
     receiver = asked.get_by_role("combobox", name="Receiver")
     expect(receiver).to_have_value(str(second.before_step))
-    pools.get_by_role("button", name="Pin as A and B").first.click()
+    splits.get_by_role("button", name="Pin as A and B").first.click()
     expect(receiver).to_have_value(str(first.before_step))
 
 

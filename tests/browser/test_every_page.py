@@ -52,7 +52,7 @@ def test_a_page_fits_every_screen_and_axe_finds_nothing(served: Any, chromium: A
 
 
 def skip_without_sums(name: str) -> None:
-    if (SUMS in name or name == "arithmetic") and SUMS not in [place.name for place in shipped_runs()]:
+    if (SUMS in name or name == "arithmetic") and SUMS not in [position.name for position in shipped_runs()]:
         pytest.skip("no run on modular addition is shipped")
 
 

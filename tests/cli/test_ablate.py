@@ -62,7 +62,7 @@ def test_mlps_sites_and_edges_are_taken_away_and_kept_as_figure_and_numbers(
         (["--of", "heads", "--cut", "colon>query"], "choose one of the two"),
         (["--layer", "1"], "which edge to cut"),
         (["--cut", "colon"], "as in 'colon>query'"),
-        (["--cut", "colon>nowhere"], "no place 'nowhere'"),
+        (["--cut", "colon>nowhere"], "no position 'nowhere'"),
         (["--cut", "rhs 1>colon"], "cannot see it"),
         (["--cut", "colon>query", "--layer", "9"], "layers L0 to L1"),
         (["--cut", "colon>query", "--head", "9"], "heads H0 to"),

@@ -27,8 +27,8 @@ def test_groups_are_printed_with_intervals_and_as_json_the_same(workplace: Path,
     assert found["attributes"]["step"] == 12
     assert sum(variables["n"]["values"]) == 120
     assert variables["accuracy"]["dims"] == ["root_line"]
-    for share, low in zip(variables["accuracy"]["values"], variables["accuracy_low"]["values"]):
-        assert f"{share:.4f}  {low:.4f}–" in table
+    for fraction, low in zip(variables["accuracy"]["values"], variables["accuracy_low"]["values"]):
+        assert f"{fraction:.4f}  {low:.4f}–" in table
     assert "followed where it is wrong" in table
 
 
@@ -51,7 +51,7 @@ def test_other_tables_are_given_instead(workplace: Path, tmp_path: Path, capsys)
     assert "–" in next(line for line in grid.splitlines() if line.strip().startswith("2 "))
 
 
-def test_the_table_of_a_known_habit_says_so() -> None:
+def test_the_table_of_a_known_heuristic_says_so() -> None:
     batch = BindingTask(lines=6, max_depth=2).sample_evaluation(np.random.default_rng(0), 100)["test"]
     lines = format_behaviour(behaviour_by(predict_answers(Answering(say_line_1), batch), "depth"), "depth").splitlines()
     source = lines[lines.index("the line whose constant was given") + 3].split()

@@ -39,8 +39,8 @@ def test_only_the_asked_depth_is_sampled(capsys: pytest.CaptureFixture[str]) -> 
     assert [json.loads(line)["facts"]["depth"] for line in text.splitlines()] == [4] * 5
 
 
-def test_sums_are_sampled_from_any_pool(capsys: pytest.CaptureFixture[str]) -> None:
-    for line in answer(capsys, "sample", "assign-add", "--pool", "2add", "--n", "5", "--json").splitlines():
+def test_sums_are_sampled_from_any_split(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in answer(capsys, "sample", "assign-add", "--split", "2add", "--n", "5", "--json").splitlines():
         example = json.loads(line)
         assert example["facts"]["n_variables"] == 2
         assert int(example["answer"]) == (example["facts"]["n1"] + example["facts"]["n2"]) % 59
@@ -65,7 +65,7 @@ def test_a_pair_is_drawn_of_a_run_or_a_preset(capsys: pytest.CaptureFixture[str]
         (["bindng"], "Did you mean 'binding'?"),
         (["binding", "--depth", "9"], "between 1 and 4"),
         (["assign-add", "--depth", "2"], "only binding programs have a depth"),
-        (["assign-add", "--pool", "2ad"], "Did you mean '2add'?"),
+        (["assign-add", "--split", "2ad"], "Did you mean '2add'?"),
         (["binding", "--n", "0"], "at least 1"),
         (["binding", "--seed", "-1"], "Must be >= 0"),
         (["binding", "--set", "lins=3"], "Did you mean 'task.lines'?"),
@@ -86,7 +86,9 @@ def test_a_run_is_listed_with_its_status_and_steps(workplace: Path, capsys: pyte
     assert "runs/small" in answer(capsys, "runs")
 
 
-def test_an_evaluation_shows_intervals_around_every_share(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_evaluation_shows_intervals_around_every_fraction(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     evaluation = json.loads(answer(capsys, "evaluate", "small", "--n", "200", "--json"))
     table = answer(capsys, "evaluate", "small", "--n", "200")
     assert evaluation["step"] == 12
@@ -268,7 +270,9 @@ def test_the_checkpoints_of_a_run_can_be_imported_as_another(
     options = ["--family", "binding", "--as", "copy", "--set", "lines=4", "--set", "max_depth=2", "--n", "50"]
     answer(capsys, "import", *files, *options, "--out", str(tmp_path))
     question = ["a=5;b=a;#b:", "--step", "all", "--json"]
-    first, second = (answer(capsys, "predict", place, *question) for place in (str(trained), str(tmp_path / "copy")))
+    first, second = (
+        answer(capsys, "predict", position, *question) for position in (str(trained), str(tmp_path / "copy"))
+    )
     assert first == second
 
 
@@ -278,15 +282,15 @@ def test_files_that_cannot_be_imported_leave_nothing_behind(
     good = str(trained / "checkpoints" / "step_00000004.safetensors")
     (tmp_path / "step_9.safetensors").write_bytes(b"not a checkpoint")
     (tmp_path / "final.pth").write_bytes(b"not a checkpoint")
-    place = tmp_path / "runs"
-    options = ["--family", "binding", "--as", "copy", "--out", str(place), "--n", "10", "--set", "min_lines=2"]
+    position = tmp_path / "runs"
+    options = ["--family", "binding", "--as", "copy", "--out", str(position), "--n", "10", "--set", "min_lines=2"]
     options += ["--set", "lines=4", "--set", "max_depth=2"]
     assert "holds no step" in refusal(capsys, "import", str(tmp_path / "final.pth"), *options)
     assert "also the step of" in refusal(capsys, "import", good, good, *options)
     assert run(["import", good, str(tmp_path / "step_9.safetensors"), *options]) == 2
     assert "step_9.safetensors" in capsys.readouterr().err
     assert "assign_add task needs" in refusal(capsys, "import", good, "--family", "assign-add", *options[2:8])
-    assert not (place / "copy").exists()
+    assert not (position / "copy").exists()
 
 
 def test_the_released_checkpoints_of_study_2_become_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

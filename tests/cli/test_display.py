@@ -77,7 +77,7 @@ def test_a_resumed_run_forgets_the_evaluations_it_makes_again() -> None:
     assert history.accuracies == [0.3, 0.9]
 
 
-def test_a_run_without_a_test_pool_is_summed_up_by_what_it_watches() -> None:
+def test_a_run_without_a_test_split_is_summed_up_by_what_it_watches() -> None:
     assert accuracy_of({"0tr": {"accuracy": 1.0}, "watched": {"0tr": 1.0, "0add": 0.5}}) == 0.75
 
 

@@ -14,7 +14,7 @@ from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.interchange import patch_sites
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY
-from bindscope.tasks.binding import sample_root_pairs, structural_places
+from bindscope.tasks.binding import named_positions, sample_root_pairs
 from cli.answers import answer, refusal
 
 PAIR = ("a=5;b=a;#b:", "a=8;b=a;#b:")
@@ -26,7 +26,7 @@ def cells(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict]:
 
 
 def test_a_typed_pair_shows_where_its_value_stands(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = {(c["layer"], c["place"]): c["mean"] for c in cells(capsys, *PAIR, "--metric", "logit_difference")}
+    found = {(c["layer"], c["position"]): c["mean"] for c in cells(capsys, *PAIR, "--metric", "logit_difference")}
     assert found[0, "rhs 1"] == pytest.approx(1, abs=1e-3)  # all that differs is put in: the counterfactual's answer
     assert found[0, "rhs 2"] == found[0, "query"] == 0
     table = answer(capsys, "patch", "small", *PAIR)
@@ -40,8 +40,8 @@ def test_drawn_pairs_are_those_of_the_seed_and_the_numbers_those_of_the_library(
     opened = Run.open(trained)
     task, model = opened.config.task, opened.checkpoint("last")
     pairs = sample_root_pairs(task, np.random.default_rng(7), 12, range(1, task.max_depth + 1))  # type: ignore[arg-type]
-    places, contrast = structural_places(pairs), contrast_pairs(pairs, "denoising")
-    expected = patch_sites(model, contrast, ["L0.H1"], positions=places["rhs 1"]).kl.mean()
+    positions, contrast = named_positions(pairs), contrast_pairs(pairs, "denoising")
+    expected = patch_sites(model, contrast, ["L0.H1"], positions=positions["rhs 1"]).kl.mean()
     arguments = ("--site", "L0.H1@rhs 1", "--direction", "denoising", "--metric", "kl", "--seed", "7")
     (cell,) = cells(capsys, *SMALL, *arguments)
     assert cell["mean"] == pytest.approx(float(expected), rel=1e-5)
@@ -54,7 +54,7 @@ def test_what_is_left_out_is_said(workplace: Path, capsys: pytest.CaptureFixture
     assert "left out" not in answer(capsys, "patch", "small", *SMALL)
 
 
-@pytest.mark.parametrize(("grid", "dims"), [("residual", "position"), ("heads", "head"), ("chain", "place")])
+@pytest.mark.parametrize(("grid", "dims"), [("residual", "position"), ("heads", "head"), ("chain", "position")])
 def test_every_grid_is_printed_drawn_and_kept(
     grid: str, dims: str, workplace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,7 +114,7 @@ def test_a_single_neuron_does_less_than_its_layer(workplace: Path, capsys: pytes
         (["--site", "L9.resid_pre"], "this model has embed, final and, in layers L0 to L1 with heads"),
         (["--site", "L0.H9"], "with heads H0 to"),
         (["--site", "L0.residual"], "resid_pre, q, k, v"),
-        (["--site", "L0.H1@rhs 9"], "no place 'rhs 9'"),
+        (["--site", "L0.H1@rhs 9"], "no position 'rhs 9'"),
         (["--site", "L0.resid_pre@999"], "positions 0 to"),
         ([PAIR[0], PAIR[0]], "the same program as the base"),
         ([PAIR[0], "a=8;b=a;c=1;#b:"], "2 and 3 lines"),

@@ -38,7 +38,7 @@ def test_everything_the_embedding_says_along_all_ways_at_once_is_the_counterfact
         (["--sender", "L1.H0", "--receiver", "L0.H0.q"], "must be computed after the sender"),
         (["--sender", "L7.H0", "--receiver", "logits"], "in layers L0 to L1"),
         (["--sender", "L0.H0", "--receiver", "L1.H0.w"], "resid_pre, q, k, v"),
-        (["--sender", "L0.H0@rhs 9", "--receiver", "logits"], "no place 'rhs 9'"),
+        (["--sender", "L0.H0@rhs 9", "--receiver", "logits"], "no position 'rhs 9'"),
         (["--sender", "L0.H0", "--receiver", "logits", "--step", "7"], "the nearest is 8"),
     ],
 )

@@ -27,13 +27,26 @@ def test_a_subspace_is_shown_beside_its_controls_and_kept(workplace: Path, tmp_p
     dataset = xr.load_dataset(numbers)
     assert dataset.sizes["component"] == 4
     assert dataset.attrs["n_test_pairs"] == 20
-    shown = f"{dataset.success_share.sel(condition='found').item():.3f}"
+    shown = f"{dataset.success_fraction.sel(condition='found').item():.3f}"
     assert shown in next(line for line in text.splitlines() if line.startswith("found"))
 
 
 def test_a_rotation_of_names_and_a_figure(workplace: Path, tmp_path: Path, capsys: Captured) -> None:
     figure = tmp_path / "names.svg"
-    options = ["--of", "names", "--method", "rotation", "--rank", "3", "--n", "8", "--place", "query", "--layer", "0"]
+    options = [
+        "--of",
+        "names",
+        "--method",
+        "rotation",
+        "--rank",
+        "3",
+        "--n",
+        "8",
+        "--position",
+        "query",
+        "--layer",
+        "0",
+    ]
     text = answer(capsys, "subspace", "small", *options, "--out", str(figure))
     assert "3 dimensions for names by rotation in layer 0 at query" in text
     assert "<svg" in figure.read_text()
@@ -74,8 +87,8 @@ def test_probes_are_shown_beside_what_line_1_gives(workplace: Path, tmp_path: Pa
             "rank 17: the residual stream is 16 wide, so give a rank between 1 and 16.",
         ),
         (["subspace", "small", "--layer", "7"], "layer 7: the model has layers 0 to 1"),
-        (["subspace", "small", "--place", "collon"], "Did you mean 'colon'?"),
-        (["subspace", "small", "--place", "somewhere"], "Known: chain, changed, colon"),
+        (["subspace", "small", "--position", "collon"], "Did you mean 'colon'?"),
+        (["subspace", "small", "--position", "somewhere"], "Known: chain, changed, colon"),
         (["subspace", "small", "--step", "5"], "step 5 was not kept"),
         (["subspace", "small", "--n", "0"], "at least 1"),
         (["subspace", "small", "--refit"], "--over-training"),

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from bindscope.cli.main import run
-from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants
+from bindscope.measures.arithmetic.transplanting import ask_splits, measure_transplants
 from bindscope.runs.directory import Run
 from cli.answers import answer, refusal
 
@@ -42,7 +42,7 @@ def test_a_transplant_prints_the_librarys_numbers(sums: Path, capsys: pytest.Cap
     parts = ("--part", "everything", "--part", "qk1 + variables")
     (found,) = json.loads(answer(capsys, "transplant", str(sums), *PAIR, *parts, "--json"))
     opened = Run.open(sums)
-    asked = ask_pools(opened.config.task, np.random.default_rng(0), 20)  # type: ignore[arg-type]
+    asked = ask_splits(opened.config.task, np.random.default_rng(0), 20)  # type: ignore[arg-type]
     expected = measure_transplants(
         opened.checkpoint(0), opened.checkpoint(12), ["everything", "QK1 + variables"], asked
     )
@@ -67,7 +67,7 @@ def test_numbers_and_figures_are_written(sums: Path, tmp_path: Path, capsys: pyt
     for name in ("parts.nc", "parts.svg"):
         answer(capsys, "transplant", str(sums), *PAIR, "--part", "MLP", "--out", str(tmp_path / name))
     kept = xr.load_dataset(tmp_path / "parts.nc", engine="h5netcdf")
-    assert kept.accuracy.sizes == {"part": 1, "pool": 9}
+    assert kept.accuracy.sizes == {"part": 1, "split": 9}
     assert (kept.attrs["donor_step"], kept.attrs["receiver_step"]) == (12, 0)
     assert (tmp_path / "parts.svg").stat().st_size > 5000
 

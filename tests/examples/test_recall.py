@@ -45,9 +45,9 @@ def test_the_example_is_small() -> None:
 
 def test_every_answer_is_the_digit_behind_the_letter_that_is_asked() -> None:
     task = find_preset_task()
-    pools = {"train": task.sample_batch(np.random.default_rng(0), 50)}
-    pools |= task.sample_evaluation(np.random.default_rng(1), 50)
-    for batch in pools.values():
+    splits = {"train": task.sample_batch(np.random.default_rng(0), 50)}
+    splits |= task.sample_evaluation(np.random.default_rng(1), 50)
+    for batch in splits.values():
         for row in range(len(batch)):
             text = task.render(batch.tokens[row])
             pairs, _, asked = text.partition(" | ")
@@ -140,7 +140,7 @@ def test_the_page_shows_it_where_pages_apply(trained: Path, tmp_path: Path) -> N
     assert summary["phase_names"] == ["guessing", "choosing", "recalling"]
     assert listed["families"]["programs"] == ["binding"]
     body = json.loads(stored.read(resources["runs/{run}/trajectory.json"], {"run": "recall-small"}))
-    assert body["coords"]["pool"]["values"] == ["test", "last"]
+    assert body["coords"]["split"]["values"] == ["test", "last"]
     assert "phase_recalling" in body["attrs"]
     assert body["command"] == f"bindscope trajectory recall-small --family {RECALL}"
     assert f'open_run("recall-small", family="{RECALL}")' in body["python"]
@@ -153,7 +153,7 @@ def test_the_page_shows_it_where_pages_apply(trained: Path, tmp_path: Path) -> N
 
 def test_a_notebook_opens_it(trained: Path) -> None:
     view = bindscope.open_run(trained, family=RECALL)
-    assert list(view.trajectory().pool.values) == ["test", "last"]
+    assert list(view.trajectory().split.values) == ["test", "last"]
     assert set(view.phases().phase.values) <= {"guessing", "choosing", "recalling"}
     assert view.trajectory().plot().axes
     with pytest.raises(AttributeError, match="its task is recall; 'predict' is for runs on programs"):
@@ -186,7 +186,7 @@ def test_an_installed_package_brings_its_families(tmp_path: Path, monkeypatch: p
     families.installed_families.cache_clear()
     assert find_family("recall").origin == "the package recall-package"
     assert "recall-small" in PRESETS
-    assert find_family("recall").place == ""  # it is found by itself
+    assert find_family("recall").position == ""  # it is found by itself
 
 
 def test_a_package_that_cannot_be_loaded_hurts_nobody_who_does_not_ask(
@@ -204,7 +204,7 @@ def test_a_package_that_cannot_be_loaded_hurts_nobody_who_does_not_ask(
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("position", "said"),
     [
         ("nowhere.py:Family", "there is no file nowhere.py"),
         (f"{ROOT}/examples/recall.py", "say which class in it is the family"),
@@ -214,9 +214,9 @@ def test_a_package_that_cannot_be_loaded_hurts_nobody_who_does_not_ask(
     ],
 )
 def test_a_family_that_is_not_there_is_refused_with_a_hint(
-    place: str, said: str, capsys: pytest.CaptureFixture[str]
+    position: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in refusal(capsys, "runs", "--family", place)
+    assert said in refusal(capsys, "runs", "--family", position)
 
 
 def test_a_file_that_fails_says_at_which_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

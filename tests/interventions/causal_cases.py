@@ -1,4 +1,4 @@
-"""Small models and pairs that the tests of interventions share."""
+"""Small models and pairs that the tests of interventions fraction."""
 
 from __future__ import annotations
 

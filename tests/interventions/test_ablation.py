@@ -9,7 +9,7 @@ from bindscope.intervals import wilson_interval
 from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
 from bindscope.interventions.answers import accuracy_by
 from bindscope.model.run import run
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from bindscope.tasks.task import Batch
 from interventions.causal_cases import TASK, dereferencer, identity_model, random_model, sample_pairs
 
@@ -112,9 +112,9 @@ def test_accuracy_by_depth_counts_and_brackets_each_group() -> None:
 
 def test_parts_can_be_ablated_together_and_at_places_only() -> None:
     model, pairs = dereferencer(), sample_pairs(30, depth=3)
-    places = structural_places(pairs)
-    at_link = ablate_together(model, pairs.base, ["L1.H0"], "mean", positions=places["rhs 2"])
-    elsewhere = ablate_together(model, pairs.base, ["L1.H0"], "mean", positions=places["distractor"])
+    positions = named_positions(pairs)
+    at_link = ablate_together(model, pairs.base, ["L1.H0"], "mean", positions=positions["rhs 2"])
+    elsewhere = ablate_together(model, pairs.base, ["L1.H0"], "mean", positions=positions["distractor"])
     assert at_link.correct.mean() < 0.6
     assert elsewhere.correct.all()
     together = ablate_together(random_model(), BATCH, ["L1.H0", "L1.H1"], "zero")

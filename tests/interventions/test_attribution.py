@@ -9,14 +9,14 @@ from bindscope.errors import BindscopeError
 from bindscope.interventions.attribution import (
     attribute_heads,
     attribute_mlps,
-    attribute_places,
+    attribute_positions,
     attribute_residual,
     compare_with_exact,
 )
 from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.interchange import patch_sites
 from bindscope.model.run import run
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from interventions.causal_cases import dereferencer, identity_model, random_model, sample_pairs
 
 PAIRS = sample_pairs(5)
@@ -50,10 +50,10 @@ def test_where_the_model_is_linear_the_attribution_is_exact() -> None:
 
 
 def test_places_are_columns_of_the_residual_grid() -> None:
-    model, places = random_model(), structural_places(PAIRS)
-    grid, whole = attribute_places(model, CONTRAST, places), attribute_residual(model, CONTRAST)
-    for pair, column in enumerate(places["rhs 2"]):
-        cell = grid.logit_difference.sel(place="rhs 2").isel(pair=pair)
+    model, positions = random_model(), named_positions(PAIRS)
+    grid, whole = attribute_positions(model, CONTRAST, positions), attribute_residual(model, CONTRAST)
+    for pair, column in enumerate(positions["rhs 2"]):
+        cell = grid.logit_difference.sel(position="rhs 2").isel(pair=pair)
         if column < 0:
             assert cell.isnull().all()
         else:
@@ -80,18 +80,18 @@ def test_weights_that_want_no_gradient_and_a_surrounding_no_grad_change_nothing(
 def test_a_saturated_attention_hides_the_mechanism_from_gradients() -> None:
     """The dereferencer's keys choose all or nothing: a gradient sees values move, and the comparison says how well."""
     pairs = sample_pairs(10, depth=2)
-    contrast, places = contrast_pairs(pairs), structural_places(pairs)
-    exact = exact_places(dereferencer(), contrast, places)
-    agreement = compare_with_exact(attribute_places(dereferencer(), contrast, places), exact, top=4)
-    assert agreement.n_cells == exact.sizes["layer"] * exact.sizes["place"]
+    contrast, positions = contrast_pairs(pairs), named_positions(pairs)
+    exact = exact_places(dereferencer(), contrast, positions)
+    agreement = compare_with_exact(attribute_positions(dereferencer(), contrast, positions), exact, top=4)
+    assert agreement.n_cells == exact.sizes["layer"] * exact.sizes["position"]
     assert agreement.correlation > 0.95
 
 
-def exact_places(model, contrast: Contrast, places: dict[str, np.ndarray]) -> xr.Dataset:  # type: ignore[no-untyped-def]
+def exact_places(model, contrast: Contrast, positions: dict[str, np.ndarray]) -> xr.Dataset:  # type: ignore[no-untyped-def]
     layers = []
     for layer in range(model.config.n_layers):
-        cells = [patch_sites(model, contrast, [f"L{layer}.resid_pre"], positions=p) for p in places.values()]
-        layers.append(xr.concat(cells, dim=xr.DataArray(list(places), dims="place", name="place")))
+        cells = [patch_sites(model, contrast, [f"L{layer}.resid_pre"], positions=p) for p in positions.values()]
+        layers.append(xr.concat(cells, dim=xr.DataArray(list(positions), dims="position", name="position")))
     return xr.concat(layers, dim=xr.DataArray(range(len(layers)), dims="layer", name="layer"))
 
 

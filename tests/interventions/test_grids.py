@@ -15,7 +15,7 @@ from bindscope.interventions import chunks, columns, engine, replacement
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import run_changed, run_rest, run_whole
-from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
+from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
 from bindscope.interventions.outcome import METRICS
 from bindscope.interventions.replacement import replace_heads, replace_mlps
 from bindscope.model.config import InitConfig, ModelConfig
@@ -63,7 +63,7 @@ def make_model(config, seed=0):
 
 
 def make_contrast(config, seed=0, n_pairs=5, at=N_POSITIONS - 2):
-    """Pairs that differ in one token, in several, or in all of them; two share their first difference."""
+    """Pairs that differ in one token, in several, or in all of them; two fraction their first difference."""
     generator = torch.Generator().manual_seed(seed)
     base = torch.randint(0, config.d_vocab, (n_pairs, N_POSITIONS), generator=generator)
     changes = torch.randint(1, config.d_vocab, base.shape, generator=generator)
@@ -190,14 +190,14 @@ def test_wanted_cells_are_those_of_the_whole_grid(config, seed):
         whole = residual_grid(model, contrast)
     wanted = np.random.default_rng(seed).random(tuple(contrast.base.shape)) < 0.4
     assert_same_outcomes(residual_grid(model, contrast, wanted=wanted), whole, wanted.T)
-    places = {"start": np.zeros(5, dtype=int), "some": np.array([3, -1, 6, 4, -1])}
-    grid = place_grid(model, contrast, places)
-    assert grid.success.dims == ("layer", "place", "pair")
+    positions = {"start": np.zeros(5, dtype=int), "some": np.array([3, -1, 6, 4, -1])}
+    grid = position_grid(model, contrast, positions)
+    assert grid.success.dims == ("layer", "position", "pair")
     for name in METRICS:
-        for pair, position in enumerate(places["some"]):
+        for pair, position in enumerate(positions["some"]):
             expected = whole[name].values[:, position, pair] if position >= 0 else np.nan
-            np.testing.assert_allclose(grid[name].sel(place="some").values[:, pair], expected, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(grid[name].sel(place="start"), whole[name].sel(position=0), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(grid[name].sel(position="some").values[:, pair], expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(grid[name].sel(position="start"), whole[name].sel(position=0), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("changes", [{}, {"identity_qk": True, "identity_vo": True}, {"causal": False}])
@@ -308,9 +308,9 @@ def test_bad_input_is_refused_in_a_sentence():
     with pytest.raises(BindscopeError, match="5 pairs and 8 positions"):
         residual_grid(model, contrast, wanted=np.ones((5, 3), dtype=bool))
     with pytest.raises(BindscopeError, match="position 'far'"):
-        place_grid(model, contrast, {"far": np.full(5, N_POSITIONS)})
-    with pytest.raises(BindscopeError, match="no place"):
-        place_grid(model, contrast, {})
+        position_grid(model, contrast, {"far": np.full(5, N_POSITIONS)})
+    with pytest.raises(BindscopeError, match="no position"):
+        position_grid(model, contrast, {})
     with pytest.raises(BindscopeError, match="n_layers is 2"):
         head_grid(model, contrast, source_model=make_model(replace(SMALL, n_layers=2)))
     with pytest.raises(BindscopeError, match="no layer of this model has an MLP"):

@@ -12,22 +12,22 @@ import xarray as xr
 from bindscope.interventions.attribution import attribute_heads, attribute_mlps, attribute_residual
 from bindscope.interventions.circuit import find_circuit
 from bindscope.interventions.contrast import Contrast, contrast_pairs
-from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
+from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
 from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.paths import patch_path
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from interventions.causal_cases import dereferencer, identity_model, random_model, sample_pairs
 
 N_PAIRS, N_TOKENS = 24, 8
 TOKENS = torch.randint(0, 40, (2, N_PAIRS, N_TOKENS), generator=torch.Generator().manual_seed(0))
 ANSWERS = torch.arange(N_PAIRS)
 CONTRAST = Contrast(TOKENS[0], TOKENS[1], ANSWERS, (ANSWERS + 7) % 40, at=N_TOKENS - 1)
-PLACES = {"third": np.full(N_PAIRS, 2), "last": np.full(N_PAIRS, N_TOKENS - 1)}
+POSITIONS = {"third": np.full(N_PAIRS, 2), "last": np.full(N_PAIRS, N_TOKENS - 1)}
 
 MEASURES: dict[str, Callable[[Transformer], xr.Dataset]] = {
     "residual grid": lambda model: residual_grid(model, CONTRAST),
-    "place grid": lambda model: place_grid(model, CONTRAST, PLACES),
+    "position grid": lambda model: position_grid(model, CONTRAST, POSITIONS),
     "head grid": lambda model: head_grid(model, CONTRAST),
     "MLP grid": lambda model: mlp_grid(model, CONTRAST),
     "patch": lambda model: patch_sites(model, CONTRAST, ["L1.H0", "L2.mlp_out"]),
@@ -59,6 +59,6 @@ def test_half_precision_gives_the_numbers_of_single_precision_to_its_digits(name
 
 def test_the_constructed_circuit_is_found_in_half_precision() -> None:
     pairs = sample_pairs(8, 2)
-    arguments = contrast_pairs(pairs), structural_places(pairs)
+    arguments = contrast_pairs(pairs), named_positions(pairs)
     moves = [find_circuit(dereferencer().to(kind), *arguments).moves for kind in (torch.float32, torch.bfloat16)]
     assert list(map(str, moves[1])) == list(map(str, moves[0]))

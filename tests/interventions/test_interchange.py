@@ -10,7 +10,7 @@ from bindscope.interventions.interchange import patch_logits, patch_sites, take_
 from bindscope.interventions.outcome import measure_outcomes
 from bindscope.model.run import run
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from interventions.causal_cases import dereferencer, identity_model, random_model, sample_pairs
 
 PAIRS = sample_pairs(6)
@@ -34,13 +34,13 @@ def test_patching_the_whole_stream_gives_the_source_run(make, site: str) -> None
 )  # fmt: skip
 def test_each_pair_alone_by_plain_writes_gives_the_same(site: str) -> None:
     """Oracle: pair by pair, whole values written by ``run``, columns replaced by hand."""
-    model, places = identity_model(), structural_places(PAIRS)["rhs 1"]
-    outcome = patch_sites(model, CONTRAST, [site], positions=places)
+    model, positions = identity_model(), named_positions(PAIRS)["rhs 1"]
+    outcome = patch_sites(model, CONTRAST, [site], positions=positions)
     for pair in range(len(CONTRAST)):
         one = CONTRAST.take(slice(pair, pair + 1))
         with torch.no_grad():
-            source = run(model, one.source, [f"{site}@{places[pair]}"])[f"{site}@{places[pair]}"]
-            changed = run(model, one.base, write={f"{site}@{places[pair]}": source}, at=AT).logits[:, 0]
+            source = run(model, one.source, [f"{site}@{positions[pair]}"])[f"{site}@{positions[pair]}"]
+            changed = run(model, one.base, write={f"{site}@{positions[pair]}": source}, at=AT).logits[:, 0]
             unchanged = [model(tokens, at=AT)[:, 0] for tokens in (one.base, one.source)]
         expected = measure_outcomes(changed, *unchanged, one)
         for name, value in expected.items():
@@ -60,10 +60,10 @@ def test_common_positions_behind_the_site_and_beside_it_mean_the_same() -> None:
 
 
 def test_a_pair_without_the_place_is_missing_and_the_others_do_not_notice() -> None:
-    model, places = random_model(), structural_places(PAIRS)["rhs 1"]
-    some = np.where(np.arange(len(places)) == 2, -1, places)
-    full, partial = (patch_sites(model, CONTRAST, ["L1.resid_pre"], positions=p) for p in (places, some))
-    others = np.arange(len(places)) != 2
+    model, positions = random_model(), named_positions(PAIRS)["rhs 1"]
+    some = np.where(np.arange(len(positions)) == 2, -1, positions)
+    full, partial = (patch_sites(model, CONTRAST, ["L1.resid_pre"], positions=p) for p in (positions, some))
+    others = np.arange(len(positions)) != 2
     assert partial.attrs["n_untouched"] == 1
     assert np.isnan(partial.success[2])
     assert full.kl[others].equals(partial.kl[others])
@@ -106,10 +106,10 @@ def test_activations_of_another_checkpoint_are_those_of_its_own_run() -> None:
 
 def test_the_dereferencers_value_can_be_moved_in_both_directions() -> None:
     model, pairs = dereferencer(), sample_pairs(8, depth=3)
-    places = structural_places(pairs)
+    positions = named_positions(pairs)
     for direction in ("noising", "denoising"):
         contrast = contrast_pairs(pairs, direction)  # type: ignore[arg-type]
-        assert patch_sites(model, contrast, ["L2.H0"], positions=places["rhs 3"]).success.all()
+        assert patch_sites(model, contrast, ["L2.H0"], positions=positions["rhs 3"]).success.all()
         assert not patch_sites(model, contrast, ["L2.H1"]).success.any()
 
 

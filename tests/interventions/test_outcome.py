@@ -66,7 +66,7 @@ def test_both_directions_hold_the_same_programs():
     assert noising.first_difference.tolist() == pairs.chain_positions[:, 0].tolist()
 
 
-def test_a_bootstrap_interval_of_a_share_covers_it_about_as_often_as_it_says():
+def test_a_bootstrap_interval_of_a_fraction_covers_it_about_as_often_as_it_says():
     rng = np.random.default_rng(3)
     samples = rng.random((200, 80)) < 0.3  # [repetition, pair]
     outcomes = {"success": samples.astype(np.float32)}

@@ -10,12 +10,12 @@ from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.outcome import measure_outcomes
 from bindscope.interventions.paths import patch_path
 from bindscope.model.run import run
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from interventions.causal_cases import dereferencer, identity_model, random_model, sample_pairs
 
 PAIRS = sample_pairs(6)
 CONTRAST = contrast_pairs(PAIRS)
-PLACES = structural_places(PAIRS)
+POSITIONS = named_positions(PAIRS)
 
 
 def sent_directly(model, sender: str, entry: str) -> torch.Tensor:  # type: ignore[no-untyped-def]
@@ -72,7 +72,7 @@ def test_any_site_receives_what_it_would_compute_from_the_changed_stream(receive
 
 @torch.no_grad()
 def test_a_scaled_heads_identity_path_hears_too() -> None:
-    """Oracle for one head at one place: scores and output of a scaled head written out entry by entry."""
+    """Oracle for one head at one position: scores and output of a scaled head written out entry by entry."""
     model, head = identity_model(positions="none"), 1
     attention = model.layers[2].attention
     base = model.layers[2].norm1(run(model, CONTRAST.base, ["L2.resid_pre"])["L2.resid_pre"])
@@ -106,10 +106,12 @@ def test_a_path_from_another_checkpoint_is_measured_by_that_checkpoints_source_r
 
 def test_the_dereferencers_value_travels_from_head_to_head_by_value_only() -> None:
     model, pairs = dereferencer(), sample_pairs(8, depth=3)
-    contrast, places = contrast_pairs(pairs), structural_places(pairs)
+    contrast, positions = contrast_pairs(pairs), named_positions(pairs)
 
-    def success(sender: str, receiver: str, place: str) -> float:
-        return float(patch_path(model, contrast, sender, receiver, receiver_positions=places[place]).success.mean())
+    def success(sender: str, receiver: str, position: str) -> float:
+        return float(
+            patch_path(model, contrast, sender, receiver, receiver_positions=positions[position]).success.mean()
+        )
 
     assert success("L1.H0", "L2.H0.v", "rhs 2") == 1
     assert success("L2.H0", "L3.H0.v", "rhs 3") == 1
@@ -121,10 +123,10 @@ def test_the_dereferencers_value_travels_from_head_to_head_by_value_only() -> No
 
 def test_positions_narrow_both_ends() -> None:
     model, pairs = dereferencer(), sample_pairs(8, depth=2)
-    contrast, places = contrast_pairs(pairs), structural_places(pairs)
+    contrast, positions = contrast_pairs(pairs), named_positions(pairs)
     arguments = dict(sender="L1.H0", receiver="L2.H0.v")
-    right = patch_path(model, contrast, **arguments, sender_positions=places["rhs 2"])
-    wrong = patch_path(model, contrast, **arguments, sender_positions=places["query"])
+    right = patch_path(model, contrast, **arguments, sender_positions=positions["rhs 2"])
+    wrong = patch_path(model, contrast, **arguments, sender_positions=positions["query"])
     assert right.success.all()
     assert not wrong.success.any()
 

@@ -9,10 +9,10 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
-from bindscope.interventions.attribution import attribute_heads, attribute_mlps, attribute_places, attribute_residual
+from bindscope.interventions.attribution import attribute_heads, attribute_mlps, attribute_positions, attribute_residual
 from bindscope.interventions.circuit import Circuit, Move, ablate_circuit, find_circuit, patch_circuit
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
+from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
 from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.knockout import knock_out_each, knock_out_edges, knock_out_grid, name_edge
 from bindscope.interventions.paths import patch_path
@@ -21,17 +21,17 @@ from bindscope.model.config import ModelConfig
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import fit_model
 from bindscope.tasks.assign_add import AssignAddTask
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from interventions.causal_cases import random_model, sample_pairs
 
 PAIRS = sample_pairs(4, 2)
-CONTRAST, PLACES, BATCH = contrast_pairs(PAIRS), structural_places(PAIRS), PAIRS.base
-EDGE = name_edge("colon>query", PLACES)
+CONTRAST, POSITIONS, BATCH = contrast_pairs(PAIRS), named_positions(PAIRS), PAIRS.base
+EDGE = name_edge("colon>query", POSITIONS)
 CIRCUIT = Circuit((Move(0, 0, "rhs 1", "query"),), 4, "success", 0.5, 0.5)
 
 ENTRY_POINTS: dict[str, Callable[[Transformer], object]] = {
     "residual grid": lambda model: residual_grid(model, CONTRAST),
-    "place grid": lambda model: place_grid(model, CONTRAST, PLACES),
+    "position grid": lambda model: position_grid(model, CONTRAST, POSITIONS),
     "head grid": lambda model: head_grid(model, CONTRAST),
     "MLP grid": lambda model: mlp_grid(model, CONTRAST),
     "patch": lambda model: patch_sites(model, CONTRAST, ["L1.H0"]),
@@ -44,12 +44,12 @@ ENTRY_POINTS: dict[str, Callable[[Transformer], object]] = {
     "knock-out each": lambda model: knock_out_each(model, BATCH, [EDGE]),
     "knock-out grid": lambda model: knock_out_grid(model, BATCH, EDGE),
     "attribution to the stream": lambda model: attribute_residual(model, CONTRAST),
-    "attribution to places": lambda model: attribute_places(model, CONTRAST, PLACES),
+    "attribution to positions": lambda model: attribute_positions(model, CONTRAST, POSITIONS),
     "attribution to heads": lambda model: attribute_heads(model, CONTRAST),
     "attribution to MLPs": lambda model: attribute_mlps(model, CONTRAST),
-    "circuit": lambda model: find_circuit(model, CONTRAST, PLACES),
-    "patched circuit": lambda model: patch_circuit(model, CONTRAST, PLACES, CIRCUIT),
-    "ablated circuit": lambda model: ablate_circuit(model, BATCH, PLACES, CIRCUIT, kind="zero"),
+    "circuit": lambda model: find_circuit(model, CONTRAST, POSITIONS),
+    "patched circuit": lambda model: patch_circuit(model, CONTRAST, POSITIONS, CIRCUIT),
+    "ablated circuit": lambda model: ablate_circuit(model, BATCH, POSITIONS, CIRCUIT, kind="zero"),
 }
 
 

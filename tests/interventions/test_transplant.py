@@ -26,7 +26,7 @@ from bindscope.tasks.task import Batch
 
 TASK = AssignAddTask(modulus=11, n_variables=5)
 VARIABLES = [f"variable {name}" for name in "abcde"]
-POSITIONS = [f"position {place}" for place in range(16)]
+POSITIONS = [f"position {index}" for index in range(16)]
 
 
 def make_model(seed: int, **settings) -> Transformer:

@@ -27,12 +27,12 @@ class AnalyticAdder:
     @property
     def preactivations(self) -> np.ndarray:
         """[n1, n2, neuron]."""
-        return self._wave(self.phase_1)[:, None] + self._wave(self.phase_2)
+        return self._component(self.phase_1)[:, None] + self._component(self.phase_2)
 
     @property
     def output_weights(self) -> np.ndarray:
         """[neuron, output]."""
-        return self._wave(self.phase_out).T
+        return self._component(self.phase_out).T
 
     @property
     def logits(self) -> np.ndarray:
@@ -41,10 +41,10 @@ class AnalyticAdder:
 
     @property
     def accuracy(self) -> float:
-        """The share of all pairs whose largest logit is n1 + n2."""
+        """The fraction of all pairs whose largest logit is n1 + n2."""
         numbers = np.arange(self.modulus)
         return float((self.logits.argmax(-1) == (numbers[:, None] + numbers) % self.modulus).mean())
 
-    def _wave(self, phase: np.ndarray) -> np.ndarray:
+    def _component(self, phase: np.ndarray) -> np.ndarray:
         """[number, neuron]."""
         return np.cos(2 * np.pi * np.outer(np.arange(self.modulus), self.frequency) / self.modulus + phase)

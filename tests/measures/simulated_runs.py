@@ -48,8 +48,8 @@ class SimulatedRun:
         early = np.where(rng.random(len(answers)) < 0.9, early, answers)
         masters = np.array([np.inf if m is None else m for m in self.masters])[depth - 1]
         knows = rng.random(len(answers)) < _rise(step, masters, width=40) * 0.998
-        habit = early if self.leaves_random is not None and step > self.leaves_random else random
-        predicted = np.where(knows, answers, habit)
+        heuristic = early if self.leaves_random is not None and step > self.leaves_random else random
+        predicted = np.where(knows, answers, heuristic)
         outputs = np.full((len(answers), len(DIGITS)), -8.0, dtype=np.float32)
         outputs[np.arange(len(answers)), predicted] = 2.0
         test = score_binding(outputs, batch, constants, DIGITS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bindscope.tasks.assign_add import POOL_NAMES
+from bindscope.tasks.assign_add import SPLIT_NAMES
 
 N = 2000
 DENSE = np.arange(0, 20001, 100)
@@ -25,27 +25,27 @@ PLATEAUS = {  # start, after addition, after the first spike, after the second
 
 
 def simulate_sums(steps: np.ndarray, seed: int = 0, second: bool = True, first: bool = True) -> np.ndarray:
-    """Accuracy [step, pool]; without ``first`` or ``second`` the run stays where it was before that spike."""
+    """Accuracy [step, split]; without ``first`` or ``second`` the run stays where it was before that spike."""
     steps = np.asarray(steps, dtype=float)
     progress = np.clip(steps / 400, 0, 1)
     if first:
         progress = progress + np.clip((steps - 5310) / 80, 0, 1)
     if first and second:
         progress = progress + np.clip((steps - 14500) / 1500, 0, 1)
-    levels = np.array([PLATEAUS[pool] for pool in POOL_NAMES])
+    levels = np.array([PLATEAUS[split] for split in SPLIT_NAMES])
     curves = np.stack([np.interp(progress, np.arange(4), row) for row in levels], axis=1)
     return np.random.default_rng(seed).binomial(N, curves) / N
 
 
 def sums_records(accuracy: np.ndarray, steps: np.ndarray) -> list[dict[str, Any]]:
-    """The same as a run's records, with both halves of the held-out pools."""
+    """The same as a run's records, with both halves of the held-out splits."""
     records = []
     for step, row in zip(np.asarray(steps).tolist(), accuracy):
-        pools: dict[str, Any] = {}
-        for pool, share in zip(POOL_NAMES, row.tolist()):
-            pools[pool] = {"n": N, "accuracy": share, "chance": 0.03, "loss": 4.0 - 3 * share, "mean_rank": 1.0}
-            if pool.endswith("add"):
-                halves = {"swap_seen": min(share + 0.01, 1.0), "both_held": max(share - 0.02, 0.0)}
-                pools[pool] |= {half: {"n": N // 2, "accuracy": value} for half, value in halves.items()}
-        records.append({"step": step, "loss": 1.0, **pools, "watched": dict(zip(POOL_NAMES, row.tolist()))})
+        splits: dict[str, Any] = {}
+        for split, fraction in zip(SPLIT_NAMES, row.tolist()):
+            splits[split] = {"n": N, "accuracy": fraction, "chance": 0.03, "loss": 4.0 - 3 * fraction, "mean_rank": 1.0}
+            if split.endswith("add"):
+                halves = {"swap_seen": min(fraction + 0.01, 1.0), "both_held": max(fraction - 0.02, 0.0)}
+                splits[split] |= {half: {"n": N // 2, "accuracy": value} for half, value in halves.items()}
+        records.append({"step": step, "loss": 1.0, **splits, "watched": dict(zip(SPLIT_NAMES, row.tolist()))})
     return records

@@ -13,7 +13,7 @@ import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.addition import (
-    PLACES,
+    POSITIONS,
     ProbeSums,
     answers_alone,
     fit_linear_probe,
@@ -71,7 +71,7 @@ def test_differences_have_their_own_right_answers():
 
 
 def test_what_the_hand_written_model_fetches_is_the_sum_of_two_images(adder):
-    batch = TASK.sample_pool(np.random.default_rng(0), 80, "2tr")
+    batch = TASK.sample_split(np.random.default_rng(0), 80, "2tr")
     cosines = compare_sums(adder, TASK, batch, np.random.default_rng(1))["attention"]
     assert cosines["matched"].min() > 0.999
     assert cosines["one other"].mean() == pytest.approx(0.55, abs=0.15)  # one of two orthogonal images is right
@@ -79,7 +79,7 @@ def test_what_the_hand_written_model_fetches_is_the_sum_of_two_images(adder):
 
 
 def test_cosines_are_those_of_a_loop(fresh):
-    batch = TASK.sample_pool(np.random.default_rng(0), 6, "1tr")
+    batch = TASK.sample_split(np.random.default_rng(0), 6, "1tr")
     found = compare_sums(fresh, TASK, batch, np.random.default_rng(1))
     forms, other = SumForms.of(fresh, TASK), exchange_rows(np.random.default_rng(1), 6)
     numbers = [[operand.value for operand in TASK.locate(row).operands] for row in batch.tokens]
@@ -106,7 +106,7 @@ def test_every_row_is_exchanged_for_another_one():
 
 
 def test_numbers_written_out_ask_the_same_sum():
-    tokens = TASK.sample_pool(np.random.default_rng(0), 30, "2tr").tokens
+    tokens = TASK.sample_split(np.random.default_rng(0), 30, "2tr").tokens
     written = write_out_numbers(tokens, TASK.sequences.operand_values(tokens))
     assert (TASK.solve(written) == TASK.solve(tokens)).all()
     assert (written[:, :12] == tokens[:, :12]).all()
@@ -116,11 +116,11 @@ def test_numbers_written_out_ask_the_same_sum():
 def test_probes_read_the_answer_behind_the_mlp_alone(adder, fresh):
     sums = ProbeSums.draw(TASK, np.random.default_rng(0), 1500)
     found = probe_answers(adder, sums)
-    assert found[PLACES[0]].right.mean() < 0.1
-    assert found[PLACES[1]].right.mean() > 0.95
-    assert probe_answers(fresh, sums)[PLACES[1]].right.mean() < 0.2
+    assert found[POSITIONS[0]].right.mean() < 0.1
+    assert found[POSITIONS[1]].right.mean() > 0.95
+    assert probe_answers(fresh, sums)[POSITIONS[1]].right.mean() < 0.2
     shuffled = np.random.default_rng(1).permutation(sums.answers)
-    assert probe_answers(adder, sums, shuffled)[PLACES[1]].right.mean() < 0.25
+    assert probe_answers(adder, sums, shuffled)[POSITIONS[1]].right.mean() < 0.25
 
 
 def test_no_pair_is_on_both_sides_in_either_order():
@@ -155,16 +155,16 @@ def test_a_table_of_pairs_passes_no_probe():
 def test_the_final_released_circuit_adds_as_many_pairs_as_the_notes_say():
     task = AssignAddTask()
     forms = SumForms.of(load_checkpoint(FINAL), task)
-    share = (answers_alone(forms) == right_answers(task)).mean()
-    assert f"{100 * share:.1f}" == reading(r"over all pairs ([\d.]+) %")[0]
+    fraction = (answers_alone(forms) == right_answers(task)).mean()
+    assert f"{100 * fraction:.1f}" == reading(r"over all pairs ([\d.]+) %")[0]
 
 
 @released
 def test_the_final_released_model_has_the_cosines_of_the_notes():
     """The notes' shuffled sums keep one operand, and their sums of numbers are the 0-variable ones."""
     task, model, rng = AssignAddTask(), load_checkpoint(FINAL), np.random.default_rng(0)
-    sums = compare_sums(model, task, task.sample_pool(rng, 1500, "0tr"), rng)["attention"]
-    forms = compare_forms(model, task, task.sample_pool(rng, 1500, "1tr"), rng)
+    sums = compare_sums(model, task, task.sample_split(rng, 1500, "0tr"), rng)["attention"]
+    forms = compare_forms(model, task, task.sample_split(rng, 1500, "1tr"), rng)
     matched, shuffled = reading(r"OV2 e_b\) (\.\d+) matched, (\.\d+) shuffled")
     same, mismatched = reading(r"variable form\) (\.\d+) matched, (\.\d+) mismatched")
     for found, text in (

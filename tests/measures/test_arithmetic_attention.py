@@ -10,7 +10,7 @@ from bindscope.measures.arithmetic.attention import look_at, measure_looks
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.assign_add import POOL_NAMES
+from bindscope.tasks.assign_add import SPLIT_NAMES
 from measures.constructed_adder import TASK, adder_config, construct_adder
 
 
@@ -19,9 +19,9 @@ def adder() -> Transformer:
     return construct_adder()
 
 
-@pytest.mark.parametrize("pool", POOL_NAMES)
-def test_the_hand_written_model_answers_every_pool_and_looks_where_it_should(adder, pool):
-    batch = TASK.sample_pool(np.random.default_rng(0), 60, pool)
+@pytest.mark.parametrize("split", SPLIT_NAMES)
+def test_the_hand_written_model_answers_every_split_and_looks_where_it_should(adder, split):
+    batch = TASK.sample_split(np.random.default_rng(0), 60, split)
     assert (read_answers(adder, batch).argmax(1) == batch.targets[:, 0]).all()
     looks = measure_looks(adder, TASK, batch.tokens)
     for look in ("operands", "numbers", "values"):

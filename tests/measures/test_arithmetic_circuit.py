@@ -9,7 +9,7 @@ import torch
 from bindscope.measures.arithmetic.circuit import (
     KINDS,
     circuit_matrices,
-    contested_share,
+    contested_fraction,
     identity_margin,
     mean_by_kind,
     position_margin,
@@ -64,7 +64,7 @@ def test_margins_of_the_written_circuit():
 
 def test_means_by_kind_are_those_of_plain_loops():
     rng = np.random.default_rng(0)
-    kinds = np.array([KINDS[place % len(KINDS)] for place in range(20)])
+    kinds = np.array([KINDS[index % len(KINDS)] for index in range(20)])
     scores = rng.normal(size=(20, 20))
     means = mean_by_kind(scores, kinds, kinds)
     for a in KINDS:
@@ -76,6 +76,6 @@ def test_means_by_kind_are_those_of_plain_loops():
 def test_a_random_matching_finds_one_in_as_many_as_there_are():
     rng = np.random.default_rng(0)
     assert shuffled_identity(np.eye(12), rng, 2000).mean() == pytest.approx(1 / 12, abs=0.01)
-    assert contested_share(circuit_matrices(written_forms(), TASK).positions.values) == 1
+    assert contested_fraction(circuit_matrices(written_forms(), TASK).positions.values) == 1
     shuffled = shuffled_previous(circuit_matrices(written_forms(), TASK).positions.values, rng, 300)
     assert shuffled.mean() < 0.5

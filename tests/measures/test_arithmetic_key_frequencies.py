@@ -17,18 +17,18 @@ TASK = AssignAddTask(modulus=11)
 NUMBERS = CyclicNumbers.of(TASK)
 
 
-def wave_logits(*key: int, size: float = 3.0) -> np.ndarray:
+def component_logits(*key: int, size: float = 3.0) -> np.ndarray:
     """[n1, n2, answer]: the Fourier components of n1 + n2 − answer."""
     n = np.arange(11)
     away = n[:, None, None] + n[:, None] - n
     return size * sum(np.cos(2 * np.pi * k * away / 11) for k in key)
 
 
-def test_the_split_is_the_projection_on_waves_of_the_sum():
+def test_the_split_is_the_projection_on_components_of_the_sum():
     logits = np.random.default_rng(0).normal(size=(11, 11, 11))
     n1, n2 = np.indices((11, 11)).reshape(2, -1)
-    waves = [wave(2 * np.pi * k * (n1 + n2) / 11) for k in (2, 5) for wave in (np.cos, np.sin)]
-    basis = np.stack([*waves, np.ones(121)], axis=1)
+    components = [component(2 * np.pi * k * (n1 + n2) / 11) for k in (2, 5) for component in (np.cos, np.sin)]
+    basis = np.stack([*components, np.ones(121)], axis=1)
     flat = logits.reshape(121, 11)
     solution = np.linalg.lstsq(basis, flat, rcond=None)[0]
     restricted, excluded = split_logits(logits, [2, 5])
@@ -36,18 +36,18 @@ def test_the_split_is_the_projection_on_waves_of_the_sum():
     np.testing.assert_allclose(excluded.reshape(121, 11), flat - basis[:, :4] @ solution[:4], atol=1e-12)
 
 
-def test_a_model_of_two_waves_needs_these_and_no_others():
-    losses = frequency_losses(wave_logits(2, 3), [2, 3], NUMBERS, TASK.pairs.is_trained)
+def test_a_model_of_two_components_needs_these_and_no_others():
+    losses = frequency_losses(component_logits(2, 3), [2, 3], NUMBERS, TASK.pairs.is_trained)
     loss = losses.loss.sel(pairs="held_out")
     assert float(loss.sel(logits="restricted")) == pytest.approx(float(loss.sel(logits="full")))
     assert float(loss.sel(logits="excluded")) == pytest.approx(np.log(11))
     assert float(losses.accuracy.sel(logits="restricted", pairs="trained")) == 1
-    others = frequency_losses(wave_logits(2, 3), [1, 4], NUMBERS, TASK.pairs.is_trained).loss.sel(pairs="trained")
+    others = frequency_losses(component_logits(2, 3), [1, 4], NUMBERS, TASK.pairs.is_trained).loss.sel(pairs="trained")
     assert float(others.sel(logits="restricted")) == pytest.approx(np.log(11))
     assert float(others.sel(logits="excluded")) == pytest.approx(float(others.sel(logits="full")))
 
 
-def test_pairs_learned_by_heart_are_lost_when_only_waves_remain():
+def test_pairs_learned_by_heart_are_lost_when_only_components_remain():
     trained = TASK.pairs.is_trained
     heart = 8.0 * np.eye(11)[NUMBERS.sums] * trained[..., None]
     loss = frequency_losses(heart, [2], NUMBERS, trained).loss

@@ -41,15 +41,15 @@ def brute_force(values: np.ndarray, equal: bool) -> tuple[int, float]:
     found = []
     for k in range(1, (p - 1) // 2 + 1):
         angles = [2 * np.pi * k * n / p for n in (n1, n2)]
-        basis = np.stack([wave(angle) for angle in angles for wave in (np.cos, np.sin)], axis=1)
+        basis = np.stack([component(angle) for angle in angles for component in (np.cos, np.sin)], axis=1)
         if not equal:
             solution = np.linalg.lstsq(basis, target, rcond=None)[0]
             rests = [((target - basis @ solution) ** 2).sum()]
         else:
             phases = np.linspace(0, 2 * np.pi, 36, endpoint=False)
-            waves = [[np.cos(angle + phase) for phase in phases] for angle in angles]
+            components = [[np.cos(angle + phase) for phase in phases] for angle in angles]
             rests = []
-            for first, second in product(*waves):
+            for first, second in product(*components):
                 form = first + second
                 rests.append(((target - form * (form @ target) / (form @ form)) ** 2).sum())
         found.append(1 - min(rests) / (target**2).sum())
@@ -61,11 +61,11 @@ def mixed() -> np.ndarray:
     """[n1, n2, neuron] over 7 numbers: a Fourier component of frequency 1, 2 or 3 with unequal amplitudes, and noise."""
     rng = np.random.default_rng(0)
     n = 2 * np.pi * np.arange(7) / 7
-    waves = [
+    components = [
         rng.uniform(1, 2) * np.cos(k * n + rng.uniform(0, 6))[:, None] + np.cos(k * n + rng.uniform(0, 6))
         for k in (1, 2, 3)
     ]
-    return np.stack(waves, axis=-1) + rng.normal(0, 0.3, (7, 7, 3)) + 5
+    return np.stack(components, axis=-1) + rng.normal(0, 0.3, (7, 7, 3)) + 5
 
 
 def test_free_amplitudes_explain_what_least_squares_does(mixed):
@@ -97,7 +97,7 @@ def test_what_the_fit_says_is_what_its_values_leave(mixed):
     assert one.explained_variance == pytest.approx(float(fits.explained_variance[1]))
 
 
-def test_a_planted_wave_is_found_whole():
+def test_a_planted_component_is_found_whole():
     n = 2 * np.pi * 11 * np.arange(59) / 59
     fit = fit_neuron(3 + 0.5 * (np.cos(n + 1.2)[:, None] + np.cos(n - 2)))
     assert (fit.frequency, fit.explained_variance) == (11, pytest.approx(1))
@@ -116,7 +116,7 @@ def test_places_add_where_numbers_are_combined(operator):
     np.testing.assert_array_equal(combined, numbers.answer[numbers.sums])
 
 
-def test_a_wave_over_differences_and_over_logarithms_is_found_on_its_circle():
+def test_a_component_over_differences_and_over_logarithms_is_found_on_its_circle():
     for operator in ("-", "*"):
         numbers = CyclicNumbers.of(AssignAddTask(modulus=11, operator=operator))
         angles = 2 * np.pi * 3 * np.arange(numbers.modulus) / numbers.modulus

@@ -28,22 +28,22 @@ PROBES = draw_probes(TASK, np.random.default_rng(0), 40)
 CONFIG = find_preset("assign-add").config
 
 
-def shares(forms: SumForms) -> dict[str, float]:
-    return {name: share for name, (share, _) in measure_progress(forms, TASK, PROBES).items()}
+def fractions(forms: SumForms) -> dict[str, float]:
+    return {name: fraction for name, (fraction, _) in measure_progress(forms, TASK, PROBES).items()}
 
 
 def test_the_written_circuit_has_all_of_it():
-    found = shares(written_forms())
+    found = fractions(written_forms())
     assert {name: found[name] for name in MEASURES} == dict.fromkeys(MEASURES, 1.0)
     assert found[CONTROL] < 0.5
 
 
 def test_a_missing_pair_of_neurons_costs_two_of_all_ordered_pairs():
-    assert shares(written_forms(broken_pair=True))["ov2_mlp2_accuracy"] == pytest.approx(23 / 25)
+    assert fractions(written_forms(broken_pair=True))["ov2_mlp2_accuracy"] == pytest.approx(23 / 25)
 
 
 def test_a_forgotten_variable_costs_its_row_and_its_sums():
-    found = shares(written_forms(forgotten=(1,)))
+    found = fractions(written_forms(forgotten=(1,)))
     assert found["qk2_ov1_var_identity"] == 0.75
     assert 0.5 < found["attn_l2_equal_to_values"] < 1
     assert found["attn_l1_num_to_prev"] == found["probe_l1_var_from_num"] == 1
@@ -51,14 +51,14 @@ def test_a_forgotten_variable_costs_its_row_and_its_sums():
 
 def test_looking_away_from_the_position_before_leaves_only_those_without_a_choice():
     """Positions 1 and 2 have one candidate each; the name can then not be read off the number."""
-    found = shares(written_forms(previous=-40))
+    found = fractions(written_forms(previous=-40))
     assert found["qk1_num_to_prev_var"] == pytest.approx(2 / 11)
     assert found["attn_l1_num_to_prev"] < 0.1
     assert found["attn_l1_equal_to_operands"] == 1
 
 
 def test_a_name_that_is_not_copied_cannot_be_read_or_matched():
-    found = shares(written_forms(copies=False))
+    found = fractions(written_forms(copies=False))
     assert found["probe_l1_var_from_num"] < 0.5
     assert found["attn_l2_equal_to_values"] < 0.6  # sums of two numbers need no name
 
@@ -71,11 +71,11 @@ def test_only_the_allowed_positions_compete():
         for j in (i - 2, i, i + 1, 14):
             if j >= 0:
                 loud += 1e3 * np.outer(forms.positions[i], forms.positions[j])
-    share, n = measure_weights(dataclasses.replace(forms, qk1=loud), TASK)["qk1_num_to_prev_var"]
-    assert (share, n) == (1.0, 11)
+    fraction, n = measure_weights(dataclasses.replace(forms, qk1=loud), TASK)["qk1_num_to_prev_var"]
+    assert (fraction, n) == (1.0, 11)
     louder = forms.qk1 + 1e3 * np.outer(forms.positions[7], forms.positions[4])
-    share, _ = measure_weights(dataclasses.replace(forms, qk1=louder), TASK)["qk1_num_to_prev_var"]
-    assert share == pytest.approx(10 / 11)
+    fraction, _ = measure_weights(dataclasses.replace(forms, qk1=louder), TASK)["qk1_num_to_prev_var"]
+    assert fraction == pytest.approx(10 / 11)
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +145,9 @@ def test_the_probe_is_a_ridge_regression_on_the_stream_of_other_sequences(untrai
     for tokens in (probes.fit_tokens, probes.tokens):
         with torch.no_grad():
             stream = run(model, torch.from_numpy(tokens), read=["L0.resid_post"])["L0.resid_post"].numpy()
-        places = [(r, a) for r, row in enumerate(tokens) for a in task.locate(row).assignments]
-        streams.append(np.array([stream[r, a.value_position] for r, a in places]))
-        names.append(np.array([task.sequences.variables.index(a.variable) for _, a in places]))
+        positions = [(r, a) for r, row in enumerate(tokens) for a in task.locate(row).assignments]
+        streams.append(np.array([stream[r, a.value_position] for r, a in positions]))
+        names.append(np.array([task.sequences.variables.index(a.variable) for _, a in positions]))
     mean, size = streams[0].mean(0), np.sqrt(streams[0].var(0).mean())
     x, x_test = ((s - mean) / size for s in streams)
     centred = np.eye(12)[names[0]] - np.eye(12)[names[0]].mean(0)

@@ -20,8 +20,8 @@ def test_norms_are_projections_on_a_cosine_and_a_sine():
     rows = np.random.default_rng(0).normal(size=(7, 4))
     n = np.arange(7)
     for k, found in enumerate(fourier_norms(rows), start=1):
-        waves = [wave(2 * np.pi * k * n / 7) for wave in (np.cos, np.sin)]
-        parts = [wave @ rows / np.linalg.norm(wave) for wave in waves]
+        components = [component(2 * np.pi * k * n / 7) for component in (np.cos, np.sin)]
+        parts = [component @ rows / np.linalg.norm(component) for component in components]
         assert found == pytest.approx(np.linalg.norm(parts))
 
 
@@ -39,7 +39,7 @@ def test_gini_is_half_the_mean_difference_over_the_mean():
     assert gini(np.zeros(4)) == 0
 
 
-def test_a_wave_put_into_the_embeddings_is_seen_through_the_weights():
+def test_a_component_put_into_the_embeddings_is_seen_through_the_weights():
     forms = SumForms.of(Transformer(CONFIG.model, torch.Generator().manual_seed(0)), CONFIG.task)
     forms.numbers[:] = np.cos(2 * np.pi * 7 * np.arange(59) / 59)[:, None] * forms.numbers[1]
     spectra = embedding_spectra(forms, CyclicNumbers.of(CONFIG.task))

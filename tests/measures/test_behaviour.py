@@ -16,7 +16,7 @@ from bindscope.tasks.binding import BindingTask, ask_programs, parse_program
 from measures.answering import Answering, say_line_1, say_no_digit, solve
 
 TASK = BindingTask(lines=8, max_depth=3)
-SOLVER, HABIT, MUTE = Answering(solve), Answering(say_line_1), Answering(say_no_digit)
+SOLVER, HEURISTIC, MUTE = Answering(solve), Answering(say_line_1), Answering(say_no_digit)
 
 
 def draw(n: int = 400, task: BindingTask = TASK, seed: int = 0):
@@ -60,7 +60,7 @@ def test_who_knows_the_answers_is_right_in_every_group_and_never_led_astray(by):
 
 @pytest.mark.parametrize("by", ["depth", "root_line", "n_distractors"])
 def test_who_says_line_1_is_right_as_often_as_line_1_is(by):
-    table = behaviour_by(predict_answers(HABIT, draw()), by)
+    table = behaviour_by(predict_answers(HEURISTIC, draw()), by)
     line_1 = table.sel(rule="line_1")
     assert (line_1.agreement == 1).all()
     np.testing.assert_allclose(table.accuracy, line_1.rule_accuracy)
@@ -77,19 +77,19 @@ def test_who_says_no_digit_follows_nothing():
 
 def test_groups_together_are_the_evaluator_s_numbers():
     mixed = Answering(lambda tokens: np.where(tokens[:, 0] % 2, solve(tokens), say_line_1(tokens)))
-    pool = build_evaluator(TASK, 300, seed=4)(mixed)["test"]
+    split = build_evaluator(TASK, 300, seed=4)(mixed)["test"]
     predictions = predict_answers(mixed, draw(300, seed=4))
     for by in ("query_line", "answer"):
         table = behaviour_by(predictions, by)
-        assert float((table.accuracy * table.n).sum() / 300) == pytest.approx(pool["accuracy"], abs=1e-6)
+        assert float((table.accuracy * table.n).sum() / 300) == pytest.approx(split["accuracy"], abs=1e-6)
         sources = (table.prediction_source * table.n).sum(by) / 300
-        np.testing.assert_allclose(sources, pool["prediction_source"], atol=1e-6)
+        np.testing.assert_allclose(sources, split["prediction_source"], atol=1e-6)
         agreement = (table.agreement.fillna(0) * table.n_rule).sum(by) / table.n_rule.sum(by)
-        np.testing.assert_allclose(agreement, [pool["agreement"][rule] for rule in table.rule.values], atol=1e-6)
+        np.testing.assert_allclose(agreement, [split["agreement"][rule] for rule in table.rule.values], atol=1e-6)
 
 
 def test_selections_hold_only_programs_that_tell_habits_apart():
-    predictions = predict_answers(HABIT, draw())
+    predictions = predict_answers(HEURISTIC, draw())
     conflict, misleading = predictions.select("conflict"), predictions.select("misleading")
     assert 0 < len(conflict) < len(misleading) < len(predictions)
     rules = conflict.rules
@@ -102,7 +102,7 @@ def test_selections_hold_only_programs_that_tell_habits_apart():
 
 def test_programs_of_several_lengths_are_told_apart():
     batches = [draw(40, BindingTask(lines=lines, max_depth=2)) for lines in (3, 6)]
-    table = behaviour_by(predict_answers(HABIT, batches), "lines")
+    table = behaviour_by(predict_answers(HEURISTIC, batches), "lines")
     assert table.lines.values.tolist() == [3, 6]
     assert table.n.values.tolist() == [40, 40]
     assert table.sizes["source"] == 7
@@ -110,19 +110,19 @@ def test_programs_of_several_lengths_are_told_apart():
 
 def test_the_confusion_of_a_solver_is_the_diagonal():
     table = confusion(predict_answers(SOLVER, draw()))
-    np.testing.assert_array_equal(table.share.values[:, :10], np.eye(10))
-    np.testing.assert_allclose(table.share.sum("prediction"), 1)
-    np.testing.assert_allclose(table.line_share.sum("source").where(table.line_count.sum("source") > 0, 1), 1)
+    np.testing.assert_array_equal(table.fraction.values[:, :10], np.eye(10))
+    np.testing.assert_allclose(table.fraction.sum("prediction"), 1)
+    np.testing.assert_allclose(table.line_fraction.sum("source").where(table.line_count.sum("source") > 0, 1), 1)
     assert int(table["count"].sum()) == int(table.line_count.sum()) == 400
 
 
 def test_confusion_counts_what_was_given_for_what():
     batch = ask_programs([parse_program(text) for text in ("a=4\nb=7\n#b:", "a=4\nb=7\n#a:", "a=7\nb=3\n#a:")])
-    table = confusion(predict_answers(HABIT, batch))
+    table = confusion(predict_answers(HEURISTIC, batch))
     assert int(table["count"].sel(answer="7", prediction="4")) == 1
     assert int(table["count"].sel(answer="7", prediction="7")) == 1
-    assert float(table.share.sel(answer="4", prediction="4")) == 1
-    assert np.isnan(table.share.sel(answer="9")).all()  # 9 was never the answer
+    assert float(table.fraction.sel(answer="4", prediction="4")) == 1
+    assert np.isnan(table.fraction.sel(answer="9")).all()  # 9 was never the answer
     assert int(table.line_count.sel(root_line=2, source="line 1")) == 1
     none = confusion(predict_answers(MUTE, batch))
     assert none["count"].sel(prediction="no digit").sum() == none.line_count.sel(source="none").sum() == 3
@@ -131,10 +131,10 @@ def test_confusion_counts_what_was_given_for_what():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: behaviour_by(predict_answers(HABIT, draw(20)), "dept"), "Did you mean 'depth'"),
-        (lambda: predict_answers(HABIT, []), "no question was given"),
-        (lambda: predict_answers(HABIT, draw(3)).select("odd"), "choose one of all"),
-        (lambda: predict_answers(HABIT, ask_programs([parse_program("a=4\n#a:")])).select("conflict"), "draw more"),
+        (lambda: behaviour_by(predict_answers(HEURISTIC, draw(20)), "dept"), "Did you mean 'depth'"),
+        (lambda: predict_answers(HEURISTIC, []), "no question was given"),
+        (lambda: predict_answers(HEURISTIC, draw(3)).select("odd"), "choose one of all"),
+        (lambda: predict_answers(HEURISTIC, ask_programs([parse_program("a=4\n#a:")])).select("conflict"), "draw more"),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(make, message):

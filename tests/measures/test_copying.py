@@ -15,7 +15,7 @@ from bindscope.measures.templates.copying import (
     find_directions,
     product_of,
     read_update,
-    span_share,
+    span_fraction,
     step_of_product,
 )
 from bindscope.model.config import InitConfig, ModelConfig
@@ -41,38 +41,38 @@ def make_model(**changes: bool | float) -> tuple[Transformer, TemplateTask]:
     return Transformer(config, torch.Generator().manual_seed(0)).double(), task
 
 
-def test_an_update_inside_the_span_has_a_share_of_one() -> None:
+def test_an_update_inside_the_span_has_a_fraction_of_one() -> None:
     directions = draw_directions(9)
     weights = torch.linspace(-1, 2, 9).double()
     update = torch.einsum("x,xd,xe->de", weights, directions.read, directions.write)
-    share, rank = span_share(update, directions)
-    assert share == pytest.approx(1)
+    fraction, rank = span_fraction(update, directions)
+    assert fraction == pytest.approx(1)
     assert rank == 9
 
 
-def test_the_share_is_that_of_least_squares() -> None:
+def test_the_fraction_is_that_of_least_squares() -> None:
     directions = draw_directions(9)
     update = torch.from_numpy(np.random.default_rng(1).normal(size=(WIDTH, WIDTH)))
     columns = torch.einsum("xd,xe->xde", directions.read, directions.write).flatten(1).T
     fitted = columns @ torch.linalg.lstsq(columns, update.flatten()).solution
-    assert span_share(update, directions)[0] == pytest.approx(float(fitted.square().sum() / update.square().sum()))
+    assert span_fraction(update, directions)[0] == pytest.approx(float(fitted.square().sum() / update.square().sum()))
 
 
 def test_a_symbol_that_is_named_twice_adds_no_dimension() -> None:
     directions = draw_directions(9)
     twice = Directions(torch.cat([directions.read] * 2), torch.cat([directions.write] * 2))
     update = torch.from_numpy(np.random.default_rng(1).normal(size=(WIDTH, WIDTH)))
-    assert span_share(update, twice) == pytest.approx(span_share(update, directions))
+    assert span_fraction(update, twice) == pytest.approx(span_fraction(update, directions))
 
 
-def test_a_random_update_has_the_share_of_chance() -> None:
+def test_a_random_update_has_the_fraction_of_chance() -> None:
     rng, directions = np.random.default_rng(2), draw_directions(30)
     updates = torch.from_numpy(rng.normal(size=(400, WIDTH, WIDTH)))
-    shares = [span_share(update, directions)[0] for update in updates]
+    fractions = [span_fraction(update, directions)[0] for update in updates]
     expected = 30 / WIDTH**2
-    assert np.mean(shares) == pytest.approx(expected, abs=4 * np.std(shares) / 20)
+    assert np.mean(fractions) == pytest.approx(expected, abs=4 * np.std(fractions) / 20)
     readings = read_update(updates[0], directions, draw_directions(30, 1), rng)
-    assert readings.chance_share == pytest.approx(expected)
+    assert readings.chance_fraction == pytest.approx(expected)
 
 
 def test_the_identity_acts_on_every_symbol_alike() -> None:
@@ -82,7 +82,7 @@ def test_the_identity_acts_on_every_symbol_alike() -> None:
     assert readings.seen == readings.unseen == pytest.approx(WIDTH**-0.5)
     assert readings.random == pytest.approx(WIDTH**-0.5)
     assert readings.ratio == pytest.approx(1)
-    assert readings.identity_share == pytest.approx(1)
+    assert readings.identity_fraction == pytest.approx(1)
     expected = (read[10:] * read[10:].roll(1, 0)).sum(1).mean() / WIDTH**0.5
     assert readings.mismatched == pytest.approx(float(expected))
 
@@ -92,8 +92,8 @@ def test_an_update_of_training_symbols_hardly_acts_on_orthogonal_ones() -> None:
     seen, unseen = Directions(axes[:8], axes[:8]), Directions(axes[8:], axes[8:])
     update = torch.diag(torch.tensor([1.0] * 8 + [0.0] * (WIDTH - 8)))
     readings = read_update(update, seen, unseen, np.random.default_rng(0))
-    assert readings.seen_share == pytest.approx(1)
-    assert readings.unseen == readings.unseen_share == 0
+    assert readings.seen_fraction == pytest.approx(1)
+    assert readings.unseen == readings.unseen_fraction == 0
     assert readings.seen == pytest.approx(8**-0.5)
 
 
@@ -105,7 +105,7 @@ def test_nothing_is_read_of_an_update_of_zero_or_of_no_symbols() -> None:
         Directions(directions.read, directions.write[:2])
 
 
-def test_directions_are_what_attention_reads_without_what_all_symbols_share() -> None:
+def test_directions_are_what_attention_reads_without_what_all_symbols_fraction() -> None:
     model, task = make_model()
     symbols = np.arange(task.alphabet)
     strings = np.stack([symbols, np.full(len(symbols), len(task.vocabulary) - 1)], 1)

@@ -57,32 +57,32 @@ def test_the_true_answers_score_one_everywhere_and_watch_every_depth():
     evaluation = build_evaluator(BINDING, 200, seed=3)(Answering(solve, BINDING.d_out))
     assert set(evaluation) == {"test", "held_out", "watched"}
     assert evaluation["watched"] == {"depth 1": 1.0, "depth 2": 1.0, "depth 3": 1.0}
-    for pool in (evaluation["test"], evaluation["held_out"]):
-        assert pool["accuracy"] == pool["digit_share"] == pool["mean_rank"] == 1.0
-        assert set(pool["accuracy_by_depth"]) == {1.0}
-        assert pool["agreement"] == pool["rule_accuracy"]
-        assert pool["prediction_source"] == pool["answer_source"]
-        assert pool["misleading"]["follows_chain"] == 1.0
-        assert pool["misleading"]["follows_early_lines"] == 0.0
-        assert sum(pool["n_by_depth"]) == sum(pool["n_by_root_line"]) == pool["n"] == 200
+    for split in (evaluation["test"], evaluation["held_out"]):
+        assert split["accuracy"] == split["digit_share"] == split["mean_rank"] == 1.0
+        assert set(split["accuracy_by_depth"]) == {1.0}
+        assert split["agreement"] == split["rule_accuracy"]
+        assert split["prediction_source"] == split["answer_source"]
+        assert split["misleading"]["follows_chain"] == 1.0
+        assert split["misleading"]["follows_early_lines"] == 0.0
+        assert sum(split["n_by_depth"]) == sum(split["n_by_root_line"]) == split["n"] == 200
 
 
 def test_a_model_that_says_line_1_agrees_with_that_rule_and_is_right_where_the_rule_is():
     evaluation = build_evaluator(BINDING, 300, seed=3)(Answering(lambda tokens: tokens[:, 2], BINDING.d_out))
-    pool = evaluation["test"]
-    assert pool["agreement"]["line_1"] == 1.0
-    assert pool["accuracy"] == pool["rule_accuracy"]["line_1"]
-    assert pool["accuracy_by_root_line"][0] == 1.0
-    assert pool["prediction_source"] == [1.0, 0, 0, 0, 0, 0, 0]
-    assert pool["misleading"]["follows_chain"] == 0.0
-    assert pool["misleading"]["follows_early_lines"] == 1.0
+    split = evaluation["test"]
+    assert split["agreement"]["line_1"] == 1.0
+    assert split["accuracy"] == split["rule_accuracy"]["line_1"]
+    assert split["accuracy_by_root_line"][0] == 1.0
+    assert split["prediction_source"] == [1.0, 0, 0, 0, 0, 0, 0]
+    assert split["misleading"]["follows_chain"] == 0.0
+    assert split["misleading"]["follows_early_lines"] == 1.0
 
 
 def test_a_model_that_says_no_digit_comes_from_no_line():
-    pool = build_evaluator(BINDING, 50, seed=3)(Answering(lambda tokens: tokens[:, 0], BINDING.d_out))["test"]
-    assert pool["digit_share"] == pool["accuracy"] == 0.0
-    assert pool["prediction_source"] == [0, 0, 0, 0, 0, 0, 1.0]
-    assert set(pool["agreement"].values()) == {0.0}
+    split = build_evaluator(BINDING, 50, seed=3)(Answering(lambda tokens: tokens[:, 0], BINDING.d_out))["test"]
+    assert split["digit_share"] == split["accuracy"] == 0.0
+    assert split["prediction_source"] == [0, 0, 0, 0, 0, 0, 1.0]
+    assert set(split["agreement"].values()) == {0.0}
 
 
 def test_a_prediction_comes_from_the_earliest_line_with_its_digit():
@@ -126,7 +126,7 @@ def test_loss_is_cross_entropy_and_rank_counts_what_stands_above():
     )
 
 
-def test_chance_is_the_share_of_the_commonest_answer():
+def test_chance_is_the_fraction_of_the_commonest_answer():
     assert score_tokens(np.zeros((4, 3)), np.array([2, 2, 1, 2]))["chance"] == 0.75
 
 
@@ -143,16 +143,16 @@ def test_held_out_sums_are_told_apart_by_their_swap():
     assert halves == {"swap_seen": {"n": 1, "accuracy": 1.0}, "both_held": {"n": 2, "accuracy": 0.5}}
 
 
-def test_the_nine_pools_of_assign_and_add_are_scored_and_watched():
+def test_the_nine_splits_of_assign_and_add_are_scored_and_watched():
     task = AssignAddTask()
     evaluation = build_evaluator(task, 100, seed=0)(Answering(lambda tokens: task.solve(tokens), task.d_out))
     assert len(evaluation["watched"]) == 9
     assert set(evaluation["watched"].values()) == {1.0}
-    for name, pool in evaluation.items():
+    for name, split in evaluation.items():
         if name.endswith("add"):
-            assert pool["swap_seen"]["n"] + pool["both_held"]["n"] == 100
+            assert split["swap_seen"]["n"] + split["both_held"]["n"] == 100
         else:
-            assert "swap_seen" not in pool
+            assert "swap_seen" not in split
 
 
 def test_an_evaluation_is_json_and_the_same_every_time():

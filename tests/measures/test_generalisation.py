@@ -32,28 +32,28 @@ def test_the_constructed_model_knows_its_lengths_and_has_no_positions_for_others
     assert calls[-1] == (28, 28)
 
 
-def test_the_line_1_habit_is_seen_where_line_1_is_wrong():
+def test_the_line_1_heuristic_is_seen_where_line_1_is_wrong():
     table = grid(Answering(say_line_1), [4, 12], [1, 2, 5], n=40)
     possible = table.n.values > 0
     assert possible.tolist() == [[True, True, False], [True, True, True]]
     assert (table.line_1.values[possible] == 1).all()
     np.testing.assert_array_equal(table.accuracy, table.line_1_right)
-    habit = table.line_1_where_wrong.values
-    assert (habit[table.n_wrong.values > 0] == 1).all()
-    assert np.isnan(habit[table.n_wrong.values == 0]).all()
+    heuristic = table.line_1_where_wrong.values
+    assert (heuristic[table.n_wrong.values > 0] == 1).all()
+    assert np.isnan(heuristic[table.n_wrong.values == 0]).all()
     right = np.where(possible, table.line_1_right * table.n, 0).round()
     np.testing.assert_array_equal(right + table.n_wrong, table.n)
 
 
 @pytest.mark.parametrize("selection", ["misleading", "conflict"])
-def test_only_what_tells_habit_and_chain_apart_can_be_asked(selection):
-    habit = grid(Answering(say_line_1), [2, 7], [1, 2, 3], n=15, selection=selection)
-    assert habit.n.sel(lines=2).sum() == 0  # two lines leave no third place for the answer
-    asked = habit.sel(lines=7, depth=[2, 3])
+def test_only_what_tells_heuristic_and_chain_apart_can_be_asked(selection):
+    heuristic = grid(Answering(say_line_1), [2, 7], [1, 2, 3], n=15, selection=selection)
+    assert heuristic.n.sel(lines=2).sum() == 0  # two lines leave no third position for the answer
+    asked = heuristic.sel(lines=7, depth=[2, 3])
     assert (asked.n == 15).all()
     assert (asked.n_wrong == 15).all()
     assert (asked.accuracy == 0).all()
-    assert (habit.n.sel(lines=7, depth=1) == 0) == (selection == "conflict")  # there the nearest constant is right
+    assert (heuristic.n.sel(lines=7, depth=1) == 0) == (selection == "conflict")  # there the nearest constant is right
     solver = grid(Answering(solve), [7], [3], n=15, selection=selection)
     assert solver.accuracy == solver.accuracy_where_wrong == 1
     assert solver.line_1_where_wrong == 0
@@ -83,10 +83,10 @@ def test_the_task_s_own_grammar_is_kept_where_it_serves():
     assert find_grammar(TASK, 27, 1, np.random.default_rng(0)) is None
 
 
-def test_held_out_combinations_are_a_pool_of_their_own():
+def test_held_out_combinations_are_a_split_of_their_own():
     task = BindingTask(lines=6, max_depth=3, held_out=0.1)
     table = compare_held_out(construct_dereferencer(6, 3), task, 60, np.random.default_rng(0))
-    assert table.pool.values.tolist() == ["test", "held_out"]
+    assert table.split.values.tolist() == ["test", "held_out"]
     assert table.accuracy.values.tolist() == [1, 1]
     assert table.n.values.tolist() == table.n_by_depth.sum("depth").values.tolist() == [60, 60]
     held = task.held_out_combinations
@@ -96,8 +96,8 @@ def test_held_out_combinations_are_a_pool_of_their_own():
         return np.where(held[tokens[:, -2] - 10, answers], (answers + 1) % 10, answers)
 
     table = compare_held_out(Answering(forgets), task, 60, np.random.default_rng(0))
-    assert float(table.accuracy.sel(pool="test")) == 1
-    assert float(table.accuracy.sel(pool="held_out")) < 1
+    assert float(table.accuracy.sel(split="test")) == 1
+    assert float(table.accuracy.sel(split="held_out")) < 1
 
 
 @pytest.mark.parametrize(

@@ -90,12 +90,12 @@ def test_attention_to_named_places_is_read_off_the_pattern():
     assert list(dataset.target.values) == list(TARGETS)
 
 
-def test_shares_are_none_and_all_when_one_part_is_all_there_is():
+def test_fractions_are_none_and_all_when_one_part_is_all_there_is():
     model = scaled_model()
     with without_part(model, "trained scores", EVERYWHERE), without_part(model, "identity outputs", EVERYWHERE):
         dataset = compare_parts(model, batch())
-    np.testing.assert_allclose(dataset.identity_share_of_scores, 1)
-    np.testing.assert_allclose(dataset.identity_share_of_outputs, 0)
+    np.testing.assert_allclose(dataset.identity_fraction_of_scores, 1)
+    np.testing.assert_allclose(dataset.identity_fraction_of_outputs, 0)
 
 
 def test_a_model_without_identity_paths_is_refused():

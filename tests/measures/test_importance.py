@@ -8,7 +8,7 @@ import pytest
 from bindscope.errors import BindscopeError
 from bindscope.measures.binding.importance import area_under_curve, explain_behaviour, explain_target
 from bindscope.measures.binding.predictions import predict_answers
-from bindscope.measures.stats.boosting import BoostingConfig, fit_trees, predict_shares
+from bindscope.measures.stats.boosting import BoostingConfig, fit_trees, predict_fractions
 from bindscope.tasks.binding import BindingTask
 from measures.answering import Answering, say_line_1, solve
 
@@ -82,7 +82,7 @@ def test_where_nothing_varies_nothing_is_explained(outcome, note):
     assert note in found.attrs["note"]
     assert np.isnan(found.importance).all()
     assert np.isnan([float(found[name]) for name in ("log_loss", "auc", "explained", "shuffled_auc")]).all()
-    assert float(found.share) == outcome.mean()
+    assert float(found.fraction) == outcome.mean()
 
 
 def test_the_same_seed_explains_the_same():
@@ -91,17 +91,17 @@ def test_the_same_seed_explains_the_same():
     assert not explain(outcome).identical(explain(outcome, seed=2))
 
 
-def test_the_mistakes_of_a_habit_are_explained_by_it():
+def test_the_mistakes_of_a_heuristic_are_explained_by_it():
     batch = BindingTask(lines=6, max_depth=2).sample_evaluation(np.random.default_rng(0), 500)["test"]
-    habit, solver = (predict_answers(Answering(answer), batch) for answer in (say_line_1, solve))
+    heuristic, solver = (predict_answers(Answering(answer), batch) for answer in (say_line_1, solve))
     rng = np.random.default_rng(0)
-    found = explain_behaviour(habit, "right", rng, QUICK)
+    found = explain_behaviour(heuristic, "right", rng, QUICK)
     assert str(found.attribute.values[found.importance.values.argmax()]) == "line_1_right"
     assert float(found.explained) > 0.95
     assert "all 500" in explain_behaviour(solver, "right", rng, QUICK).attrs["note"]
-    assert "all 500" in explain_behaviour(habit, "line_1", rng, QUICK).attrs["note"]
+    assert "all 500" in explain_behaviour(heuristic, "line_1", rng, QUICK).attrs["note"]
     with pytest.raises(BindscopeError, match="one of right, line_1"):
-        explain_behaviour(habit, "wrong", rng)  # type: ignore[arg-type]
+        explain_behaviour(heuristic, "wrong", rng)  # type: ignore[arg-type]
 
 
 def test_the_area_under_the_curve_counts_pairs():
@@ -114,10 +114,12 @@ def test_the_area_under_the_curve_counts_pairs():
 def test_trees_draw_even_groups_apart_and_leave_what_they_cannot_know():
     x = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 50, axis=0)
     y = np.tile(np.arange(50) < 40, 4) & (x[:, 0] > 0)  # never where the first is 0, four in five where it is 1
-    shares = predict_shares(fit_trees(x, y, BoostingConfig(n_trees=200, rate=0.3, penalty=1e-6, least_weight=0)), x)
-    np.testing.assert_allclose(shares[x[:, 0] > 0], 0.8, atol=1e-3)
-    assert shares[x[:, 0] == 0].max() < 0.01
-    constant = predict_shares(fit_trees(np.zeros((9, 1), int), np.arange(9) < 3), np.zeros((2, 1), int))
+    fractions = predict_fractions(
+        fit_trees(x, y, BoostingConfig(n_trees=200, rate=0.3, penalty=1e-6, least_weight=0)), x
+    )
+    np.testing.assert_allclose(fractions[x[:, 0] > 0], 0.8, atol=1e-3)
+    assert fractions[x[:, 0] == 0].max() < 0.01
+    constant = predict_fractions(fit_trees(np.zeros((9, 1), int), np.arange(9) < 3), np.zeros((2, 1), int))
     np.testing.assert_allclose(constant, 1 / 3)
     with pytest.raises(BindscopeError, match="out of range"):
         BoostingConfig(rate=0)

@@ -86,14 +86,14 @@ def test_other_places_can_be_read_and_missing_ones_are_left_out():
     batch, model = draw(), small_model()
     colon = int(batch.target_positions[0])
     somewhere = np.where(np.arange(len(batch)) % 2, colon, -1)
-    places = {"colon": np.full(len(batch), colon), "half": somewhere, "nowhere": np.full(len(batch), -1)}
-    lens = logit_lens([(0, model)], batch, places=places)
-    assert lens.logit.dims == ("step", "layer", "place", "candidate")
+    positions = {"colon": np.full(len(batch), colon), "half": somewhere, "nowhere": np.full(len(batch), -1)}
+    lens = logit_lens([(0, model)], batch, positions=positions)
+    assert lens.logit.dims == ("step", "layer", "position", "candidate")
     plain = logit_lens([(0, model)], batch)
-    np.testing.assert_allclose(lens.logit.sel(place="colon"), plain.logit, atol=1e-6)
-    assert np.isnan(lens.logit.sel(place="nowhere")).all()
+    np.testing.assert_allclose(lens.logit.sel(position="colon"), plain.logit, atol=1e-6)
+    assert np.isnan(lens.logit.sel(position="nowhere")).all()
     half = logit_lens([(0, model)], batch.take(slice(1, None, 2)))
-    np.testing.assert_allclose(lens.logit.sel(place="half"), half.logit, atol=1e-6)
+    np.testing.assert_allclose(lens.logit.sel(position="half"), half.logit, atol=1e-6)
 
 
 def test_checkpoints_may_come_one_at_a_time():
@@ -111,8 +111,8 @@ def test_checkpoints_may_come_one_at_a_time():
     ("make", "message"),
     [
         (lambda: logit_lens([], draw(20)), "no checkpoint"),
-        (lambda: logit_lens([(0, small_model())], draw(20), places={}), "names none"),
-        (lambda: logit_lens([(0, small_model())], draw(20), places={"far": np.full(20, 99)}), "column 99 is beyond"),
+        (lambda: logit_lens([(0, small_model())], draw(20), positions={}), "names none"),
+        (lambda: logit_lens([(0, small_model())], draw(20), positions={"far": np.full(20, 99)}), "column 99 is beyond"),
         (lambda: logit_lens([(0, small_model())], ask_programs([parse_program("a=4\nb=a\n#b:")])), "draw more"),
     ],
 )

@@ -9,7 +9,7 @@ from bindscope.errors import BindscopeError
 from bindscope.interventions.outcome import summarise_outcomes
 from bindscope.measures.binding.patching import Grid, Patch, locate_sites, patch_model, patch_steps
 from bindscope.studies.plots.outcomes import colour_scale, figure_summary
-from bindscope.tasks.binding import structural_places
+from bindscope.tasks.binding import named_positions
 from interventions.causal_cases import dereferencer, random_model, sample_pairs
 
 PAIRS = sample_pairs(8)
@@ -27,13 +27,13 @@ def test_a_patch_over_steps_is_the_same_patch_on_each_checkpoint(grid: Grid) -> 
 
 
 def test_places_of_one_site_are_columns_of_it() -> None:
-    places = structural_places(PAIRS)
-    sites, positions = locate_sites(["L1.H0@rhs 1", "L1.H0@query", "L0.mlp_out", "L2.resid_pre@4"], places)
+    positions = named_positions(PAIRS)
+    sites, positions = locate_sites(["L1.H0@rhs 1", "L1.H0@query", "L0.mlp_out", "L2.resid_pre@4"], positions)
     assert sites == ["L1.H0", "L0.mlp_out", "L2.resid_pre@4"]
-    np.testing.assert_array_equal(positions["L1.H0"], np.stack([places["rhs 1"], places["query"]], axis=1))
+    np.testing.assert_array_equal(positions["L1.H0"], np.stack([positions["rhs 1"], positions["query"]], axis=1))
     assert list(positions) == ["L1.H0"]
     with pytest.raises(BindscopeError, match="named twice"):
-        locate_sites(["L0.mlp_out", "L0.mlp_out"], places)
+        locate_sites(["L0.mlp_out", "L0.mlp_out"], positions)
 
 
 def test_the_dereferencers_value_is_seen_hopping_along_the_chain() -> None:
@@ -41,13 +41,13 @@ def test_the_dereferencers_value_is_seen_hopping_along_the_chain() -> None:
     success = patch_model(dereferencer(), pairs, Patch("chain")).success.mean("pair")
     hops = {0: "rhs 1", 1: "rhs 1", 2: "rhs 2", 3: "rhs 3", 4: "query"}
     assert {
-        int(layer): str(success.place[int(success.sel(layer=layer).values.argmax())].item()) for layer in hops
+        int(layer): str(success.position[int(success.sel(layer=layer).values.argmax())].item()) for layer in hops
     } == hops
-    assert all(success.sel(layer=layer, place=place) == 1 for layer, place in hops.items())
+    assert all(success.sel(layer=layer, position=position) == 1 for layer, position in hops.items())
 
 
-def test_figures_of_shares_can_be_laid_side_by_side() -> None:
-    """Whatever the values, a share's colours run from 0 to 1, and changes that go both ways are centred on 0."""
+def test_figures_of_fractions_can_be_laid_side_by_side() -> None:
+    """Whatever the values, a fraction's colours run from 0 to 1, and changes that go both ways are centred on 0."""
     faint = np.array([[0.1, 0.2], [np.nan, 0.3]])
     assert colour_scale(faint, "success")[0] == (0, 1)
     low, high = colour_scale(-3 * faint, "logit_difference")[0]

@@ -38,14 +38,14 @@ def model() -> Transformer:
 def losses_by_loop(model: Transformer, tokens: np.ndarray, stride: int) -> np.ndarray:
     """Each token by itself, from the tokens that its window shows before it."""
     losses = []
-    for place in range(1, len(tokens)):
+    for index in range(1, len(tokens)):
         start = 0
-        while place > start + CONTEXT:  # the first window that reaches it
+        while index > start + CONTEXT:  # the first window that reaches it
             start += stride
-        seen = torch.from_numpy(tokens[start:place])[None]
+        seen = torch.from_numpy(tokens[start:index])[None]
         with torch.no_grad():
             scores = model(seen)[0, -1].double().log_softmax(-1)
-        losses.append(-float(scores[tokens[place]]))
+        losses.append(-float(scores[tokens[index]]))
     return np.array(losses)
 
 

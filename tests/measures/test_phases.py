@@ -64,7 +64,7 @@ def test_a_run_that_only_ever_guesses_has_one_phase():
     assert [(phase.name, phase.first_step, phase.last_step) for phase in phases] == [("random", 0, 1500)]
 
 
-def test_a_run_that_learns_the_chain_without_the_habit_skips_the_heuristic():
+def test_a_run_that_learns_the_chain_without_the_heuristic_skips_the_heuristic():
     phases = detect_phases(curves_of(SimulatedRun(1500, leaves_random=None, masters=(500, 500, 500))))
     assert [phase.name for phase in phases] == ["random", "systematic"]
 
@@ -128,14 +128,14 @@ def test_answering_some_constant_of_the_program_is_a_transition():
     assert list(read_evaluations(plain_curves([0.35], [0.3], [0.35]))) == [TRANSITION]
 
 
-def test_a_small_pool_must_be_further_above_chance_to_count():
+def test_a_small_split_must_be_further_above_chance_to_count():
     few, many = (plain_curves([0.2], [0.0], [0.9], n_examples=n) for n in (50, 5000))
     assert list(read_evaluations(few)) == ["random"]
     assert list(read_evaluations(many)) == ["heuristic"]
 
 
 def test_the_criterion_is_data_and_says_its_own_numbers():
-    strict = PhaseCriterion(chain_share=0.97)
+    strict = PhaseCriterion(chain_fraction=0.97)
     assert "97%" in strict.describe()["systematic"]
     curves = plain_curves([0.95] * 4, [0.95] * 4, [0.0] * 4)
     assert [phase.name for phase in detect_phases(curves)] == ["systematic"]
@@ -166,7 +166,7 @@ def test_a_transition_must_last():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PhaseCriterion(chain_share=1.2), "chain_share must lie in"),
+        (lambda: PhaseCriterion(chain_fraction=1.2), "chain_fraction must lie in"),
         (lambda: PhaseCriterion(persist=0), "persist must be at least 1"),
         (lambda: curves_from_evaluations([], []), "no evaluation yet"),
         (lambda: curves_from_evaluations([0], [{"test": {"accuracy": 1.0}}]), "binding runs only"),

@@ -14,12 +14,12 @@ from bindscope.measures.arithmetic.progress import draw_probes, measure_progress
 from bindscope.measures.arithmetic.spikes import SUM_PHASES, detect_sum_phases, find_spikes
 from bindscope.measures.evaluation import build_evaluator
 from bindscope.model.convert import load_checkpoint
-from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask
+from bindscope.tasks.assign_add import SPLIT_NAMES, AssignAddTask
 
 SHARED = Path(os.environ.get("BINDSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
 CHECKPOINTS = SHARED / "data" / "assign_and_add"
 NOTES = SHARED / "papers" / "assign-and-add.md"
-N_PER_POOL = 60
+N_PER_SPLIT = 60
 N_PUBLISHED = 300  # the notes do not say how many sequences their sampled readings are over
 N_EVALUATED = 300
 
@@ -41,7 +41,7 @@ def printed_readings() -> dict[str, dict[int, str]]:
         if name is None:
             continue
         readings = re.findall(r"≈?(1\.0|\.\d+) \((\d+)(?:–(\d+))?( on)?\)", line)
-        found[name[1]] = {int(step): share for share, *ends, _ in readings for step in ends if step}
+        found[name[1]] = {int(step): fraction for fraction, *ends, _ in readings for step in ends if step}
         since = re.search(r"1\.0 (?:from|by) (\d+)\.", line)
         if since:
             found[name[1]][int(since[1])] = "1.0"
@@ -50,7 +50,7 @@ def printed_readings() -> dict[str, dict[int, str]]:
 
 @pytest.fixture(scope="module")
 def measured() -> dict[int, dict[str, tuple[float, int]]]:
-    probes = draw_probes(TASK, np.random.default_rng(0), N_PER_POOL)
+    probes = draw_probes(TASK, np.random.default_rng(0), N_PER_SPLIT)
     return {
         step: measure_progress(SumForms.of(load_checkpoint(_path(step)), TASK), TASK, probes)
         for step in released_steps()
@@ -86,10 +86,10 @@ def test_readings_over_sequences_agree_within_sampling_error(measured):
         for step, text in printed_readings()[name].items():
             if step not in measured:
                 continue
-            share, n = measured[step][name]
+            fraction, n = measured[step][name]
             rate = min(max(float(text), 0.005), 0.995)
             error = 4 * (rate * (1 - rate) * (1 / n + 1 / N_PUBLISHED)) ** 0.5
-            assert share == pytest.approx(float(text), abs=0.005 + error), (name, step)
+            assert fraction == pytest.approx(float(text), abs=0.005 + error), (name, step)
             compared += 1
     assert compared >= 7
 
@@ -103,8 +103,8 @@ def test_both_spikes_and_the_three_phases_are_found():
     steps = released_steps()
     evaluate = build_evaluator(TASK, N_EVALUATED, seed=0)
     scores = [evaluate(load_checkpoint(_path(step))) for step in steps]
-    accuracy = np.array([[score[pool]["accuracy"] for pool in POOL_NAMES] for score in scores])
-    first, second = find_spikes(steps, accuracy, POOL_NAMES, N_EVALUATED)
+    accuracy = np.array([[score[split]["accuracy"] for split in SPLIT_NAMES] for score in scores])
+    first, second = find_spikes(steps, accuracy, SPLIT_NAMES, N_EVALUATED)
     assert (first.before_step, first.after_step) == (5301, 5401)
     assert 14501 <= second.before_step < second.after_step <= 16001
-    assert [phase.name for phase in detect_sum_phases(steps, accuracy, POOL_NAMES)] == list(SUM_PHASES)
+    assert [phase.name for phase in detect_sum_phases(steps, accuracy, SPLIT_NAMES)] == list(SUM_PHASES)

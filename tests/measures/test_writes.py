@@ -5,16 +5,16 @@ import pytest
 import torch
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.binding.longest_chain import rival_roots, sample_longest_chain, share_of_longest
+from bindscope.measures.binding.longest_chain import fraction_of_longest, rival_roots, sample_longest_chain
 from bindscope.measures.binding.writes import (
     OUTCOMES,
     SITUATIONS,
     RewrittenQuestions,
     attention_to_writes,
     classify_rewrites,
+    fraction_of_writes,
     resolve,
     sample_rewritten,
-    share_of_writes,
 )
 from bindscope.model.config import ModelConfig
 from bindscope.model.run import run
@@ -76,24 +76,24 @@ class Answering(torch.nn.Module):
 
     def __init__(self, answers):
         super().__init__()
-        self.answers, self.place = torch.as_tensor(answers), 0
+        self.answers, self.position = torch.as_tensor(answers), 0
         self.unused = torch.nn.Parameter(torch.zeros(1))
 
     def forward(self, tokens, layout=None, at=None):
-        rows = self.answers[self.place : self.place + len(tokens)]
-        self.place += len(tokens)
+        rows = self.answers[self.position : self.position + len(tokens)]
+        self.position += len(tokens)
         return torch.nn.functional.one_hot(rows.long(), 40).float()[:, None]
 
 
-def test_shares_of_a_model_with_one_habit_are_that_habit():
+def test_fractions_of_a_model_with_one_heuristic_are_that_heuristic():
     questions = sample_rewritten(TASK, np.random.default_rng(1), 50)
-    right = share_of_writes(Answering(questions.batch.targets[:, 0]), questions)
-    assert (right.write_share.sel(outcome="right") == 1).all()
-    rival = share_of_writes(Answering(questions.rival), questions)
-    assert (rival.write_share.sel(outcome="rival") == 1).all()
-    letters = share_of_writes(Answering(np.full(len(questions.rival), 20)), questions)
+    right = fraction_of_writes(Answering(questions.batch.targets[:, 0]), questions)
+    assert (right.write_fraction.sel(outcome="right") == 1).all()
+    rival = fraction_of_writes(Answering(questions.rival), questions)
+    assert (rival.write_fraction.sel(outcome="rival") == 1).all()
+    letters = fraction_of_writes(Answering(np.full(len(questions.rival), 20)), questions)
     assert list(letters.situation.values) == list(SITUATIONS)
-    assert (letters.write_share.sel(outcome=OUTCOMES[-1]) == 1).all()
+    assert (letters.write_fraction.sel(outcome=OUTCOMES[-1]) == 1).all()
     assert (letters.n_write == 50).all()
 
 
@@ -128,6 +128,6 @@ def test_the_longest_chain_is_the_one_with_most_lines():
 
 def test_a_model_misled_by_the_longest_chain_is_found_out():
     questions = sample_longest_chain(BindingTask(lines=12), np.random.default_rng(0), 40)
-    assert share_of_longest(Answering(questions.longest), questions) == (1.0, 0.0)
-    assert share_of_longest(Answering(questions.another), questions) == (0.0, 1.0)
-    assert share_of_longest(Answering(questions.batch.targets[:, 0]), questions) == (0.0, 0.0)
+    assert fraction_of_longest(Answering(questions.longest), questions) == (1.0, 0.0)
+    assert fraction_of_longest(Answering(questions.another), questions) == (0.0, 1.0)
+    assert fraction_of_longest(Answering(questions.batch.targets[:, 0]), questions) == (0.0, 0.0)

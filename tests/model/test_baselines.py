@@ -46,7 +46,7 @@ def test_the_weights_follow_from_the_generator_alone(kind):
 
 def test_an_mlp_on_one_hot_tokens_is_matrices_on_one_hot_tokens():
     network = build("one-hot-mlp")
-    one_hot = torch.nn.functional.one_hot(TOKENS, 7).float().flatten(1)  # [batch, place · token]
+    one_hot = torch.nn.functional.one_hot(TOKENS, 7).float().flatten(1)  # [batch, position · token]
     hidden = torch.relu(one_hot @ network.table.weight + network.bias)
     hidden = torch.relu(linear(network, "rest.0", hidden))
     torch.testing.assert_close(network(TOKENS)[:, 0], linear(network, "rest.2", hidden))
@@ -72,8 +72,8 @@ def test_an_mlp_on_embeddings_has_no_inner_products():
 def test_a_recurrent_network_reads_from_left_to_right_and_answers_at_the_end():
     network = build("rnn", n_layers=1)
     weights, state = network.recurrent.state_dict(), torch.zeros(4, 11)
-    for place in range(3):
-        x = network.embed.weight[TOKENS[:, place]]
+    for index in range(3):
+        x = network.embed.weight[TOKENS[:, index]]
         state = torch.tanh(
             x @ weights["weight_ih_l0"].T
             + weights["bias_ih_l0"]
@@ -85,12 +85,12 @@ def test_a_recurrent_network_reads_from_left_to_right_and_answers_at_the_end():
 
 
 def test_to_an_mlp_on_one_hot_tokens_equal_symbols_are_different_ones_under_other_names():
-    """Renaming the symbols of one place gives a network that is as likely at the start: αα in one is αβ in the other.
+    """Renaming the symbols of one position gives a network that is as likely at the start: αα in one is αβ in the other.
 
     Training on other symbols moves none of these rows, so that nothing tells the two apart afterwards.
     """
     network, renamed = build("one-hot-mlp"), build("one-hot-mlp")
-    order = torch.tensor([1, 2, 3, 4, 5, 0, 6])  # another name for every symbol in the second place
+    order = torch.tensor([1, 2, 3, 4, 5, 0, 6])  # another name for every symbol in the second position
     with torch.no_grad():
         renamed.table.weight[7:14] = network.table.weight[7:14][order]
     equal = torch.stack([torch.arange(6), torch.arange(6), torch.full((6,), 6)], 1)

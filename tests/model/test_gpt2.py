@@ -89,11 +89,11 @@ def rewrite(name: str, directory: Path) -> None:
         whole.unlink()
     else:
         files = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
-        places = {key: files[index % 2] for index, key in enumerate(weights)}
+        positions = {key: files[index % 2] for index, key in enumerate(weights)}
         for file in files:
-            part = {key: weights[key] for key in weights if places[key] == file}
+            part = {key: weights[key] for key in weights if positions[key] == file}
             safetensors.torch.save_file(part, directory / file)
-        (directory / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+        (directory / "model.safetensors.index.json").write_text(json.dumps({"weight_map": positions}))
         whole.unlink()
 
 
@@ -126,7 +126,7 @@ def test_sizes_that_are_left_out_are_those_of_gpt2(directory):
         ({"n_layer": 10**9}, "weights of 3 layers where config.json says 1000000000"),
         ({"n_embd": 24}, "has shape .* where config.json asks for"),
         ({"tie_word_embeddings": False}, "no 'lm_head.weight'"),
-        ({"resid_pdrop": 1.5}, "no share of dropout"),
+        ({"resid_pdrop": 1.5}, "no fraction of dropout"),
     ],
 )
 def test_what_our_transformer_cannot_express_is_refused(changes, said, directory):

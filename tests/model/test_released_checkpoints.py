@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def read_accuracy_table() -> dict[int, dict[str, str]]:
-    """step → pool → accuracy as printed, from the notes beside the checkpoints."""
+    """step → split → accuracy as printed, from the notes beside the checkpoints."""
     rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in NOTES.open() if line.startswith("|")]
     head = next(row for row in rows if row[0] == "step")
     return {int(row[0]): dict(zip(head[1:], row[1:])) for row in rows if row[0].isdigit()}
@@ -45,17 +45,17 @@ def answer(model, batch) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def accuracies() -> dict[tuple[int, str], tuple[float, str]]:
-    """(step, pool) → measured here, printed there."""
+    """(step, split) → measured here, printed there."""
     table = read_accuracy_table()
     found = {step: measure_accuracy(CHECKPOINTS / f"checkpoint_step_{step}.pth") for step in table}
     assert all(found[step].keys() == table[step].keys() for step in table)
-    return {(step, pool): (found[step][pool], text) for step, row in table.items() for pool, text in row.items()}
+    return {(step, split): (found[step][split], text) for step, row in table.items() for split, text in row.items()}
 
 
-def test_accuracy_in_every_pool_at_every_step_is_the_published_one(accuracies):
+def test_accuracy_in_every_split_at_every_step_is_the_published_one(accuracies):
     assert len(accuracies) == 8 * 9
-    for place, (measured, text) in accuracies.items():
-        assert measured == pytest.approx(float(text), abs=tolerance(text)), place
+    for position, (measured, text) in accuracies.items():
+        assert measured == pytest.approx(float(text), abs=tolerance(text)), position
 
 
 def test_accuracies_agree_closely_on_the_whole(accuracies):

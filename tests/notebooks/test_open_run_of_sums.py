@@ -14,7 +14,7 @@ import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.interventions.transplant import transplant
 from bindscope.measures.arithmetic.components import read_fit
-from bindscope.measures.arithmetic.transplanting import ask_pools
+from bindscope.measures.arithmetic.transplanting import ask_splits
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run as run_model
 from bindscope.notebook import Drawn, RunView, SumsView
@@ -84,18 +84,18 @@ def test_attention_is_that_of_the_model(view: RunView, run: Run) -> None:
     np.testing.assert_allclose(several.pattern.isel(step=-1), found.pattern, atol=1e-6)
 
 
-def test_pools_and_spikes_are_those_of_the_evaluations(view: RunView, run: Run, spikes: Drawn) -> None:
+def test_splits_and_spikes_are_those_of_the_evaluations(view: RunView, run: Run, spikes: Drawn) -> None:
     trajectory = trajectory_dataset(run.metrics, run.manifest.config)
-    pools, found = view.pools(), spikes_of(trajectory)
-    xr.testing.assert_equal(pools.pool_accuracy, trajectory.pool_accuracy)
-    assert read_spikes(pools) == read_spikes(view.progress()) == found
+    splits, found = view.splits(), spikes_of(trajectory)
+    xr.testing.assert_equal(splits.split_accuracy, trajectory.split_accuracy)
+    assert read_spikes(splits) == read_spikes(view.progress()) == found
     assert spikes.spike.values.tolist() == [spike.number for spike in found]
     for spike in found:
         one = spikes.sel(spike=spike.number)
         for end, step in (("before", spike.before_step), ("after", spike.after_step)):
-            expected = trajectory.pool_accuracy.sel(step=step).values
+            expected = trajectory.split_accuracy.sel(step=step).values
             np.testing.assert_array_equal(one[f"accuracy_{end}"], expected)
-        assert set(one.pool.values[one.jumped.values]) == set(spike.pools)
+        assert set(one.split.values[one.jumped.values]) == set(spike.splits)
         if int(one.kept_before) >= 0:
             assert int(one.kept_before) <= spike.before_step < spike.after_step <= int(one.kept_after)
             assert {int(one.kept_before), int(one.kept_after)} <= set(run.steps)
@@ -109,7 +109,7 @@ def test_a_run_without_spikes_has_an_empty_table_and_no_figure(view: RunView, ru
         metrics, steps = [record for record in run.metrics if record["step"] <= 200], run.steps
 
     table = spike_table(Early())  # type: ignore[arg-type]
-    assert table.sizes == {"spike": 0, "pool": 9}
+    assert table.sizes == {"spike": 0, "split": 9}
     with pytest.raises(BindscopeError, match="no spike"):
         Drawn.of(table, "spikes").plot()
 
@@ -156,10 +156,10 @@ def test_a_transplant_is_the_model_with_the_other_s_parts(view: RunView, run: Ru
     found = view.transplant(first, "last", ["nothing", "everything", "QK1 + variables"], n=30, seed=4)
     np.testing.assert_array_equal(found.accuracy.sel(part="nothing"), found.receiver_accuracy)
     np.testing.assert_array_equal(found.accuracy.sel(part="everything"), found.donor_accuracy)
-    asked = ask_pools(run.config.task, np.random.default_rng(4), 30)
+    asked = ask_splits(run.config.task, np.random.default_rng(4), 30)
     model = transplant(run.checkpoint(first), run.checkpoint(last), ["QK1", "variables"])
     right = read_answers(model, asked.batch).argmax(1) == asked.batch.targets[:, 0]
-    expected = [right[rows].mean() for rows in asked.pools.values()]
+    expected = [right[rows].mean() for rows in asked.splits.values()]
     np.testing.assert_allclose(found.accuracy.sel(part="QK1 + variables"), expected)
     assert (found.attrs["receiver"], found.attrs["donor"]) == (first, last)
     with pytest.raises(BindscopeError, match="no part 'QK7'"):
@@ -169,12 +169,12 @@ def test_a_transplant_is_the_model_with_the_other_s_parts(view: RunView, run: Ru
 
 
 def test_everything_draws_itself_also_from_a_file(view: RunView, run: Run, spikes: Drawn, tmp_path: Path) -> None:
-    drawn = [view.predict(SUM), view.attention(SUM), view.attention(SUM, list(run.steps[-3:])), view.pools(), spikes]
+    drawn = [view.predict(SUM), view.attention(SUM), view.attention(SUM, list(run.steps[-3:])), view.splits(), spikes]
     drawn += [view.progress(), view.circuit(), view.neuron(NEURON)]
     drawn.append(view.transplant("first", "last", "pattern 2", n=2))
-    for place, dataset in enumerate(drawn):
+    for index, dataset in enumerate(drawn):
         assert dataset.plot().axes
-        path = tmp_path / f"{place}.nc"
+        path = tmp_path / f"{index}.nc"
         dataset.to_netcdf(path, engine="h5netcdf")
         again = xr.load_dataset(path, engine="h5netcdf")
         assert isinstance(Drawn.of(again, again.attrs["figure"]).plot(), Figure)
@@ -187,19 +187,19 @@ def test_what_belongs_to_another_family_is_refused_by_name(view: RunView) -> Non
     programs = bindscope.open_run("binding-laptop")
     with pytest.raises(BindscopeError, match=r"its task is assign_add; 'patch' is for runs on programs"):
         view.patch("a=5;#a:", "a=6;#a:")
-    with pytest.raises(BindscopeError, match=r"its task is binding; 'pools' is for runs on sums"):
-        programs.pools()
+    with pytest.raises(BindscopeError, match=r"its task is binding; 'splits' is for runs on sums"):
+        programs.splits()
     assert not hasattr(view, "lens")
     assert not hasattr(programs, "transplant")
-    with pytest.raises(AttributeError, match="no attribute 'pool'"):
-        _ = view.pool
+    with pytest.raises(AttributeError, match="no attribute 'split'"):
+        _ = view.split
     others = what_others_have(RunView)
     assert "programs" in others["predict"]
     assert "sums" in others["predict"]
     assert "verify" not in others
 
 
-def test_what_all_runs_share_is_there(view: RunView, run: Run) -> None:
+def test_what_all_runs_fraction_is_there(view: RunView, run: Run) -> None:
     assert view.steps == run.steps
     assert view.phases().phase.values[0] == "addition"
     assert "2 layers of 1 head" in view._repr_html_()

@@ -26,15 +26,15 @@ LOSSES = {("plain", 128): 0.9, ("plain", 512): 0.4, ("both", 32): 0.3, ("both", 
 
 def make_curves() -> xr.Dataset:
     """An experiment of two models with made-up losses and two seeds."""
-    pools, seeds = ["train", "validation", "test"], [0, 1]
+    splits, seeds = ["train", "validation", "test"], [0, 1]
     loss = np.array([[[0.0, value, value]] * len(seeds) for value in LOSSES.values()])
     return xr.Dataset(
         {
-            "last_loss": (("variant", "seed", "pool"), loss),
-            "last_accuracy": (("variant", "seed", "pool"), 1 - loss / 2),
+            "last_loss": (("variant", "seed", "split"), loss),
+            "last_accuracy": (("variant", "seed", "split"), 1 - loss / 2),
             "status": (("variant", "seed"), np.full(loss.shape[:2], "finished")),
             "last_step": (("variant", "seed"), np.full(loss.shape[:2], 100.0)),
-            "pool_n": ("pool", [500.0] * 3),
+            "split_n": ("split", [500.0] * 3),
         },
         {
             "variant": [f"{model}-{n}" for model, n in LOSSES],
@@ -42,7 +42,7 @@ def make_curves() -> xr.Dataset:
             "n": ("variant", [n for _, n in LOSSES]),
             "heads": ("variant", [4] * len(LOSSES)),
             "seed": seeds,
-            "pool": pools,
+            "split": splits,
         },
         {"question": "How many?", "preset": "templates-same-different", "steps": 100, "title": "made up"},
     )
@@ -69,7 +69,7 @@ def test_a_study_is_opened_by_its_name(study: SymbolsView) -> None:
 def test_curves_made_here_come_first_and_models_can_be_chosen(study: SymbolsView) -> None:
     found = study.curves("same-different")
     assert isinstance(found, Drawn)
-    np.testing.assert_allclose(found.last_loss.sel(pool="test", seed=0), list(LOSSES.values()))
+    np.testing.assert_allclose(found.last_loss.sel(split="test", seed=0), list(LOSSES.values()))
     both = study.curves("same-different", models=["both"])
     assert both.variant.values.tolist() == ["both-32", "both-64"]
     assert isinstance(both.plot(), Figure)
@@ -115,9 +115,9 @@ def test_the_kernel_and_ridge_regression_are_those_of_the_theory(study: SymbolsV
 def test_kernels_draw_themselves_also_from_a_file(study: SymbolsView, tmp_path: Path) -> None:
     drawn = [study.kernel("AA", "AB", **FEW), study.ridge("AA", "AB", labels=(1, -1), n=[8, 16], **FEW)]
     drawn.append(study.samples("ABA"))
-    for place, dataset in enumerate(drawn):
-        dataset.to_netcdf(tmp_path / f"{place}.nc", engine="h5netcdf")
-        again = xr.load_dataset(tmp_path / f"{place}.nc", engine="h5netcdf")
+    for index, dataset in enumerate(drawn):
+        dataset.to_netcdf(tmp_path / f"{index}.nc", engine="h5netcdf")
+        again = xr.load_dataset(tmp_path / f"{index}.nc", engine="h5netcdf")
         assert isinstance(Drawn.of(again, again.attrs["figure"]).plot(), Figure)
 
 

@@ -52,9 +52,9 @@ def test_a_model_with_other_layers_heads_or_mlps_learns_and_answers_as_it_was_tr
     config = tiny(**{f"model__{name}": value for name, value in shape.items()})
     run = train_run(config, tmp_path / "tiny", device="cpu", threads=1)
     dataset = trajectory_dataset(run.metrics, family=run.config.task.family)
-    loss = dataset.pool_loss.sel(pool="0tr").values
+    loss = dataset.split_loss.sel(split="0tr").values
     assert loss[-1] < 0.8 * loss[0]
-    model, batch = run.checkpoint(), config.task.sample_pool(np.random.default_rng(0), 40, "2tr")
+    model, batch = run.checkpoint(), config.task.sample_split(np.random.default_rng(0), 40, "2tr")
     whole = (
         model(torch.from_numpy(batch.tokens), layout=batch.layout).detach().numpy()
     )  # the plain way, at every column
@@ -68,7 +68,7 @@ def test_runs_of_any_operator_are_recorded_with_halves_only_where_a_swap_is_the_
         train_run(config, tmp_path / "tiny", device="cpu", threads=1).metrics, family="assign_add"
     )
     assert dataset.attrs["family"] == "assign_add"
-    assert dataset.sizes["pool"] == 9
+    assert dataset.sizes["split"] == 9
     assert bool(np.isfinite(dataset.half_accuracy).any()) == (operator == "*")
     assert ("swap" in [panel.name for panel in trajectory_panels(dataset)]) == (operator == "*")
 

@@ -11,13 +11,13 @@ import bindscope
 from bindscope.cli.main import run as run_command
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.grids import place_grid
+from bindscope.interventions.grids import position_grid
 from bindscope.runs.construct import construct_run
 from bindscope.runs.directory import Run
 from bindscope.runs.execute import resume_run
 from bindscope.studies.framework.command import describe_origin, find_command
 from bindscope.tasks.binding.pairs import sample_root_pairs
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from bindscope.theory.constructed import constructed_circuit
 
 LINES, DEEPEST = 6, 3
@@ -38,18 +38,18 @@ def test_it_has_one_checkpoint_and_one_evaluation_in_which_every_answer_is_right
 
 @pytest.mark.parametrize("depth", range(1, DEEPEST + 1))
 def test_a_grid_over_the_residual_stream_shows_where_the_value_is_in_every_layer(made: Run, depth: int) -> None:
-    """At each place of the chain from the layer after it is written to the layer in which it is read, nowhere else."""
+    """At each position of the chain from the layer after it is written to the layer in which it is read, nowhere else."""
     pairs = sample_root_pairs(made.config.task, np.random.default_rng(0), 8, range(depth, depth + 1))
-    grid = place_grid(made.checkpoint(), contrast_pairs(pairs), structural_places(pairs)).success
+    grid = position_grid(made.checkpoint(), contrast_pairs(pairs), named_positions(pairs)).success
     moves = [step for step in constructed_circuit(depth, DEEPEST) if not step.source.startswith("lhs")]
     written = {"rhs 1": 0} | {step.target: step.layer + 1 for step in moves}
     expected = {(layer, step.source) for step in moves for layer in range(written[step.source], step.layer + 1)}
     assert set(np.unique(grid.values)) == {0, 1}
     found = {
-        (layer, place)
+        (layer, position)
         for layer in grid.layer.values
-        for place in grid.place.values
-        if grid.sel(layer=layer, place=place).all()
+        for position in grid.position.values
+        if grid.sel(layer=layer, position=position).all()
     }
     assert found == expected
     assert grid.sum() == 8 * len(expected)

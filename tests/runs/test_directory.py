@@ -202,7 +202,7 @@ def test_a_killed_process_leaves_no_lock(half_done):
 
 def test_results_are_labelled_arrays_that_come_back(run):
     pytest.importorskip("h5py")
-    result = xarray.Dataset({"accuracy": (("step", "depth"), np.eye(3))}, {"step": [0, 4, 8]}, {"unit": "share"})
+    result = xarray.Dataset({"accuracy": (("step", "depth"), np.eye(3))}, {"step": [0, 4, 8]}, {"unit": "fraction"})
     run.save_result("by_depth", result)
     assert run.result_names == ("by_depth",)
     xarray.testing.assert_identical(run.result("by_depth"), result)

@@ -142,8 +142,8 @@ def test_a_fixed_dataset_is_seen_in_epochs_and_evaluated_on_its_own_test_split(c
     assert sorted(epochs[0]) == sorted(epochs[1])
     assert epochs[0] != epochs[1]
     programs = {row[:24] for row in epochs[0]}
-    assert data.pools["test"].tokens.shape == (16, fixed.task.n_positions)
-    assert not programs & {tuple(row[:24]) for row in data.pools["test"].tokens}
+    assert data.splits["test"].tokens.shape == (16, fixed.task.n_positions)
+    assert not programs & {tuple(row[:24]) for row in data.splits["test"].tokens}
 
     run = train_run(fixed, tmp_path / "fixed", device="cpu", threads=1)
     assert run.steps[-1] == 10

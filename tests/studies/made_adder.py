@@ -1,5 +1,5 @@
 """A model of modular addition whose mechanism is known because its weights are written: layer 2 attends to both operands alike, and
-each neuron of its MLP is one wave of their sum, with the output phase of the analytic network."""
+each neuron of its MLP is one component of their sum, with the output phase of the analytic network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from bindscope.tasks.assign_add import AssignAddTask
 
 TASK = AssignAddTask(modulus=11, n_variables=4)
 FREQUENCIES = np.arange(1, 6)
-N_NEURONS, D_WAVES, D_MODEL = 200, 10, 24  # waves of the operands, waves of the answer, four more for positions
+N_NEURONS, D_COMPONENTS, D_MODEL = (
+    200,
+    10,
+    24,
+)  # components of the operands, components of the answer, four more for positions
 CONFIG = model_for(
     TASK,
     n_layers=2,
@@ -37,23 +41,28 @@ def make_adder() -> Transformer:
     """Adds all pairs; its neurons have frequencies 1 to 5 in turn and phases spread over the circle."""
     model = Transformer(CONFIG)
     angles = 2 * np.pi * np.outer(np.arange(TASK.modulus), FREQUENCIES) / TASK.modulus
-    waves = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)  # [number, wave]
-    place = np.arange(N_NEURONS) % len(FREQUENCIES)
+    components = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)  # [number, component]
+    position = np.arange(N_NEURONS) % len(FREQUENCIES)
     phases = 2 * np.pi * np.arange(N_NEURONS) / N_NEURONS * 7
     up, down = np.zeros((N_NEURONS, D_MODEL)), np.zeros((D_MODEL, N_NEURONS))
     neurons = np.arange(N_NEURONS)
-    up[neurons, place], up[neurons, place + 5] = np.cos(phases), -np.sin(phases)  # cos(angle + phase)
-    down[D_WAVES + place, neurons], down[D_WAVES + place + 5, neurons] = np.cos(2 * phases), -np.sin(2 * phases)
+    up[neurons, position], up[neurons, position + 5] = np.cos(phases), -np.sin(phases)  # cos(angle + phase)
+    down[D_COMPONENTS + position, neurons], down[D_COMPONENTS + position + 5, neurons] = (
+        np.cos(2 * phases),
+        -np.sin(2 * phases),
+    )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-        model.W_E[: TASK.modulus, :D_WAVES] = torch.from_numpy(waves)
+        model.W_E[: TASK.modulus, :D_COMPONENTS] = torch.from_numpy(components)
         model.pos_embed[15, 20] = 1
         model.pos_embed[[13, 14], 21] = 1
-        model.W_U[D_WAVES : 2 * D_WAVES] = torch.from_numpy(waves.T)
+        model.W_U[D_COMPONENTS : 2 * D_COMPONENTS] = torch.from_numpy(components.T)
         attention, mlp = model.layers[1].attention, model.layers[1].mlp
         attention.W_Q[0, 20, 0] = attention.W_K[0, 21, 0] = 20
-        attention.W_V[0, :D_WAVES, :D_WAVES] = attention.W_O[0, :D_WAVES, :D_WAVES] = torch.eye(D_WAVES)
+        attention.W_V[0, :D_COMPONENTS, :D_COMPONENTS] = attention.W_O[0, :D_COMPONENTS, :D_COMPONENTS] = torch.eye(
+            D_COMPONENTS
+        )
         mlp.up.weight[:] = torch.from_numpy(up)
         mlp.down.weight[:] = torch.from_numpy(down)
     return model.eval()

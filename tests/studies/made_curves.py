@@ -10,7 +10,7 @@ import xarray as xr
 
 from bindscope.studies.symbols.experiments.define import MODELS
 
-POOLS = ("train", "validation", "test")
+SPLITS = ("train", "validation", "test")
 STEPS = (0, 25, 50)
 Values = float | Sequence[float]  # of one seed after another
 
@@ -33,31 +33,31 @@ def made_curves(
     """
     cells = [(*_split(key), n, values) for key, points in curves.items() for n, values in points.items()]
     scatter = 1 + spread * np.linspace(-1, 1, n_seeds) if n_seeds > 1 else np.ones(1)
-    last = np.full((len(cells), n_seeds, len(POOLS)), np.nan)
+    last = np.full((len(cells), n_seeds, len(SPLITS)), np.nan)
     for row, (_, _, _, values) in enumerate(cells):
         ended = values * scatter if isinstance(values, int | float) else np.array(values, float)
         last[row, : len(ended), 1:] = ended[:, None]
         last[row, : len(ended), 0] = train
     over_steps = np.stack([np.ones_like(last), (1 + last) / 2, last], 2)
-    dims, names = ("variant", "seed", "pool"), [_name(*cell[:3]) for cell in cells]
+    dims, names = ("variant", "seed", "split"), [_name(*cell[:3]) for cell in cells]
     if labels:
         names = [f"{name}-{index}" for index, name in enumerate(names)]
     return xr.Dataset(
         {
             "last_loss": (dims, last),
             "last_accuracy": (dims, 1 - np.minimum(last, 1)),
-            "pool_loss": (("variant", "seed", "step", "pool"), over_steps),
-            "pool_accuracy": (("variant", "seed", "step", "pool"), 1 - np.minimum(over_steps, 1)),
+            "split_loss": (("variant", "seed", "step", "split"), over_steps),
+            "split_accuracy": (("variant", "seed", "step", "split"), 1 - np.minimum(over_steps, 1)),
             "last_step": (dims[:2], np.where(np.isnan(last[..., 2]), np.nan, STEPS[-1])),
             "seconds": (dims[:2], np.where(np.isnan(last[..., 2]), np.nan, 12.0)),
             "status": (dims[:2], np.where(np.isnan(last[..., 2]), "", "finished")),
-            "pool_n": ("pool", [500.0] * 3),
+            "split_n": ("split", [500.0] * 3),
         },
         {
             "variant": names,
             "seed": np.arange(n_seeds),
             "step": list(STEPS),
-            "pool": list(POOLS),
+            "split": list(SPLITS),
             "model": ("variant", [cell[0] for cell in cells]),
             "heads": ("variant", [cell[1] for cell in cells]),
             "n": ("variant", [cell[2] for cell in cells]),

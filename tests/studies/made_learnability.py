@@ -49,14 +49,14 @@ def made_learnability(need_of=lambda smallest: 0.6 / smallest):
     names, tasks, sizes = zip(*rows)
     loss = np.array(losses)[:, :, None].repeat(3, 2)
     coordinates = {
-        "variant": list(names), "seed": [0, 1], "pool": ["train", "validation", "test"],
+        "variant": list(names), "seed": [0, 1], "split": ["train", "validation", "test"],
         "task": ("variant", list(tasks)), "n": ("variant", list(sizes)),
         "model": ("variant", ["plain"] * len(rows)), "heads": ("variant", [4] * len(rows)),
     }  # fmt: skip
     columns = {
-        "last_loss": (("variant", "seed", "pool"), loss),
-        "last_accuracy": (("variant", "seed", "pool"), 1 - loss / 2),
-        "pool_n": ("pool", [500, 500, 500]),
+        "last_loss": (("variant", "seed", "split"), loss),
+        "last_accuracy": (("variant", "seed", "split"), 1 - loss / 2),
+        "split_n": ("split", [500, 500, 500]),
     }
     attributes = {"preset": "templates-same-different", "title": "experiment learnability"}
     return xr.Dataset(columns, coords=coordinates, attrs=attributes)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.measures.arithmetic.addition import PLACES
-from bindscope.measures.stats.shares import share_variables
+from bindscope.measures.arithmetic.addition import POSITIONS
+from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import find_study, verify
 from bindscope.studies.plots.style import save_figure
@@ -36,8 +36,8 @@ def test_the_written_circuit_adds_alone_and_is_read_behind_its_mlp(made: Library
     np.testing.assert_array_equal(addition.is_trained, TASK.pairs.is_trained)
     by_hand = [float(addition.correct.sel(step=0).values[group].mean()) for group in groups().values()]
     np.testing.assert_allclose(addition.accuracy.sel(step=0), by_hand)
-    assert float(probes.accuracy.sel(condition="trained", place=PLACES[1])) > 0.9
-    assert float(probes.accuracy.sel(condition="trained", place=PLACES[0])) < 0.1
+    assert float(probes.accuracy.sel(condition="trained", position=POSITIONS[1])) > 0.9
+    assert float(probes.accuracy.sel(condition="trained", position=POSITIONS[0])) < 0.1
     assert float(probes.model_accuracy) == 1
     assert save_figure(judged.draw(), tmp_path / "aa6.svg").stat().st_size > 5000
 
@@ -124,9 +124,9 @@ def test_cosines_must_be_near_one_apart_from_others_and_learned(changes, verdict
 def addition(alone: float = 0.99, direct: float = 0.03, fresh: float = 0.02) -> xr.Dataset:
     names = ["all", "trained", "held out", "swap seen", "both held out"]
     sizes = np.array([3481, 2436, 1045, 723, 322])
-    variables = share_variables("accuracy", ("step", "group"), np.array([0.02, alone])[:, None] * sizes, sizes)
-    variables |= share_variables("direct_accuracy", ("step",), np.full(2, direct * 3481), 3481)
-    variables |= share_variables("untrained_accuracy", ("group",), fresh * sizes, sizes)
+    variables = fraction_variables("accuracy", ("step", "group"), np.array([0.02, alone])[:, None] * sizes, sizes)
+    variables |= fraction_variables("direct_accuracy", ("step",), np.full(2, direct * 3481), 3481)
+    variables |= fraction_variables("untrained_accuracy", ("group",), fresh * sizes, sizes)
     variables["n"] = (("step", "group"), np.stack([sizes, sizes]))
     variables["correct"] = (("step", "n1", "n2"), np.ones((2, 4, 4), np.int8))
     variables["is_trained"] = (("n1", "n2"), np.eye(4, dtype=np.int8))
@@ -138,9 +138,9 @@ def probes(
 ) -> xr.Dataset:
     hits = np.array([[before, after], [0.02, shuffled], [0.02, fresh]]) * 1000
     conditions = ["trained", "shuffled labels", "untrained model"]
-    variables = share_variables("accuracy", ("condition", "place"), hits, 1000)
-    variables |= share_variables("model_accuracy", (), model * 1000, 1000)
-    coordinates = {"condition": conditions, "place": list(PLACES)}
+    variables = fraction_variables("accuracy", ("condition", "position"), hits, 1000)
+    variables |= fraction_variables("model_accuracy", (), model * 1000, 1000)
+    coordinates = {"condition": conditions, "position": list(POSITIONS)}
     return xr.Dataset(variables, coordinates, {"n_fit": 2000, "n_test": 1000, "step": 500})
 
 

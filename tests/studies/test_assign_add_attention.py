@@ -19,7 +19,7 @@ from bindscope.studies.assign_add.attention.draw import draw_sum
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import find_study
 from bindscope.studies.plots.style import save_figure
-from bindscope.tasks.assign_add import POOL_NAMES
+from bindscope.tasks.assign_add import SPLIT_NAMES
 from measures.constructed_adder import TASK, adder_config, construct_adder
 from studies.made_sums import STEPS, keep_step, make_sums
 
@@ -37,9 +37,9 @@ def test_the_adder_shows_all_three_looks_from_the_step_on_at_which_it_is_written
     dataset = made.fill("attention").dataset
     assert dataset is not None
     assert dataset.step.values.tolist() == list(STEPS)
-    assert (dataset.overall_share.sel(step=[100, 200]) == 1).all()
+    assert (dataset.overall_fraction.sel(step=[100, 200]) == 1).all()
     assert float(dataset.overall_mass.isel(step=-1).min()) > 0.99
-    assert float(dataset.overall_share.sel(step=0, look="values")) < 0.1
+    assert float(dataset.overall_fraction.sel(step=0, look="values")) < 0.1
     finding = AA4.judge({"attention": dataset})
     assert finding.verdict == "replicates", finding.reason
     assert save_figure(AA4.draw({"attention": dataset}), tmp_path / "aa4.svg").stat().st_size > 5000
@@ -60,13 +60,13 @@ def test_only_a_new_checkpoint_is_measured_when_a_run_grows(tmp_path: Path):
     whole = Library(run, STUDY.results, folder, n=5).fill("attention").dataset
     assert whole is not None
     mark = whole.copy(deep=True)
-    mark["share"][:] = 0.123  # what was kept is recognised by this
+    mark["fraction"][:] = 0.123  # what was kept is recognised by this
     mark.to_netcdf(folder / "attention.nc", engine="h5netcdf")
     grown = Library(keep_step(run, 200), STUDY.results, folder, n=5).fill("attention").dataset
     assert grown is not None
     assert grown.step.values.tolist() == [0, 100, 200]
-    np.testing.assert_allclose(grown["share"].sel(step=[0, 100]), 0.123, atol=1e-6)
-    np.testing.assert_allclose(grown["share"].sel(step=200), 1)
+    np.testing.assert_allclose(grown["fraction"].sel(step=[0, 100]), 0.123, atol=1e-6)
+    np.testing.assert_allclose(grown["fraction"].sel(step=200), 1)
 
 
 def test_models_of_another_shape_give_a_reason_instead(tmp_path: Path):
@@ -92,22 +92,22 @@ def looks(
 ) -> xr.Dataset:
     """Two steps; ``found`` and ``fresh`` are those of one look, the others are perfect."""
     names = ["operands", "numbers", "values"]
-    share = np.array([[0.1, 0.1, 0.1], [1.0, 1.0, 1.0]])
+    fraction = np.array([[0.1, 0.1, 0.1], [1.0, 1.0, 1.0]])
     untrained = np.full(3, 0.1)
-    share[1, names.index(look)], untrained[names.index(look)] = found, fresh
+    fraction[1, names.index(look)], untrained[names.index(look)] = found, fresh
     variables: dict = {}
-    for name, values in (("overall_share", share), ("overall_mass", share * 0.7)):
+    for name, values in (("overall_fraction", fraction), ("overall_mass", fraction * 0.7)):
         variables |= {f"{name}{end}": (("step", "look"), values) for end in ("", "_low", "_high")}
-    variables |= {f"untrained_overall_share{end}": ("look", untrained) for end in ("", "_low", "_high")}
-    n_pools = len(POOL_NAMES)
-    variables["shuffled_share"] = (("step", "pool"), np.full((2, n_pools), shuffled))
-    variables["share"] = (("step", "pool", "look"), np.repeat(share[:, None], n_pools, axis=1))
-    variables["accuracy"] = (("step", "pool"), np.full((2, n_pools), accuracy))
+    variables |= {f"untrained_overall_fraction{end}": ("look", untrained) for end in ("", "_low", "_high")}
+    n_splits = len(SPLIT_NAMES)
+    variables["shuffled_fraction"] = (("step", "split"), np.full((2, n_splits), shuffled))
+    variables["fraction"] = (("step", "split", "look"), np.repeat(fraction[:, None], n_splits, axis=1))
+    variables["accuracy"] = (("step", "split"), np.full((2, n_splits), accuracy))
     variables["mean_pattern"] = (("form", "layer", "query", "key"), np.full((1, 2, 16, 16), 1 / 16))
     coordinates = {
         "step": [0, 500],
         "look": names,
-        "pool": list(POOL_NAMES),
+        "split": list(SPLIT_NAMES),
         "layer": [1, 2],
         "form": ["two variables"],
         "token": (("form", "query"), [["·"] * 16]),

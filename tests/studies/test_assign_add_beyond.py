@@ -9,58 +9,58 @@ import xarray as xr
 from bindscope.measures.phases import find_transition
 from bindscope.studies.assign_add.experiments.conclude import conclude_options, kind_learned
 from bindscope.studies.assign_add.experiments.draw import draw_options
-from bindscope.tasks.assign_add import POOL_NAMES
+from bindscope.tasks.assign_add import SPLIT_NAMES
 
 STEPS = np.arange(0, 1001, 100)
 
 
 def made_dataset(learned: dict[tuple[str, int], dict[str, int]]) -> xr.Dataset:
-    """Runs whose pools jump from 20 % to full marks at given steps; a pool that is not named stays at 20 %."""
-    names, seeds = (list(dict.fromkeys(key[place] for key in learned)) for place in (0, 1))
+    """Runs whose splits jump from 20 % to full marks at given steps; a split that is not named stays at 20 %."""
+    names, seeds = (list(dict.fromkeys(key[position] for key in learned)) for position in (0, 1))
     accuracy = np.full((len(names), len(seeds), len(STEPS), 9), np.nan)
     last_step = np.full((len(names), len(seeds)), np.nan)
     for (name, seed), jumps in learned.items():
-        for place, pool in enumerate(POOL_NAMES):
-            curve = np.where(jumps.get(pool, 10**9) <= STEPS, 1.0, 0.2)
-            accuracy[names.index(name), seeds.index(seed), :, place] = curve
+        for at, split in enumerate(SPLIT_NAMES):
+            curve = np.where(jumps.get(split, 10**9) <= STEPS, 1.0, 0.2)
+            accuracy[names.index(name), seeds.index(seed), :, at] = curve
         last_step[names.index(name), seeds.index(seed)] = STEPS[-1]
     transitions = np.apply_along_axis(lambda curve: float(find_transition(STEPS, curve) or np.nan), 2, accuracy)
     return xr.Dataset(
         {
-            "pool_accuracy": (("variant", "seed", "step", "pool"), accuracy),
-            "last_accuracy": (("variant", "seed", "pool"), accuracy[:, :, -1]),
-            "learned": (("variant", "seed", "pool"), transitions),
+            "split_accuracy": (("variant", "seed", "step", "split"), accuracy),
+            "last_accuracy": (("variant", "seed", "split"), accuracy[:, :, -1]),
+            "learned": (("variant", "seed", "split"), transitions),
             "last_step": (("variant", "seed"), last_step),
         },
-        {"variant": names, "seed": seeds, "step": STEPS, "pool": list(POOL_NAMES)},
+        {"variant": names, "seed": seeds, "step": STEPS, "split": list(SPLIT_NAMES)},
     )
 
 
-ALL = {pool: 100 * (place + 1) for place, pool in enumerate(POOL_NAMES)}
+ALL = {split: 100 * (index + 1) for index, split in enumerate(SPLIT_NAMES)}
 
 
 @pytest.fixture
 def dataset() -> xr.Dataset:
-    no_places = {pool: step for pool, step in ALL.items() if pool not in ("1var", "2var2")}
+    no_places = {split: step for split, step in ALL.items() if split not in ("1var", "2var2")}
     return made_dataset({("small", 0): ALL, ("small", 1): no_places, ("large", 0): {}})
 
 
-def test_a_kind_of_sum_is_learned_when_the_last_of_its_pools_is(dataset):
+def test_a_kind_of_sum_is_learned_when_the_last_of_its_splits_is(dataset):
     run = dataset.sel(variant="small", seed=0)
     assert kind_learned(run, "as in training") == ALL["2tr"]
     assert kind_learned(run, "with held-out pairs") == ALL["2add"]
-    assert kind_learned(run, "in new places") == ALL["2var2"]
-    assert np.isnan(kind_learned(dataset.sel(variant="small", seed=1), "in new places"))
+    assert kind_learned(run, "in new positions") == ALL["2var2"]
+    assert np.isnan(kind_learned(dataset.sel(variant="small", seed=1), "in new positions"))
 
 
 def test_the_conclusion_counts_whole_runs_and_names_what_each_missed(dataset):
     assert conclude_options(dataset) == (
-        "All nine pools reach 90 % within 1,000 steps in 1 of 3 runs. "
-        "small: seed 0 learns sums as in training (step 600), with held-out pairs (step 700), in new places (step 900); "
-        "seed 1 learns sums as in training (step 600), with held-out pairs (step 700), not in new places (1var ends at "
+        "All nine splits reach 90 % within 1,000 steps in 1 of 3 runs. "
+        "small: seed 0 learns sums as in training (step 600), with held-out pairs (step 700), in new positions (step 900); "
+        "seed 1 learns sums as in training (step 600), with held-out pairs (step 700), not in new positions (1var ends at "
         "20 %). "
         "large: seed 0 learns none of the kinds: as in training (0tr ends at 20 %), with held-out pairs (0add ends at "
-        "20 %), in new places (1var ends at 20 %)."
+        "20 %), in new positions (1var ends at 20 %)."
     )
 
 

@@ -41,10 +41,10 @@ def measured(cells):
         return measure_identity_sums(cells)
 
 
-def right_share(model: Transformer, cell) -> float:
-    pools = cell.config.task.sample_evaluation(np.random.default_rng(identity_sums.SEED), N_SUMS)
-    right = [read_answers(model, batch).argmax(1) == batch.targets[:, 0] for batch in pools.values()]
-    return float(np.mean([share.mean() for share in right]))
+def right_fraction(model: Transformer, cell) -> float:
+    splits = cell.config.task.sample_evaluation(np.random.default_rng(identity_sums.SEED), N_SUMS)
+    right = [read_answers(model, batch).argmax(1) == batch.targets[:, 0] for batch in splits.values()]
+    return float(np.mean([fraction.mean() for fraction in right]))
 
 
 def test_a_part_is_taken_out_as_a_copy_with_that_weight_at_zero_shows(cells, measured):
@@ -52,7 +52,7 @@ def test_a_part_is_taken_out_as_a_copy_with_that_weight_at_zero_shows(cells, mea
         if cell.variant == "off":
             continue
         row = measured.sel(variant=cell.variant, seed=0)
-        assert float(row.whole_accuracy) == right_share(run.checkpoint("last"), cell)
+        assert float(row.whole_accuracy) == right_fraction(run.checkpoint("last"), cell)
         for part, name in (("identity scores", "identity_a"), ("identity outputs", "identity_b")):
             for layer in range(2):
                 found = float(row.accuracy_without.sel(part=part, layer=layer))
@@ -62,7 +62,7 @@ def test_a_part_is_taken_out_as_a_copy_with_that_weight_at_zero_shows(cells, mea
                     assert np.isnan(found)
                     continue
                 torch.nn.init.zeros_(weight)
-                assert found == right_share(cut, cell)
+                assert found == right_fraction(cut, cell)
 
 
 def test_taking_parts_out_changes_answers(measured):

@@ -11,7 +11,7 @@ import xarray as xr
 from bindscope.cli.trajectory import format_trajectory
 from bindscope.families import find_family
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
-from bindscope.studies.assign_add.learning.judge import AA1, share_of_shuffles
+from bindscope.studies.assign_add.learning.judge import AA1, fraction_of_shuffles
 from bindscope.studies.assign_add.learning.phases import phases_and_spikes
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, transitions_of
 from bindscope.studies.plots.panels import figure_trajectory, trajectory_panels
@@ -60,21 +60,21 @@ def test_few_evaluations_are_not_judged():
 
 @pytest.mark.parametrize("steps", [EACH_250, UNEVEN], ids=["each 250", "uneven"])
 def test_shuffled_evaluations_show_no_such_phases(steps):
-    assert share_of_shuffles(trajectory(steps), n_shuffles=60) <= 0.05
+    assert fraction_of_shuffles(trajectory(steps), n_shuffles=60) <= 0.05
 
 
 def test_a_control_that_fails_is_said(monkeypatch):
-    monkeypatch.setattr("bindscope.studies.assign_add.learning.judge.share_of_shuffles", lambda dataset: 0.5)
+    monkeypatch.setattr("bindscope.studies.assign_add.learning.judge.fraction_of_shuffles", lambda dataset: 0.5)
     finding = AA1.judge({"trajectory": trajectory()})
     assert finding.verdict == "differs"
     assert "control is not" in finding.reason
 
 
-def test_a_late_spike_of_every_pool_is_not_the_second_one():
+def test_a_late_spike_of_every_split_is_not_the_second_one():
     dataset = trajectory()
     late = dataset.step.values < 15000
-    for pool in ("1tr", "1add"):
-        dataset.pool_accuracy.loc[{"pool": pool}] = np.where(late, 0.3, 0.99)
+    for split in ("1tr", "1add"):
+        dataset.split_accuracy.loc[{"split": split}] = np.where(late, 0.3, 0.99)
     finding = AA1.judge({"trajectory": dataset})
     assert finding.verdict == "differs"
 
@@ -89,7 +89,7 @@ def test_the_trajectory_of_sums_shows_phases_spikes_and_halves(tmp_path: Path):
     text = format_trajectory("made", phases, transitions_of(dataset), family.describe_phases(), events)
     assert "2var1 2var2" in text
     assert "refinement" in text
-    assert "pools that rose" in text
+    assert "splits that rose" in text
     assert [panel.name for panel in trajectory_panels(dataset)][:2] == ["accuracy", "swap"]
     figure = figure_trajectory(dataset)
     bands = [patch for patch in figure.axes[0].patches if patch.get_alpha() == 0.16]

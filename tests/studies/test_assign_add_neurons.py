@@ -36,7 +36,7 @@ def dataset_of(library: Library, name: str) -> xr.Dataset:
     return filled.dataset
 
 
-def test_every_neuron_of_the_written_adder_is_the_wave_that_was_written(library):
+def test_every_neuron_of_the_written_adder_is_the_component_that_was_written(library):
     neurons = dataset_of(library, "neurons")
     for source in ("model", "circuit"):
         at = neurons.sel(source=source)
@@ -47,12 +47,12 @@ def test_every_neuron_of_the_written_adder_is_the_wave_that_was_written(library)
             np.exp(1j * at.phase_1), np.exp(14j * np.pi * np.arange(N_NEURONS) / N_NEURONS), atol=1e-4
         )
         assert at.accuracy.values[-1] == at.fitted_accuracy.values[-1] == 1
-        assert at.share_fitting.values[-1] == 1
+        assert at.fraction_fitting.values[-1] == 1
         assert (at.accuracy.values[:2] < 0.5).all()
         assert at.neurons_per_frequency.values[-1].tolist() == [N_NEURONS // 5] * 5
     assert float(neurons.permuted_explained_variance.median()) < 0.8
     assert float(neurons.untrained_explained_variance.median()) < 0.8
-    assert float(neurons.output_share.sel(source="model").sum()) == pytest.approx(1)
+    assert float(neurons.output_fraction.sel(source="model").sum()) == pytest.approx(1)
 
 
 def test_key_frequencies_carry_the_adder_whole(library):
@@ -93,13 +93,13 @@ def test_checkpoints_measured_before_are_taken_over(tmp_path, monkeypatch):
 
 
 def written(
-    fitting: float = 0.95, accuracy: float = 1.0, waves: float = 1.0, chance: float = 0.0
+    fitting: float = 0.95, accuracy: float = 1.0, components: float = 1.0, chance: float = 0.0
 ) -> dict[str, xr.Dataset]:
-    """A dataset of AA7 with these shares."""
+    """A dataset of AA7 with these fractions."""
     n, p = 200, 11
 
-    def explained(share: float) -> np.ndarray:
-        return np.where(np.arange(n) < share * n, 0.9, 0.4)
+    def explained(fraction: float) -> np.ndarray:
+        return np.where(np.arange(n) < fraction * n, 0.9, 0.4)
 
     one = np.ones((2, n))
     dataset = xr.Dataset(
@@ -108,26 +108,26 @@ def written(
             "frequency": (("source", "neuron"), one.astype(int) * 3),
             **{name: (("source", "neuron"), one * 0.5) for name in ("phase_1", "phase_2", "amplitude", "mean")},
             "phase_difference": (("source", "neuron"), one * 0.0),
-            "output_share": (("source", "neuron"), one / n),
+            "output_fraction": (("source", "neuron"), one / n),
             "permuted_explained_variance": (("draw", "neuron"), explained(chance)[None]),
             "untrained_explained_variance": ("neuron", explained(0)),
             "example_neuron": ("example", [0, 100, 199]),
             "example_preactivation": (
-                ("example", "place_1", "place_2"),
+                ("example", "index_1", "index_2"),
                 np.random.default_rng(0).normal(size=(3, p, p)),
             ),
-            "neurons_per_frequency": (("step", "source", "wave"), np.full((1, 2, 5), 40)),
+            "neurons_per_frequency": (("step", "source", "component"), np.full((1, 2, 5), 40)),
             **{
                 name: (("step", "source"), np.full((1, 2), value))
                 for name, value in {
                     "accuracy": accuracy,
-                    "fitted_accuracy": waves,
-                    "share_fitting": fitting,
+                    "fitted_accuracy": components,
+                    "fraction_fitting": fitting,
                     "weighted_explained_variance": 0.7,
                 }.items()
             },
         },
-        {"source": ["model", "circuit"], "step": [100], "wave": np.arange(1, 6), "neuron": np.arange(n)},
+        {"source": ["model", "circuit"], "step": [100], "component": np.arange(1, 6), "neuron": np.arange(n)},
     )
     dataset.attrs = {"modulus": p, "n_pairs": p * p, "step": 100, "run": "written", "fits": 0.8}
     return {"neurons": dataset}
@@ -138,7 +138,7 @@ def written(
     [
         ({}, "replicates", "95% of the neurons fit"),
         ({"fitting": 0.5}, "differs", "Only 50% of the neurons"),
-        ({"waves": 0.5}, "differs", "answers only 50%"),
+        ({"components": 0.5}, "differs", "answers only 50%"),
         ({"chance": 0.2}, "differs", "The criterion is met, but its control is not"),
         ({"accuracy": 0.5}, "not testable", "answers 50% of literal sums"),
     ],
@@ -164,7 +164,7 @@ def test_an_unlearned_run_is_not_testable(tmp_path):
 
 
 def test_the_figure_is_drawn_where_nothing_fits_too(tmp_path):
-    drawn = AA7.draw(written(fitting=0.0, waves=0.1))
+    drawn = AA7.draw(written(fitting=0.0, components=0.1))
     assert save_figure(drawn, tmp_path / "neurons.svg").stat().st_size > 10_000
 
 

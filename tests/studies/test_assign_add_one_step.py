@@ -56,11 +56,11 @@ def test_the_slot_leaves_its_prediction_at_a_smaller_scale_than_the_memory() -> 
 
 def test_the_step_size_is_chosen_on_seen_sums_alone() -> None:
     dataset = measured().copy(deep=True)
-    dataset.accuracy.loc[{"direction": "whole gradient", "pool": "2 unseen", "step_size": 6.0}] = 1.0
+    dataset.accuracy.loc[{"direction": "whole gradient", "split": "2 unseen", "step_size": 6.0}] = 1.0
     answers = chosen(dataset)
-    seen = dataset.accuracy.sel(pool="1 seen", direction="whole gradient")
+    seen = dataset.accuracy.sel(split="1 seen", direction="whole gradient")
     assert answers.step_size[0] == dataset.step_size[int(seen.values.argmax())] < 6
-    assert answers.after.sel(direction="whole gradient", pool="1 seen") == pytest.approx(float(seen.max()))
+    assert answers.after.sel(direction="whole gradient", split="1 seen") == pytest.approx(float(seen.max()))
     assert (answers.before == dataset.accuracy.isel(direction=1, step_size=0)).all()
 
 
@@ -70,8 +70,8 @@ def changed(**values: float) -> dict[str, xr.Dataset]:
     for name, value in values.items():
         if name in ("after", "without"):
             direction = {"after": "whole gradient", "without": "without memory"}[name]
-            dataset.accuracy.loc[{"direction": direction, "pool": "2 unseen"}] = value
-            dataset.accuracy.loc[{"pool": "2 unseen", "step_size": 0.0}] = 0.3
+            dataset.accuracy.loc[{"direction": direction, "split": "2 unseen"}] = value
+            dataset.accuracy.loc[{"split": "2 unseen", "step_size": 0.0}] = 0.3
         elif name == "gap":
             dataset.measured.loc[{"modulus": 31}] *= value
         elif name == "memory":

@@ -1,4 +1,4 @@
-"""AA10: shares of a jump against known ones, ablations and variables against loops, the judge on datasets we write."""
+"""AA10: fractions of a jump against known ones, ablations and variables against loops, the judge on datasets we write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import xarray as xr
 
 from bindscope.interventions.transplant import list_parts
 from bindscope.measures.arithmetic.by_variable import (
-    PLACES,
+    OPERANDS,
     ask_by_variable,
     ask_one_variable,
     look_at_operands,
@@ -24,7 +24,7 @@ from bindscope.measures.arithmetic.by_variable import (
 from bindscope.measures.arithmetic.circuit_ablations import measure_ablations
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.spike_transplants import DIRECTIONS, ROWS
-from bindscope.measures.arithmetic.transplanting import ask_pools, label_transplants, measure_transplants
+from bindscope.measures.arithmetic.transplanting import ask_splits, label_transplants, measure_transplants
 from bindscope.model.config import InitConfig
 from bindscope.model.convert import load_checkpoint
 from bindscope.model.run import run as run_model
@@ -39,7 +39,7 @@ from bindscope.studies.assign_add.transplants.measure import (
 from bindscope.studies.framework.preset import model_for
 from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.plots.style import save_figure
-from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask
+from bindscope.tasks.assign_add import SPLIT_NAMES, AssignAddTask
 
 TASK = AssignAddTask(modulus=5, n_variables=4)
 SHARED = Path(os.environ.get("BINDSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
@@ -78,9 +78,9 @@ def made_run(models) -> SimpleNamespace:
     names = {"0tr": 1.0, "0add": 1.0}
     records = []
     for step, level in ((0, 0.2), (800, 0.2), (1600, 0.9)):
-        pools = {name: {"n": 100, "accuracy": names.get(name, level), "loss": 1.0} for name in POOL_NAMES}
-        pools["0add"] |= {"swap_seen": {"n": 50, "accuracy": 1.0}, "both_held": {"n": 50, "accuracy": 1.0}}
-        records.append({"step": step, **pools, "watched": {}})
+        splits = {name: {"n": 100, "accuracy": names.get(name, level), "loss": 1.0} for name in SPLIT_NAMES}
+        splits["0add"] |= {"swap_seen": {"n": 50, "accuracy": 1.0}, "both_held": {"n": 50, "accuracy": 1.0}}
+        records.append({"step": step, **splits, "watched": {}})
     kept = {step: SimpleNamespace(sha256=f"hash {step}") for step in models}
     return SimpleNamespace(
         metrics=records,
@@ -91,43 +91,43 @@ def made_run(models) -> SimpleNamespace:
     )
 
 
-def test_shares_are_of_the_way_from_receiver_to_donor_where_they_differ():
+def test_fractions_are_of_the_way_from_receiver_to_donor_where_they_differ():
     n = 400
     receiver, donor = np.zeros(2 * n, bool), np.zeros(2 * n, bool)
-    donor[: n // 2] = True  # the first pool jumps by half, the second not at all
+    donor[: n // 2] = True  # the first split jumps by half, the second not at all
     halfway, overshoot = donor.copy(), np.ones(2 * n, bool)
     halfway[: n // 4] = False
-    pools = {"jumps": slice(0, n), "stays": slice(n, 2 * n)}
+    splits = {"jumps": slice(0, n), "stays": slice(n, 2 * n)}
     changed = np.array([receiver, halfway, donor, overshoot])
-    dataset = label_transplants(["none", "half", "all", "more"], receiver, donor, changed, pools)
-    np.testing.assert_allclose(dataset.share.sel(pool="jumps"), [0, 0.5, 1, 2])
-    np.testing.assert_allclose(dataset.total_share, [0, 0.5, 1, 2])
-    assert np.isnan(dataset.share.sel(pool="stays")).all()
+    dataset = label_transplants(["none", "half", "all", "more"], receiver, donor, changed, splits)
+    np.testing.assert_allclose(dataset.fraction.sel(split="jumps"), [0, 0.5, 1, 2])
+    np.testing.assert_allclose(dataset.total_fraction, [0, 0.5, 1, 2])
+    assert np.isnan(dataset.fraction.sel(split="stays")).all()
     half = dataset.sel(part="half")
-    assert 0.40 < float(half.total_share_low) < 0.46
-    assert 0.54 < float(half.total_share_high) < 0.60
-    assert float(dataset.total_share_low.sel(part="all")) == 1
-    np.testing.assert_allclose(dataset.accuracy.sel(pool="jumps"), [0, 0.25, 0.5, 1])
+    assert 0.40 < float(half.total_fraction_low) < 0.46
+    assert 0.54 < float(half.total_fraction_high) < 0.60
+    assert float(dataset.total_fraction_low.sel(part="all")) == 1
+    np.testing.assert_allclose(dataset.accuracy.sel(split="jumps"), [0, 0.25, 0.5, 1])
 
 
 def test_a_fall_counts_as_the_way_too():
     receiver, donor = np.ones(100, bool), np.zeros(100, bool)
     rise = np.concatenate([receiver, donor]), np.concatenate([donor, receiver])
     changed = np.array([rise[1], rise[0]])
-    pools = {"falls": slice(0, 100), "rises": slice(100, 200)}
-    dataset = label_transplants(["donor", "receiver"], *rise, changed, pools)
-    np.testing.assert_allclose(dataset.total_share, [1, 0])
+    splits = {"falls": slice(0, 100), "rises": slice(100, 200)}
+    dataset = label_transplants(["donor", "receiver"], *rise, changed, splits)
+    np.testing.assert_allclose(dataset.total_fraction, [1, 0])
     halves = np.array([np.concatenate([receiver, receiver])])  # the one that rises has risen, the other has not fallen
-    for counted, share in ((None, 0.5), (("rises",), 1), (("falls",), 0)):
-        assert label_transplants(["half"], *rise, halves, pools, counted=counted).total_share.item() == share
+    for counted, fraction in ((None, 0.5), (("rises",), 1), (("falls",), 0)):
+        assert label_transplants(["half"], *rise, halves, splits, counted=counted).total_fraction.item() == fraction
 
 
 def test_everything_goes_the_whole_way_and_nothing_none_of_it(models):
-    asked = ask_pools(TASK, np.random.default_rng(0), 60)
+    asked = ask_splits(TASK, np.random.default_rng(0), 60)
     dataset = measure_transplants(models[0], models[1600], ["nothing", "everything", "routing + computing"], asked)
-    assert float(dataset.donor_accuracy.sel(pool="0tr")) > float(dataset.receiver_accuracy.sel(pool="0tr")) + 0.3
-    np.testing.assert_allclose(dataset.total_share, [0, 1, 1], atol=1e-12)
-    assert asked.batch.labels["n_variables"][asked.pools["2add"]].min() == 2
+    assert float(dataset.donor_accuracy.sel(split="0tr")) > float(dataset.receiver_accuracy.sel(split="0tr")) + 0.3
+    np.testing.assert_allclose(dataset.total_fraction, [0, 1, 1], atol=1e-12)
+    assert asked.batch.labels["n_variables"][asked.splits["2add"]].min() == 2
 
 
 def test_windows_are_the_kept_steps_around_a_spike_and_far_ones_are_none(made_run):
@@ -142,16 +142,18 @@ def test_windows_are_the_kept_steps_around_a_spike_and_far_ones_are_none(made_ru
 
 def test_transplants_of_a_run_hold_both_directions_and_controls(made_run):
     dataset = compute_transplants(Context(made_run, n=30))
-    assert dataset.total_share.dims == ("spike", "direction", "part")
+    assert dataset.total_fraction.dims == ("spike", "direction", "part")
     assert list(dataset.direction.values) == list(DIRECTIONS)
     assert list(dataset.part.values) == list(ROWS)
-    np.testing.assert_allclose(dataset.total_share.sel(part="everything"), 1, atol=1e-6)
-    np.testing.assert_allclose(dataset.share.sel(part="everything").stack(cell=("direction", "pool")).dropna("cell"), 1)
+    np.testing.assert_allclose(dataset.total_fraction.sel(part="everything"), 1, atol=1e-6)
+    np.testing.assert_allclose(
+        dataset.fraction.sel(part="everything").stack(cell=("direction", "split")).dropna("cell"), 1
+    )
     assert (dataset.kind == "pattern").sum() == 3
-    assert np.isfinite(dataset.random_share).all()
-    assert np.isfinite(dataset.drift_share).all()
+    assert np.isfinite(dataset.random_fraction).all()
+    assert np.isfinite(dataset.drift_fraction).all()
     assert str(dataset.focus_variable.values[0]) in "abcd"
-    assert str(dataset.focus_place.values[0]) in PLACES
+    assert str(dataset.focus_operand.values[0]) in OPERANDS
     with pytest.raises(NotTestable, match="no spike"):
         compute_transplants(Context(SimpleNamespace(**{**vars(made_run), "steps": (0,)}), n=30))
 
@@ -162,13 +164,13 @@ def test_accuracy_by_variable_is_that_of_a_loop_over_the_sums(models):
     expected = np.zeros((2, TASK.n_variables, 2), int)
     for tokens, answer in zip(sums.tokens, sums.targets[:, 0]):
         operands = TASK.locate(tokens).operands
-        (place,) = [place for place in (0, 1) if operands[place].variable]
-        variable = "abcd".index(str(operands[place].variable))
+        (operand,) = [operand for operand in (0, 1) if operands[operand].variable]
+        variable = "abcd".index(str(operands[operand].variable))
         given = run_model(models[1600], torch.from_numpy(tokens[None])).logits[0, -1].argmax()
-        expected[:, variable, place] += (int(given == answer), 1)
+        expected[:, variable, operand] += (int(given == answer), 1)
     np.testing.assert_array_equal([hits, n], expected)
     assert n.min() > 5
-    asked = ask_one_variable(TASK, np.random.default_rng(2), 15, variable=1, place="second")
+    asked = ask_one_variable(TASK, np.random.default_rng(2), 15, variable=1, operand="second")
     assert len(asked) == 15
     assert {TASK.locate(row).operands[1].variable for row in asked.tokens} == {"b"}
     assert [str(name) for name in np.array([*"abcd"])[~shown_in_training(TASK)[:, 1]]] == ["a", "b"]
@@ -191,7 +193,7 @@ def test_where_equals_looks_is_read_off_the_weights_and_off_the_run(models):
 
 def test_by_variable_and_its_growth_keep_what_was_measured(made_run):
     dataset = compute_by_variable(Context(made_run, n=8))
-    assert dataset.accuracy.sizes == {"step": 3, "variable": 4, "place": 2}
+    assert dataset.accuracy.sizes == {"step": 3, "variable": 4, "operand": 2}
     assert int(dataset.restricted.sum()) == 4
     known = dataset.copy(deep=True)
     known["hits"][1] = 0
@@ -202,23 +204,23 @@ def test_by_variable_and_its_growth_keep_what_was_measured(made_run):
 
 def test_lesions_are_those_made_by_hand(models):
     model = models[1600]
-    asked = ask_pools(TASK, np.random.default_rng(0), 25)
+    asked = ask_splits(TASK, np.random.default_rng(0), 25)
     dataset = measure_ablations(model, TASK, asked)
     forms = SumForms.of(model, TASK)
 
-    def accuracy(pool: str, **cut) -> float:
-        rows = asked.batch.tokens[asked.pools[pool]]
+    def accuracy(split: str, **cut) -> float:
+        rows = asked.batch.tokens[asked.splits[split]]
         return float(np.mean([answer_by_hand(forms, row, **cut) == TASK.solve(row) for row in rows]))
 
-    for pool in ("0tr", "1tr", "2tr"):
-        assert float(dataset.accuracy.sel(part="nothing", kind="zero", pool=pool)) == accuracy(pool)
+    for split in ("0tr", "1tr", "2tr"):
+        assert float(dataset.accuracy.sel(part="nothing", kind="zero", split=split)) == accuracy(split)
         for part, cut in (
             ("layer 1: = → 13", {"first": [(15, 13)]}),
             ("layer 1: = → 13 and 14", {"first": [(15, 13), (15, 14)]}),
             ("layer 1: number → its variable", {"variables": True}),
             ("layer 2: = → values", {"values": True}),
         ):
-            assert float(dataset.accuracy.sel(part=part, kind="zero", pool=pool)) == accuracy(pool, **cut), part
+            assert float(dataset.accuracy.sel(part=part, kind="zero", split=split)) == accuracy(split, **cut), part
     assert np.isnan(dataset.accuracy.sel(part="layer 1: = → 13", kind="average")).all()
     assert np.isfinite(dataset.accuracy.sel(part="MLP at =", kind="average")).all()
     assert set(dataset.part.values[dataset.control.values]) == {
@@ -248,7 +250,7 @@ def answer_by_hand(forms: SumForms, tokens, first=(), variables=False, values=Fa
 def test_part_ablations_of_a_run_name_their_step(made_run):
     dataset = compute_part_ablations(Context(made_run, n=8))
     assert dataset.attrs["step"] == 1600
-    assert dataset.accuracy.sizes["pool"] == 9
+    assert dataset.accuracy.sizes["split"] == 9
 
 
 def written(
@@ -265,20 +267,20 @@ def written(
 ) -> dict[str, xr.Dataset]:
     """A run whose spikes we write."""
     spikes = list(range(1, n_spikes + 1))
-    share = np.zeros((n_spikes, 2, len(ROWS)))
+    fraction = np.zeros((n_spikes, 2, len(ROWS)))
     for part, value in (("everything", 1.0), ("routing", routing), ("pattern 2", looking), ("computing", computing)):
-        share[:, :, ROWS.index(part)] = value
-    dims, cells = ("spike", "direction", "part"), np.repeat(share[..., None], 9, -1)
+        fraction[:, :, ROWS.index(part)] = value
+    dims, cells = ("spike", "direction", "part"), np.repeat(fraction[..., None], 9, -1)
     variables: dict = {}
     for end, shift in (("", 0.0), ("_low", -0.05), ("_high", 0.05)):
-        variables[f"total_share{end}"] = (dims, share + shift)
-        variables[f"share{end}"] = ((*dims, "pool"), cells + shift)
-        variables[f"random_share{end}"] = (("spike", "part"), np.full((n_spikes, len(ROWS)), random + shift))
-        variables[f"drift_share{end}"] = (("spike", "part"), np.full((n_spikes, len(ROWS)), drift + shift))
+        variables[f"total_fraction{end}"] = (dims, fraction + shift)
+        variables[f"fraction{end}"] = ((*dims, "split"), cells + shift)
+        variables[f"random_fraction{end}"] = (("spike", "part"), np.full((n_spikes, len(ROWS)), random + shift))
+        variables[f"drift_fraction{end}"] = (("spike", "part"), np.full((n_spikes, len(ROWS)), drift + shift))
     starts = [1000 * number for number in spikes]
     variables |= {"before_step": ("spike", starts), "after_step": ("spike", [step + 100 for step in starts])}
-    variables |= {name: ("spike", [word] * n_spikes) for name, word in zip(("focus_variable", "focus_place"), focus)}
-    coordinates = {"spike": spikes, "direction": list(DIRECTIONS), "part": list(ROWS), "pool": list(POOL_NAMES)}
+    variables |= {name: ("spike", [word] * n_spikes) for name, word in zip(("focus_variable", "focus_operand"), focus)}
+    coordinates = {"spike": spikes, "direction": list(DIRECTIONS), "part": list(ROWS), "split": list(SPLIT_NAMES)}
     transplants = xr.Dataset(variables, coordinates, attrs={"run": "written", "n": 200})
     return {
         "transplants": transplants,
@@ -290,10 +292,10 @@ def written(
 def _variables(old: float, new: float, focus: tuple[str, str], other: float) -> xr.Dataset:
     task, steps = AssignAddTask(), [0, 1000, 1100, 2000, 2100]
     accuracy = np.ones((len(steps), task.n_variables, 2))
-    place = ("abcdefghijkl".index(focus[0]), PLACES.index(focus[1]))
-    accuracy[:4, place[0], place[1]], accuracy[4, place[0], place[1]] = old, new
+    operand = ("abcdefghijkl".index(focus[0]), OPERANDS.index(focus[1]))
+    accuracy[:4, operand[0], operand[1]], accuracy[4, operand[0], operand[1]] = old, new
     accuracy[3, 0, 1] = other
-    dims = ("step", "variable", "place")
+    dims = ("step", "variable", "operand")
     looks = np.tile([0.1, 0.8], (len(steps), 1))
     return xr.Dataset(
         {
@@ -303,15 +305,15 @@ def _variables(old: float, new: float, focus: tuple[str, str], other: float) -> 
             "operand_attention": (("step", "position"), looks),
             "operand_score": (("step", "position"), looks),
         },
-        {"step": steps, "variable": [*"abcdefghijkl"], "place": list(PLACES), "position": [13, 14]},
+        {"step": steps, "variable": [*"abcdefghijkl"], "operand": list(OPERANDS), "position": [13, 14]},
     )
 
 
 def _ablations() -> xr.Dataset:
     parts, kinds = ["nothing", "layer 1: = → 13", "layer 2: = → elsewhere"], ["zero", "average"]
     cells = np.full((3, 2, 9), 0.5)
-    coordinates = {"part": parts, "kind": kinds, "pool": list(POOL_NAMES), "control": ("part", [False, False, True])}
-    return xr.Dataset({"accuracy": (("part", "kind", "pool"), cells)}, coordinates, attrs={"step": 2100})
+    coordinates = {"part": parts, "kind": kinds, "split": list(SPLIT_NAMES), "control": ("part", [False, False, True])}
+    return xr.Dataset({"accuracy": (("part", "kind", "split"), cells)}, coordinates, attrs={"step": 2100})
 
 
 def test_both_spikes_carried_by_routing_and_one_last_variable_replicate():
@@ -367,19 +369,19 @@ def test_in_the_released_run_the_second_spike_is_b_and_the_first_is_where_layer_
     found = re.search(r"b as second operand \.(\d+)–\.(\d+) until (\d+), \.(\d+) at (\d+)", NOTES.read_text())
     assert found is not None
     low, high, before, there, after = found.groups()
-    sums = ask_one_variable(task, rng, 1000, variable=1, place="second")
-    shares = {}
+    sums = ask_one_variable(task, rng, 1000, variable=1, operand="second")
+    fractions = {}
     for step in (before, after):
         hits, n = right_by_variable(load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth"), sums, task)
-        shares[step] = hits[1, 1] / n[1, 1]
+        fractions[step] = hits[1, 1] / n[1, 1]
     error = (
         4 * (0.04 * 0.96 * (1 / 1000 + 1 / 300)) ** 0.5
     )  # of both samples; the notes do not say how large theirs was
-    assert float(f".{low}") - error <= shares[before] <= float(f".{high}") + error
-    assert shares[after] == pytest.approx(float(f".{there}"), abs=0.05)
+    assert float(f".{low}") - error <= fractions[before] <= float(f".{high}") + error
+    assert fractions[after] == pytest.approx(float(f".{there}"), abs=0.05)
     models = [load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth") for step in (5301, 5401)]
-    dataset = measure_transplants(*models, ["pattern 2", "computing", "QK1"], ask_pools(task, rng, 150))
-    there, computing, qk1 = dataset.total_share.values
+    dataset = measure_transplants(*models, ["pattern 2", "computing", "QK1"], ask_splits(task, rng, 150))
+    there, computing, qk1 = dataset.total_fraction.values
     assert there > 0.85
     assert abs(computing) < 0.15
     assert qk1 < 0.3

@@ -129,8 +129,8 @@ def test_progress_of_a_run_is_that_of_each_checkpoint(run: Run, tmp_path: Path):
     assert dataset.step.values.tolist() == [0, 100, 200]
     for step in run.steps:
         expected = measure_weights(SumForms.of(run.checkpoint(step), run.config.task), run.config.task)
-        for name, (share, _) in expected.items():
-            assert float(dataset[name].sel(step=step)) == pytest.approx(share)
+        for name, (fraction, _) in expected.items():
+            assert float(dataset[name].sel(step=step)) == pytest.approx(fraction)
     for name in SAMPLED_MEASURES:
         assert (dataset[f"{name}_low"] <= dataset[name]).all()
         assert (dataset[name] <= dataset[f"{name}_high"]).all()

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.measures.stats.shares import share_variables
+from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.runs.directory import Run
-from bindscope.studies.binding.generalisation.measure import find_experiment_result, pool_held_out
+from bindscope.studies.binding.generalisation.measure import find_experiment_result, split_held_out
 from bindscope.studies.binding.learning.measure import phase_checkpoints, phases_of_run
-from bindscope.studies.binding.mechanism.measure import MOST_CHECKPOINTS, chain_places, frozen_circuit, track_steps
+from bindscope.studies.binding.mechanism.measure import MOST_CHECKPOINTS, chain_names, frozen_circuit, track_steps
 from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.framework.trajectory import trajectory_dataset
 from bindscope.studies.framework.verify import find_study
@@ -38,21 +38,21 @@ def with_interval(name: str, values: np.ndarray, dims: tuple[str, ...]) -> dict:
 
 
 def chain(skip: tuple[str, ...] = (), aside: float = 0.0, accuracy: float = 1.0, reverse: bool = False) -> xr.Dataset:
-    """A value that moves one place a layer; ``skip`` names places it does not stop at."""
-    places = [*(f"rhs {hop}" for hop in (1, 2)), "distractor", "query", "colon"]
-    success = np.zeros((2, 4, len(places)))
+    """A value that moves one position a layer; ``skip`` names positions it does not stop at."""
+    positions = [*(f"rhs {hop}" for hop in (1, 2)), "distractor", "query", "colon"]
+    success = np.zeros((2, 4, len(positions)))
     for depth in (1, 2):
-        way = chain_places(depth)
-        for layer, place in enumerate(way):
-            if place not in skip:
-                success[depth - 1, len(way) - 1 - layer if reverse else layer, places.index(place)] = 0.95
-    success[:, 2, places.index("distractor")] = aside
-    success[0, :, places.index("rhs 2")] = np.nan  # chains of depth 1 have no second link
+        way = chain_names(depth)
+        for layer, position in enumerate(way):
+            if position not in skip:
+                success[depth - 1, len(way) - 1 - layer if reverse else layer, positions.index(position)] = 0.95
+    success[:, 2, positions.index("distractor")] = aside
+    success[0, :, positions.index("rhs 2")] = np.nan  # chains of depth 1 have no second link
     dataset = xr.Dataset(
-        with_interval("success", success, ("depth", "layer", "place")),
-        {"depth": [1, 2], "layer": np.arange(4), "place": places},
+        with_interval("success", success, ("depth", "layer", "position")),
+        {"depth": [1, 2], "layer": np.arange(4), "position": positions},
     )
-    dataset["n"] = (("depth", "layer", "place"), np.where(np.isfinite(success), 50, 0))
+    dataset["n"] = (("depth", "layer", "position"), np.where(np.isfinite(success), 50, 0))
     dataset.attrs = {"accuracy": accuracy, "n": 100, "step": 2000, "excluded": "some programs", "run": "written"}
     return dataset
 
@@ -60,12 +60,12 @@ def chain(skip: tuple[str, ...] = (), aside: float = 0.0, accuracy: float = 1.0,
 def heads(
     needed: int = 2, joint: float = 0.95, random: float = 0.1, aside: float = 0.0, accuracy: float = 1.0
 ) -> xr.Dataset:
-    places = ["rhs 2", "query", "distractor", "colon", "anywhere"]
+    positions = ["rhs 2", "query", "distractor", "colon", "anywhere"]
     rng = np.random.default_rng(0)
     dataset = xr.Dataset(
         {
             **{
-                name: (("place", "layer", "head"), rng.random((5, 4, 3)) * 0.3)
+                name: (("position", "layer", "head"), rng.random((5, 4, 3)) * 0.3)
                 for name in ("logit_difference", "success")
             },
             **with_interval("joint_success", np.linspace(joint / needed, joint, needed), ("rank",)),
@@ -74,7 +74,7 @@ def heads(
             "ranked_layer": ("rank", np.arange(needed) % 4),
             "ranked_head": ("rank", np.arange(needed) % 3),
         },
-        {"place": places, "layer": np.arange(4), "head": np.arange(3), "rank": np.arange(1, needed + 1)},
+        {"position": positions, "layer": np.arange(4), "head": np.arange(3), "rank": np.arange(1, needed + 1)},
     )
     dataset.attrs = {
         "accuracy": accuracy,
@@ -101,15 +101,15 @@ def emergence(appears: int = 1450, early: float = 0.02, late: float = 0.9, aside
 def subspaces(values: float = 0.9, names: float = 0.9, random: float = 0.1, accuracy: float = 1.0) -> xr.Dataset:
     conditions = ["found", "rest", "whole stream", "nothing", "random", "shuffled labels", "untrained model"]
     rows = [[found, 0.1, 1.0, 0.0, random, 0.2, 0.0] for found in (values, names)]
-    shares = np.array(rows)
+    fractions = np.array(rows)
     dataset = xr.Dataset(
         {
-            "success_share": (("quality", "condition"), shares),
-            "success_low": (("quality", "condition"), shares - 0.02),
-            "success_high": (("quality", "condition"), shares + 0.02),
+            "success_fraction": (("quality", "condition"), fractions),
+            "success_low": (("quality", "condition"), fractions - 0.02),
+            "success_high": (("quality", "condition"), fractions + 0.02),
             "search_rank": ("quality", [10, 26]),
             "search_layer": ("quality", [4, 1]),
-            "search_place": ("quality", ["chain", "question"]),
+            "search_position": ("quality", ["chain", "question"]),
             "accuracy": ("quality", [accuracy, accuracy]),
         },
         {"quality": ["values", "names"], "condition": conditions},
@@ -148,34 +148,34 @@ def probes(late: float = 0.3, state: float = 0.01, shuffled: float = 0.1) -> xr.
         cells = np.full(shape, 0.05 if name != "state" else 0.0)
         cells[0, 2, 3], cells[1] = best, shuffled if name == "accuracy" else 0.0
         variables |= with_interval(name, cells, dims)
-    places = ["lhs of line 1", "equals of line 1", "rhs of line 1", "newline of line 1", "hash", "query", "colon"]
+    positions = ["lhs of line 1", "equals of line 1", "rhs of line 1", "newline of line 1", "hash", "query", "colon"]
     coordinates = {
         "condition": conditions,
         "layer": np.arange(3),
         "position": np.arange(7),
-        "place": ("position", places),
+        "position_name": ("position", positions),
     }
     return xr.Dataset(
         variables | {"line_1_accuracy": 0.4}, coordinates, attrs={"n_test": 100, "n_fit": 100, "run": "written"}
     )
 
 
-def lengths(longer: float = 0.5, deeper: float = 0.5, within: float = 1.0, habit: float = 0.5) -> xr.Dataset:
+def lengths(longer: float = 0.5, deeper: float = 0.5, within: float = 1.0, heuristic: float = 0.5) -> xr.Dataset:
     lines, depths = np.array([4, 6, 8, 12]), np.array([1, 2, 3])
     accuracy = np.full((4, 3), within)
     accuracy[2:], accuracy[:, 2] = longer, deeper
     n, n_wrong = np.full((4, 3), 100), np.full((4, 3), 50)
     n[0, 2] = n_wrong[0, 2] = 0
     wrong = 1 - accuracy  # mistakes are spread evenly, so half of them are where line 1 is wrong
-    followed = habit * wrong * 50
+    followed = heuristic * wrong * 50
     right_by_line_1 = 50 * accuracy
     dims = ["lines", "depth"]
     variables = {
         "n": (dims, n),
         "n_wrong": (dims, n_wrong),
-        **share_variables("accuracy", dims, accuracy * n, n),
-        **share_variables("line_1", dims, (right_by_line_1 + followed) * (n > 0), n),
-        **share_variables("line_1_where_wrong", dims, followed * (n > 0), n_wrong),
+        **fraction_variables("accuracy", dims, accuracy * n, n),
+        **fraction_variables("line_1", dims, (right_by_line_1 + followed) * (n > 0), n),
+        **fraction_variables("line_1_where_wrong", dims, followed * (n > 0), n_wrong),
     }
     dataset = xr.Dataset(variables, {"lines": lines, "depth": depths})
     dataset.attrs = {"trained_lines": 6, "trained_min_lines": 6, "trained_max_depth": 2, "run": "written"}
@@ -183,8 +183,10 @@ def lengths(longer: float = 0.5, deeper: float = 0.5, within: float = 1.0, habit
 
 
 def held_out(never: float = 0.97, shown: float = 1.0) -> xr.Dataset:
-    dataset = xr.Dataset(share_variables("accuracy", ["pool"], [1000 * shown, 1000 * never], [1000, 1000]))
-    return dataset.assign_coords(pool=["test", "held_out"]).assign(n=("pool", [1000, 1000])).assign_attrs(held_out=0.1)
+    dataset = xr.Dataset(fraction_variables("accuracy", ["split"], [1000 * shown, 1000 * never], [1000, 1000]))
+    return (
+        dataset.assign_coords(split=["test", "held_out"]).assign(n=("split", [1000, 1000])).assign_attrs(held_out=0.1)
+    )
 
 
 def experiment(phases: dict[str, list[str]]) -> xr.Dataset:
@@ -195,7 +197,7 @@ def experiment(phases: dict[str, list[str]]) -> xr.Dataset:
     variables: dict = {
         name: ((*dims, "step"), np.broadcast_to(values, (*shape, len(steps)))) for name, values in curves.items()
     }
-    accuracy = trajectory().pool_accuracy.sel(pool="test").values
+    accuracy = trajectory().split_accuracy.sel(split="test").values
     variables["accuracy"] = ((*dims, "step"), np.broadcast_to(accuracy, (*shape, len(steps))))
     by_depth = trajectory().accuracy_by_depth.values
     variables["accuracy_by_depth"] = ((*dims, "step", "depth"), np.broadcast_to(by_depth, (*shape, *by_depth.shape)))
@@ -253,7 +255,7 @@ CASES: list[tuple[str, Callable[[], Datasets], str, str]] = [
     ("VB9", lambda: {"held-out": held_out(shown=0.6)}, "not testable", "95% first"),
     ("VB10", lambda: {"lengths": lengths()}, "replicates", "wrong answers are often the constant of line 1"),
     ("VB10", lambda: {"lengths": lengths(longer=1.0)}, "differs", "longer programs are answered no worse"),
-    ("VB10", lambda: {"lengths": lengths(habit=0.1)}, "differs", "no clear heuristic"),
+    ("VB10", lambda: {"lengths": lengths(heuristic=0.1)}, "differs", "no clear heuristic"),
     ("VB10", lambda: {"lengths": lengths(within=0.7)}, "not testable", "70.0%"),
     ("VB11", lambda: {"probes": probes()}, "replicates", "whole states are read in at most 1.0%"),
     ("VB11", lambda: {"probes": probes(late=0.9)}, "differs", "90% of the values"),
@@ -338,7 +340,7 @@ def test_the_last_evaluation_of_each_seed_counts_for_held_out_combinations() -> 
         "changes": json.dumps({"held-out": {"task.held_out": 0.1}}),
         "source": "bindscope experiment held-out",
     }
-    pools = pool_held_out(dataset)
-    assert pools.n.values.tolist() == [300, 300]
-    assert pools.accuracy.values == pytest.approx([290 / 300, 145 / 300])
-    assert pools.attrs["held_out"] == 0.1
+    splits = split_held_out(dataset)
+    assert splits.n.values.tolist() == [300, 300]
+    assert splits.accuracy.values == pytest.approx([290 / 300, 145 / 300])
+    assert splits.attrs["held_out"] == 0.1

@@ -63,11 +63,11 @@ def test_writes_and_chains_are_measured_over_checkpoints(runs, monkeypatch):
     for name, value in {"N_WRITES": 4, "N_LONGEST": 4, "N_CHECKPOINTS": 2}.items():
         monkeypatch.setattr(experiment_measures, name, value)
     writes = experiment_measures.measure_writes(runs)
-    np.testing.assert_allclose(writes.write_share.sum("outcome"), 1)
-    np.testing.assert_allclose(writes.laptop_write_share.sum("outcome"), 1)
+    np.testing.assert_allclose(writes.write_fraction.sum("outcome"), 1)
+    np.testing.assert_allclose(writes.laptop_write_fraction.sum("outcome"), 1)
     assert writes.laptop_write_attention.dims == ("write", "laptop_layer", "laptop_head")
     chains = experiment_measures.measure_longest_chain(runs)
-    assert set(chains.longest_chain_share.dims) == {"variant", "seed", "checkpoint"}
+    assert set(chains.longest_chain_fraction.dims) == {"variant", "seed", "checkpoint"}
     assert (chains.checkpoint == writes.checkpoint).all()
 
 

@@ -28,7 +28,7 @@ CONFIG = {"task": {"family": "binding", "lines": 6}, "training": {"steps": 2000,
 EXAMPLE = ExampleProgram(
     text="a=5\nb=7\nc=b\n#c:",
     answer="7",
-    habit="5",
+    heuristic="5",
     remark="depth 2",
     predictions=(Prediction(0, "\n"), Prediction(500, "5", 0.8), Prediction(2000, "7", 0.99)),
 )
@@ -130,10 +130,10 @@ def test_phases_a_run_never_had_are_named_as_not_reached():
     assert "still answers from the first lines" in text
 
 
-def test_examples_tell_right_habit_and_neither_apart_without_colour():
+def test_examples_tell_right_heuristic_and_neither_apart_without_colour():
     page = full_report()
     assert 'class="chain" title="step 2,000: 7 (right), probability 0.99"' in page
-    assert 'class="habit" title="step 500: 5 (line 1), probability 0.80"' in page
+    assert 'class="heuristic" title="step 500: 5 (line 1), probability 0.80"' in page
     assert 'class="neither" title="step 0: \\n (neither)"' in page
 
 

@@ -61,7 +61,7 @@ def test_the_models_are_what_they_are_meant_to_be():
     np.testing.assert_array_equal(said, BATCH.labels["rule_line_1"][:, 0])
 
 
-def test_intact_the_habit_is_right_where_line_1_is_and_the_circuit_always(retained):
+def test_intact_the_heuristic_is_right_where_line_1_is_and_the_circuit_always(retained):
     intact = retained[0].sel(condition="intact")
     assert intact.accuracy.sel(step=100).values.tolist() == [1, 0]
     assert intact.line_1.sel(step=100).values.tolist() == [1, 1]

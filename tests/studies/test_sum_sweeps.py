@@ -25,7 +25,7 @@ from bindscope.studies.framework.experiments import (
 from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.plots.style import save_figure
-from bindscope.tasks.assign_add import POOL_NAMES
+from bindscope.tasks.assign_add import SPLIT_NAMES
 
 FLASH = {
     "training.steps": 4, "training.batch_size": 8, "training.evaluate_every": 2, "training.evaluation_size": 40,
@@ -36,26 +36,26 @@ VALUES = np.linspace(0.05, 0.95, 10)
 def made_sweep(
     sweep: Sweep, asked: np.ndarray, learned: float = 0.99, n_seeds: int = 2, preset: str = "assign-add-small"
 ) -> xr.Dataset:
-    """A sweep whose runs end with the ``asked`` accuracies in the pool that the sweep is about, ``learned`` in others."""
+    """A sweep whose runs end with the ``asked`` accuracies in the split that the sweep is about, ``learned`` in others."""
     n = len(asked)
-    last = np.full((n, n_seeds, len(POOL_NAMES)), learned)
+    last = np.full((n, n_seeds, len(SPLIT_NAMES)), learned)
     scatter = np.random.default_rng(0).normal(0, 0.01, (n, n_seeds))
-    for pool in {sweep.asked.pool, sweep.beside.pool}:
-        last[..., POOL_NAMES.index(pool)] = np.clip(asked[:, None] + scatter, 0, 1)
+    for split in {sweep.asked.split, sweep.beside.split}:
+        last[..., SPLIT_NAMES.index(split)] = np.clip(asked[:, None] + scatter, 0, 1)
     halves = np.stack([last, last], -1)
-    dims = ("variant", "seed", "pool")
+    dims = ("variant", "seed", "split")
     return xr.Dataset(
         {
             "last_accuracy": (dims, last),
             "last_half_accuracy": ((*dims, "half"), halves),
-            "pool_accuracy": (("variant", "seed", "step", "pool"), np.stack([last / 2, last], 2)),
+            "split_accuracy": (("variant", "seed", "step", "split"), np.stack([last / 2, last], 2)),
             "last_step": (("variant", "seed"), np.full((n, n_seeds), 1000.0)),
         },
         {
             "variant": [f"value-{value:g}" for value in VALUES[:n]],
             "seed": np.arange(n_seeds),
             "step": [0, 1000],
-            "pool": list(POOL_NAMES),
+            "split": list(SPLIT_NAMES),
             "half": ["swap_seen", "both_held"],
             sweep.coordinate: ("variant", VALUES[:n]),
         },
@@ -130,11 +130,11 @@ def test_the_figure_and_the_conclusion_of_a_sweep(sweep, claim, tmp_path):
     assert "too few values for a threshold" in conclude_sweep(dataset.isel(variant=slice(0, 2)))
 
 
-def test_the_table_of_a_sweep_has_a_row_for_each_value_and_a_column_for_each_pool():
+def test_the_table_of_a_sweep_has_a_row_for_each_value_and_a_column_for_each_split():
     dataset = made_sweep(PAIR_FRACTION, STEEP)
     dataset.last_step[9, 1] = np.nan  # a run that has not ended
     heading, _, *rows = format_cells(dataset, {}).splitlines()
-    assert heading.split() == ["variant", "seeds", "steps", *POOL_NAMES]
+    assert heading.split() == ["variant", "seeds", "steps", *SPLIT_NAMES]
     assert len(rows) == 10
     assert rows[9].split()[:3] == ["value-0.95", "1", "1,000"]
 
@@ -166,25 +166,25 @@ def test_a_claim_reads_the_sweep_of_its_own_size_else_the_other(tmp_path):
         compute_sweep("pair-fraction", Context(OfConfig(other), runs_directory=tmp_path))
 
 
-def test_runs_on_sums_are_gathered_with_their_pools_and_the_swept_number(tmp_path):
+def test_runs_on_sums_are_gathered_with_their_splits_and_the_swept_number(tmp_path):
     experiment = find_experiment("pair-fraction-small")
     experiment = replace(experiment, changes=FLASH, variants=experiment.variants[3:5])
     cells = plan_cells(experiment, [0])
     for cell in cells:
-        train_run(cell.config, cell.place(tmp_path), device="cpu", threads=1)
+        train_run(cell.config, cell.path_in(tmp_path), device="cpu", threads=1)
     runs = dict(train_cells(cells, tmp_path))
     dataset = experiment_dataset(experiment, runs)
     assert list(dataset.pair_fraction.values) == [0.35, 0.45]
-    assert dataset.pool_accuracy.sizes == {"variant": 2, "seed": 1, "step": 3, "pool": 9}
+    assert dataset.split_accuracy.sizes == {"variant": 2, "seed": 1, "step": 3, "split": 9}
     for cell, run in runs.items():
         record = run.metrics[-1]
         ended = dataset.sel(variant=cell.variant, seed=0)
-        for pool in POOL_NAMES:
-            assert ended.last_accuracy.sel(pool=pool) == record[pool]["accuracy"]
-            assert ended.pool_accuracy.sel(pool=pool, step=4) == record[pool]["accuracy"]
+        for split in SPLIT_NAMES:
+            assert ended.last_accuracy.sel(split=split) == record[split]["accuracy"]
+            assert ended.split_accuracy.sel(split=split, step=4) == record[split]["accuracy"]
         held = record["0add"]["both_held"]["accuracy"]
-        assert ended.last_half_accuracy.sel(pool="0add", half="both_held") == held
-    assert (dataset.pool_n == 40).all()
+        assert ended.last_half_accuracy.sel(split="0add", half="both_held") == held
+    assert (dataset.split_n == 40).all()
     assert (dataset.last_step == 4).all()
     assert np.isnan(dataset.learned).all()
     assert dataset.attrs["sweeps"] == "task.pair_fraction"

@@ -32,7 +32,7 @@ from bindscope.studies.symbols.across.measure import (
     format_between,
     load_across,
 )
-from bindscope.tasks.assign_add import POOL_NAMES
+from bindscope.tasks.assign_add import SPLIT_NAMES
 from cli.answers import answer, refusal
 
 NEVER = np.nan
@@ -65,16 +65,16 @@ def made_steps(steps: Mapping[str, tuple[float, ...]]) -> xr.Dataset:
 
 
 def made_sums(**steps: tuple[float, ...]) -> xr.Dataset:
-    """The experiment on sums; all pools are learned at step 100 but one, which takes as long as told."""
+    """The experiment on sums; all splits are learned at step 100 but one, which takes as long as told."""
     table = np.array([steps[path] for path in PATHS], float)
-    learned = np.full((*table.shape, len(POOL_NAMES)), 100.0)
+    learned = np.full((*table.shape, len(SPLIT_NAMES)), 100.0)
     learned[..., -2] = table
     return xr.Dataset(
         {
-            "learned": (("variant", "seed", "pool"), learned),
+            "learned": (("variant", "seed", "split"), learned),
             "last_step": (("variant", "seed"), np.full(table.shape, 2_500.0)),
         },
-        {"variant": list(PATHS), "seed": np.arange(table.shape[1]), "pool": list(POOL_NAMES)},
+        {"variant": list(PATHS), "seed": np.arange(table.shape[1]), "split": list(SPLIT_NAMES)},
         made_attributes("assign-add-small", PATHS),
     )
 
@@ -95,7 +95,7 @@ def gathered(programs: xr.Dataset, sums: xr.Dataset) -> xr.Dataset:
 def test_the_depth_of_the_interval_is_that_of_all_orders_counted_one_by_one(n_first, n_second):
     total = range(n_first + n_second)
     statistics = [
-        sum(place > other for place in chosen for other in set(total) - set(chosen))
+        sum(position > other for position in chosen for other in set(total) - set(chosen))
         for chosen in combinations(total, n_first)
     ]
     assert len(statistics) == comb(n_first + n_second, n_first)
@@ -201,7 +201,7 @@ def test_waits_that_make_no_sense_are_refused():
         compare_pairs(waits(1, 2), waits(1))
 
 
-def test_examples_are_steps_times_batch_size_until_the_last_pool_is_learned():
+def test_examples_are_steps_times_batch_size_until_the_last_split_is_learned():
     sums = made_sums(off=(1_900, NEVER), qk=(1, 1), vo=(1, 1), both=(1, 1))
     sums.last_step[0, 1] = 2_000
     examples, seen = examples_until_learned(sums, "off")

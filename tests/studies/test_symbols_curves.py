@@ -35,7 +35,7 @@ def test_a_point_is_the_mean_of_its_seeds_with_their_interval():
     assert curve.at(32) is None
 
 
-def test_symbolic_labels_have_errors_and_one_seed_an_interval_over_strings():
+def test_symbolic_labels_have_errors_and_one_seed_an_interval_over_sequences():
     dataset = made_curves({"both": {64: 0.25}}, preset="templates-print", n_seeds=1)
     (point,) = curve_of(dataset, "both").points
     assert curve_of(dataset, "both").measure == "error"

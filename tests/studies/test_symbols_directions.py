@@ -28,7 +28,7 @@ def test_unseen_symbols_get_less_the_wider_the_model_as_predicted(dataset: xr.Da
 
 def test_with_identity_scaling_all_symbols_get_the_same(dataset: xr.Dataset) -> None:
     assert dataset.ratio.sel(model="both").mean(["seed", "layer"]).values == pytest.approx(1, abs=0.1)
-    assert dataset.identity_share.sel(model="both", step=1).values == pytest.approx(1, abs=0.05)
+    assert dataset.identity_fraction.sel(model="both", step=1).values == pytest.approx(1, abs=0.05)
 
 
 def test_predictions_count_different_symbols_only(dataset: xr.Dataset) -> None:

@@ -74,7 +74,7 @@ def test_the_papers_curves_replicate(claim, curves, n_seeds):
 
 
 @EACH
-def test_where_training_strings_are_not_learned_the_control_fails(claim, curves):
+def test_where_training_sequences_are_not_learned_the_control_fails(claim, curves):
     finding = judge(claim, curves, train=0.4)
     assert finding.verdict == "differs"
     assert "its control is not" in finding.reason

@@ -78,7 +78,7 @@ def made_dataset(plain: list[float], both: list[float], frozen: list[float] | No
             "test_perplexity_low": (dims, values * 0.97),
             "test_perplexity_high": (dims, values * 1.03),
             "test_word_perplexity": (dims, values**2),
-            "pool_perplexity": (("variant", "seed", "step", "pool"), curves),
+            "split_perplexity": (("variant", "seed", "step", "split"), curves),
             "last_step": (dims, np.full(values.shape, 1000.0)),
             "unigram_perplexity": 200.0,
             "test_tokens": 1000,
@@ -89,7 +89,7 @@ def made_dataset(plain: list[float], both: list[float], frozen: list[float] | No
             "variant": list(rows),
             "seed": np.arange(values.shape[1]),
             "step": [0, 1000],
-            "pool": ["train", "validation", "test"],
+            "split": ["train", "validation", "test"],
         },
         {"preset": "text-small", "meanings": json.dumps(dict.fromkeys(rows, ""))},
     )

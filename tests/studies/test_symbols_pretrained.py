@@ -31,19 +31,19 @@ def made(*curves, training_loss: float = 0.01, seeds: int = 3) -> xr.Dataset:
     scatter = 1 + 0.01 * np.arange(seeds)
     test = np.array([row[-1] for row in rows])[:, None] * scatter
     losses = np.stack([np.full_like(test, training_loss), test, test], -1)
-    pools, steps = ["train", "validation", "test"], [0, 100]
+    splits, steps = ["train", "validation", "test"], [0, 100]
     over_steps = np.stack([np.ones_like(losses), losses], 2)
     labels = {"model": 0, "layers": 1, "width": 2, "heads": 3, "tokens": 4, "n": 5}
     return xr.Dataset(
         {
-            "last_loss": (("variant", "seed", "pool"), losses),
-            "last_accuracy": (("variant", "seed", "pool"), np.clip(1 - losses / 2, 0, 1)),
-            "pool_loss": (("variant", "seed", "step", "pool"), over_steps),
+            "last_loss": (("variant", "seed", "split"), losses),
+            "last_accuracy": (("variant", "seed", "split"), np.clip(1 - losses / 2, 0, 1)),
+            "split_loss": (("variant", "seed", "step", "split"), over_steps),
             "last_step": (("variant", "seed"), np.full(test.shape, 100.0)),
         },
         {
-            "variant": names, "seed": range(seeds), "pool": pools, "step": steps,
-            **{label: ("variant", [row[place] for row in rows]) for label, place in labels.items()},
+            "variant": names, "seed": range(seeds), "split": splits, "step": steps,
+            **{label: ("variant", [row[position] for row in rows]) for label, position in labels.items()},
         },
         {"preset": "templates-gpt2-small", "title": "experiment gpt2"},
     )  # fmt: skip
@@ -64,7 +64,7 @@ def test_the_papers_own_numbers_replicate():
     }  # fmt: skip
 
 
-def test_a_pretrained_model_that_needs_as_many_strings_differs():
+def test_a_pretrained_model_that_needs_as_many_sequences_differs():
     scratch = {32: 1.0, 64: 0.4, 128: 0.1}
     finding = judge(made(("scratch", LARGE, 0, scratch), ("pretrained", LARGE, GPT2_TOKENS, {32: 0.9, 64: 0.3})))
     assert finding.verdict == "differs"

@@ -22,11 +22,11 @@ from bindscope.studies.symbols.width.widths import (
     FirstN,
     choose_heads,
     find_first_n,
-    pool_error,
     ratio_bounds,
+    split_error,
 )
 
-POOLS = ("train", "validation", "test")
+SPLITS = ("train", "validation", "test")
 SIZES = (8, 16, 32, 64, 128, 256, 512)
 WIDTHS = (32, 64, 128, 256, 512)
 
@@ -35,15 +35,15 @@ def made_cells(
     rows: Sequence[Mapping[str, Any]], test: Sequence[Sequence[float]], train: float, accuracy: bool
 ) -> xr.Dataset:
     """Runs that end with the given test numbers, [variant][seed], and ``train`` on their training sequences."""
-    last = np.repeat(np.array(test, float)[..., None], len(POOLS), axis=-1)
+    last = np.repeat(np.array(test, float)[..., None], len(SPLITS), axis=-1)
     last[..., 0] = train
-    dims = ("variant", "seed", "pool")
+    dims = ("variant", "seed", "split")
     cells: dict[str, Any] = {"last_loss": (dims, last)}
     if accuracy:  # best at the second of three evaluations, and half unlearned at the end
         curves = np.stack([0 * last, 1 - last, (1 - last) / 2], 2)
         cells = {
             "last_accuracy": (dims, curves[:, :, -1]),
-            "pool_accuracy": (("variant", "seed", "step", "pool"), curves),
+            "split_accuracy": (("variant", "seed", "step", "split"), curves),
         }
     labels = {name: ("variant", [row[name] for row in rows]) for name in rows[0]}
     return xr.Dataset(
@@ -51,7 +51,7 @@ def made_cells(
         {
             "variant": [f"v{i}" for i in range(len(rows))],
             "seed": range(last.shape[1]),
-            "pool": list(POOLS),
+            "split": list(SPLITS),
             **labels,
             **({"step": [0, 25, 900]} if accuracy else {}),
         },
@@ -86,7 +86,7 @@ def made_directions(
     ratio = np.ones((2, len(widths), 2, 3, 1))
     ratio[0] = np.array([reach(width) for width in widths])[:, None, None, None] * np.array([0.99, 1.01])[:, None, None]
     ratio[1] *= scaled
-    names = ("seen", "random", "seen_share", "head_share", "unseen_share", "chance_share")
+    names = ("seen", "random", "seen_fraction", "head_fraction", "unseen_fraction", "chance_fraction")
     cells: dict[str, Any] = {name: (dims, np.full_like(ratio, 0.1)) for name in names}
     cells |= {
         "unseen": (dims, 0.1 * ratio),
@@ -118,18 +118,18 @@ def test_the_first_n_that_suffices_is_found_at_each_width() -> None:
 
 def test_a_run_is_looked_at_when_validation_symbols_are_copied_best() -> None:
     dataset = made_copy(lambda width: width).isel(variant=[0, 6])
-    assert pool_error(dataset) == pytest.approx(np.array([[0.8, 0.83], [0.02, 0.05]]))
-    last_error = 1 - dataset.last_accuracy.sel(pool="test").transpose("variant", "seed").values
+    assert split_error(dataset) == pytest.approx(np.array([[0.8, 0.83], [0.02, 0.05]]))
+    last_error = 1 - dataset.last_accuracy.sel(split="test").transpose("variant", "seed").values
     assert last_error[1] == pytest.approx([0.51, 0.525])
-    later = dataset.pool_accuracy.copy()
-    later.loc[{"pool": "validation", "step": 900}] = 1
-    assert pool_error(dataset.assign(pool_accuracy=later)) == pytest.approx(last_error)
+    later = dataset.split_accuracy.copy()
+    later.loc[{"split": "validation", "step": 900}] = 1
+    assert split_error(dataset.assign(split_accuracy=later)) == pytest.approx(last_error)
 
 
 def test_runs_that_are_missing_do_not_count() -> None:
     dataset = made_copy(lambda width: width)
     gone = (dataset.width == 64) & (dataset.n == 64) & (dataset.model == "plain")
-    dataset["pool_accuracy"] = dataset.pool_accuracy.where(~gone)
+    dataset["split_accuracy"] = dataset.split_accuracy.where(~gone)
     assert find_first_n(dataset, "plain")[1].n == 128
 
 
@@ -250,7 +250,7 @@ def made_shape() -> xr.Dataset:
         for setting, values in (("depth", (1.0, 2.0)), ("heads", (1.0, 4.0)), ("rate", (1e-4, 1e-3)), ("batch", (16.0, 64.0)))
         for value in values
     ]  # fmt: skip
-    return made_cells(rows, [[0.1 * place, np.nan] for place in range(len(rows))], 0.0, accuracy=False)
+    return made_cells(rows, [[0.1 * index, np.nan] for index in range(len(rows))], 0.0, accuracy=False)
 
 
 def test_what_was_found_is_told_in_numbers() -> None:

@@ -17,7 +17,7 @@ from bindscope.measures.binding.phases import curves_from_evaluations, detect_ph
 from bindscope.measures.scores import score_halves, score_reals, score_tokens
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, transitions_of
 from bindscope.studies.plots.panels import figure_trajectory, trajectory_panels
-from bindscope.studies.plots.style import figure_to_svg, format_share, format_step, save_figure, set_step_axis
+from bindscope.studies.plots.style import figure_to_svg, format_fraction, format_step, save_figure, set_step_axis
 from measures.simulated_runs import SimulatedRun
 
 RUN = SimulatedRun()
@@ -27,15 +27,15 @@ def sums_records(steps=range(0, 1000, 100)) -> list[dict[str, Any]]:
     rng = np.random.default_rng(0)
     records = []
     for step in steps:
-        pools: dict[str, Any] = {}
+        splits: dict[str, Any] = {}
         for index, name in enumerate(("0tr", "0add", "1tr", "1add", "1var", "2tr", "2add", "2var1", "2var2")):
             targets = rng.integers(0, 59, 200)
             known = rng.random(200) < min(1.0, step / (100 * (index + 1)))
             outputs = np.eye(59)[np.where(known, targets, rng.integers(0, 59, 200))]
-            pools[name] = score_tokens(outputs, targets)
+            splits[name] = score_tokens(outputs, targets)
             if name.endswith("add"):
-                pools[name] |= score_halves(outputs, targets, rng.random(200) < 0.7)
-        records.append({"step": step, "loss": 1.0, **pools, "watched": {}})
+                splits[name] |= score_halves(outputs, targets, rng.random(200) < 0.7)
+        records.append({"step": step, "loss": 1.0, **splits, "watched": {}})
     return records
 
 
@@ -45,11 +45,11 @@ def templates_records(real: bool = True, steps=(0, 10, 20)) -> list[dict[str, An
     records = []
     for step in steps:
         if real:
-            pools = {name: score_reals(targets * step / 25, targets) for name in ("train", "validation", "test")}
+            splits = {name: score_reals(targets * step / 25, targets) for name in ("train", "validation", "test")}
         else:
             tokens = rng.integers(0, 9, 100)
-            pools = {name: score_tokens(rng.normal(size=(100, 9)), tokens) for name in ("train", "validation", "test")}
-        records.append({"step": step, "loss": 1.0, **pools, "watched": {}})
+            splits = {name: score_tokens(rng.normal(size=(100, 9)), tokens) for name in ("train", "validation", "test")}
+        records.append({"step": step, "loss": 1.0, **splits, "watched": {}})
     return records
 
 
@@ -62,7 +62,7 @@ def test_the_dataset_holds_what_was_recorded_under_named_dimensions():
     assert dataset.prediction_source.dims == ("step", "source")
     for record in (records[0], records[17], records[-1]):
         at, test = dataset.sel(step=record["step"]), record["test"]
-        assert float(at.pool_accuracy.sel(pool="test")) == test["accuracy"]
+        assert float(at.split_accuracy.sel(split="test")) == test["accuracy"]
         assert at.accuracy_by_depth.values.tolist() == test["accuracy_by_depth"]
         assert float(at.agreement.sel(rule="line_2")) == test["agreement"]["line_2"]
         assert float(at.prediction_source.sel(source="none")) == test["prediction_source"][-1]
@@ -74,17 +74,17 @@ def test_every_array_says_its_unit_and_survives_netcdf(tmp_path):
     pytest.importorskip("h5py")
     dataset = trajectory_dataset(RUN.records(), family="binding")
     assert all(variable.attrs["units"] for variable in dataset.data_vars.values())
-    assert (dataset.pool_loss.attrs["units"], dataset.accuracy_by_depth.attrs["units"]) == ("nat", "1")
+    assert (dataset.split_loss.attrs["units"], dataset.accuracy_by_depth.attrs["units"]) == ("nat", "1")
     dataset.to_netcdf(tmp_path / "trajectory.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "trajectory.nc", engine="h5netcdf") as stored:
         xr.testing.assert_identical(stored.load(), dataset)
 
 
 def test_intervals_are_wilsons():
-    dataset = trajectory_dataset(RUN.records(), family="binding").sel(pool="test")
-    low, high = wilson_interval(dataset.pool_accuracy.values * 1000, 1000)
-    np.testing.assert_allclose(dataset.pool_accuracy_low, low)
-    np.testing.assert_allclose(dataset.pool_accuracy_high, high)
+    dataset = trajectory_dataset(RUN.records(), family="binding").sel(split="test")
+    low, high = wilson_interval(dataset.split_accuracy.values * 1000, 1000)
+    np.testing.assert_allclose(dataset.split_accuracy_low, low)
+    np.testing.assert_allclose(dataset.split_accuracy_high, high)
 
 
 def test_phases_from_the_dataset_are_those_of_the_records():
@@ -118,18 +118,18 @@ def test_records_without_an_evaluation_are_passed_over():
         trajectory_dataset([{"step": 10, "loss": 1.0}], family="binding")
 
 
-def test_assign_and_add_keeps_nine_pools_and_the_two_halves():
+def test_assign_and_add_keeps_nine_splits_and_the_two_halves():
     dataset = trajectory_dataset(sums_records(), family="assign_add")
-    assert dataset.sizes["pool"] == 9
-    assert np.isfinite(dataset.half_accuracy.sel(pool="1add")).all()
-    assert np.isnan(dataset.half_accuracy.sel(pool="1var")).all()
+    assert dataset.sizes["split"] == 9
+    assert np.isfinite(dataset.half_accuracy.sel(split="1add")).all()
+    assert np.isnan(dataset.half_accuracy.sel(split="1var")).all()
     assert [phase.name for phase in phases_of(dataset)] == ["addition", "assignment"]
     assert transitions_of(dataset)["0tr"] == 100
 
 
 def test_real_labels_are_measured_in_squared_error():
-    assert trajectory_dataset(templates_records(), family="templates").pool_loss.attrs["units"] == "squared error"
-    assert trajectory_dataset(templates_records(real=False), family="templates").pool_loss.attrs["units"] == "nat"
+    assert trajectory_dataset(templates_records(), family="templates").split_loss.attrs["units"] == "squared error"
+    assert trajectory_dataset(templates_records(real=False), family="templates").split_loss.attrs["units"] == "nat"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_the_accuracy_curve_drawn_is_the_one_measured():
     dataset = trajectory_dataset(RUN.records(), family="binding")
     curve = figure_trajectory(dataset).axes[0].lines[0]
     np.testing.assert_array_equal(curve.get_xdata(), dataset.step)
-    np.testing.assert_array_equal(curve.get_ydata(), dataset.pool_accuracy.sel(pool="test"))
+    np.testing.assert_array_equal(curve.get_ydata(), dataset.split_accuracy.sel(split="test"))
 
 
 def test_the_same_run_gives_the_same_file(tmp_path):
@@ -235,7 +235,7 @@ def test_steps_are_written_short(step, text):
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.567, "57 %"), (0.9999, "99.9 %"), (0.9911, "99.1 %"), (1.0, "100 %"), (0.0, "0 %")]
+    ("fraction", "text"), [(0.567, "57 %"), (0.9999, "99.9 %"), (0.9911, "99.1 %"), (1.0, "100 %"), (0.0, "0 %")]
 )
-def test_a_share_is_never_rounded_up_to_perfection(share, text):
-    assert format_share(share) == text
+def test_a_fraction_is_never_rounded_up_to_perfection(fraction, text):
+    assert format_fraction(fraction) == text

@@ -51,7 +51,7 @@ def test_a_planted_subspace_is_found_among_louder_directions() -> None:
     assert 0 not in found.chosen  # the loudest component says nothing about the class
     test, _ = plant(500, 10)
     assert found.score(test) > 0.99
-    assert found.variance_share < 0.5
+    assert found.variance_fraction < 0.5
 
 
 def test_with_shuffled_labels_nothing_is_read_off() -> None:
@@ -71,15 +71,15 @@ def test_features_are_chosen_in_full_even_when_few_say_anything() -> None:
 
 def test_the_names_of_the_constructed_model_are_found_exactly(known: Known, name_pairs) -> None:
     fit, test = name_pairs
-    found = find_subspace(known.model, fit, of="names", layer=1, place="query", rank=25)
+    found = find_subspace(known.model, fit, of="names", layer=1, position="query", rank=25)
     assert principal_angles(found.subspace, known.letters).max() < 1e-3
-    assert found.score(sample_stream(known.model, test, of="names", layer=1, place="query")) == 1
+    assert found.score(sample_stream(known.model, test, of="names", layer=1, position="query")) == 1
     assert success(known.model, test, 1, "query", found.subspace.swap) == 1
 
 
 def test_the_values_of_the_constructed_model_are_found(known: Known, root_pairs) -> None:
     fit, test = root_pairs
-    where = {"layer": VALUE_AT_QUERY, "place": "query"}
+    where = {"layer": VALUE_AT_QUERY, "position": "query"}
     found = find_subspace(known.model, fit, of="values", **where)  # type: ignore[arg-type]
     assert principal_angles(found.subspace, known.value)[:9].max() < 0.5
     assert found.score(sample_stream(known.model, test, of="values", **where)) > 0.98  # type: ignore[arg-type]
@@ -88,4 +88,4 @@ def test_the_values_of_the_constructed_model_are_found(known: Known, root_pairs)
 
 def test_a_rank_above_the_width_is_refused(known: Known, root_pairs) -> None:
     with pytest.raises(BindscopeError, match="rank 500: the residual stream is"):
-        find_subspace(known.model, root_pairs[0], of="values", layer=0, place="query", rank=500)
+        find_subspace(known.model, root_pairs[0], of="values", layer=0, position="query", rank=500)

@@ -18,7 +18,7 @@ PLAN = RotationPlan(n_steps=90, batch_size=32)
 def learned(known: Known, root_pairs):
     before = [weight.clone() for weight in known.model.parameters()]
     rotation = learn_rotation(
-        known.model, root_pairs[0], layer=VALUE_AT_QUERY, place="query", rank=10, generator=generator(), plan=PLAN
+        known.model, root_pairs[0], layer=VALUE_AT_QUERY, position="query", rank=10, generator=generator(), plan=PLAN
     )
     assert all(torch.equal(old, new) and new.grad is None for old, new in zip(before, known.model.parameters()))
     return rotation
@@ -46,7 +46,7 @@ def test_shuffled_answers_teach_far_less(known: Known, root_pairs) -> None:
         known.model,
         fit,
         layer=VALUE_AT_QUERY,
-        place="query",
+        position="query",
         rank=10,
         generator=generator(),
         plan=PLAN,
@@ -57,6 +57,6 @@ def test_shuffled_answers_teach_far_less(known: Known, root_pairs) -> None:
 
 def test_impossible_rotations_are_refused(known: Known, root_pairs) -> None:
     with pytest.raises(BindscopeError, match="rank 999"):
-        learn_rotation(known.model, root_pairs[0], layer=0, place="query", rank=999, generator=generator())
+        learn_rotation(known.model, root_pairs[0], layer=0, position="query", rank=999, generator=generator())
     with pytest.raises(BindscopeError, match="at least 1"):
         RotationPlan(n_steps=0)

@@ -23,7 +23,7 @@ from bindscope.subspaces import (
     read_stream,
     swap_stream,
 )
-from bindscope.subspaces.places import place_columns
+from bindscope.subspaces.positions import named_columns
 from bindscope.tasks.binding import Program, sample_name_pairs, sample_root_pairs
 from subspaces.constructed_space import TASK, VALUE_AT_QUERY, Known
 
@@ -32,8 +32,8 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def success(model, pairs, layer, place, change) -> float:
-    logits = swap_stream(model, pairs, layer, find_columns(pairs, place), change)
+def success(model, pairs, layer, position, change) -> float:
+    logits = swap_stream(model, pairs, layer, find_columns(pairs, position), change)
     return float((logits.argmax(-1).numpy() == pairs.counterfactual_answers).mean())
 
 
@@ -84,13 +84,13 @@ def test_impossible_subspaces_are_refused() -> None:
         Subspace(torch.ones(6))
 
 
-@pytest.mark.parametrize("place", ["query", "rhs 2", "chain", "changed"])
+@pytest.mark.parametrize("position", ["query", "rhs 2", "chain", "changed"])
 @pytest.mark.parametrize("layer", [0, 1, 2])
-def test_swapping_many_pairs_at_once_equals_rerunning_each(place: str, layer: int) -> None:
+def test_swapping_many_pairs_at_once_equals_rerunning_each(position: str, layer: int) -> None:
     shape = {"d_vocab": 40, "n_positions": 35, "n_layers": 2, "n_heads": 2, "d_model": 16, "d_head": 8, "d_mlp": 16}
     model = Transformer(ModelConfig(**shape, positions="rope"), generator(3)).eval()  # type: ignore[arg-type]
     pairs = sample_root_pairs(TASK, np.random.default_rng(2), 12)
-    columns, subspace = find_columns(pairs, place), random_subspace(16, 5, generator(4))
+    columns, subspace = find_columns(pairs, position), random_subspace(16, 5, generator(4))
     together = swap_stream(model, pairs, layer, columns, subspace.swap)
     for row, marked in enumerate(columns):
         wanted = ",".join(str(column) for column in marked if column >= 0)
@@ -142,7 +142,7 @@ def test_a_changed_reference_is_followed_through_the_letter_subspace(known: Know
 
 def test_labels_say_what_stands_where(root_pairs) -> None:
     pairs, _ = root_pairs
-    for name, columns in place_columns(pairs).items():
+    for name, columns in named_columns(pairs).items():
         values = label_columns(pairs.base_tokens, columns, "values")
         names = label_columns(pairs.base_tokens, columns, "names")
         assert ((values < 0) == (columns < 0)).all()
@@ -161,7 +161,7 @@ def test_labels_say_what_stands_where(root_pairs) -> None:
 
 def test_places_and_layers_that_do_not_exist_are_refused(known: Known, root_pairs) -> None:
     pairs, _ = root_pairs
-    with pytest.raises(BindscopeError, match=r"place 'quer': unknown. Did you mean 'query'\?"):
+    with pytest.raises(BindscopeError, match=r"position 'quer': unknown. Did you mean 'query'\?"):
         find_columns(pairs, "quer")
     with pytest.raises(
         BindscopeError, match="layer 5: the model has layers 0 to 3; 4 is the residual stream that leaves"

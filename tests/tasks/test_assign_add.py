@@ -1,4 +1,4 @@
-"""Statements about the assign-and-add task: its sequences, its split, its training rows and its nine pools."""
+"""Statements about the assign-and-add task: its sequences, its split, its training rows and its nine splits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
 from bindscope.schema import from_mapping, to_mapping
-from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask, PairSplit
+from bindscope.tasks.assign_add import SPLIT_NAMES, AssignAddTask, PairSplit
 from bindscope.tasks.task import Batch
 
 TASK = AssignAddTask()
@@ -68,10 +68,10 @@ def test_training_rows_use_only_trained_pairs_and_allowed_positions(task: Assign
 
 @settings(max_examples=25)
 @given(tasks, seeds)
-def test_each_pool_satisfies_its_definition(task: AssignAddTask, seed: int) -> None:
-    pools = task.sample_evaluation(np.random.default_rng(seed), 50)
-    assert tuple(pools) == POOL_NAMES
-    for name, batch in pools.items():
+def test_each_split_satisfies_its_definition(task: AssignAddTask, seed: int) -> None:
+    splits = task.sample_evaluation(np.random.default_rng(seed), 50)
+    assert tuple(splits) == SPLIT_NAMES
+    for name, batch in splits.items():
         n_variables, n_invalid = trained_positions(batch, task)
         assert (n_variables == int(name[0])).all(), name
         assert (n_invalid == {"1var": 1, "2var1": 1, "2var2": 2}.get(name, 0)).all(), name
@@ -143,11 +143,11 @@ def test_a_split_by_both_orders_never_separates_a_pair_from_its_swap(modulus: in
     assert np.triu(trained).sum() == int(fraction * (modulus * (modulus + 1) // 2))
 
 
-def test_a_held_out_pool_divides_by_whether_the_swap_was_trained() -> None:
-    pool = TASK.sample_pool(np.random.default_rng(0), 3000, "0add")
-    seen = pool.labels["swap_seen"][:, 0]
-    parts = {"swap seen": pool.take(np.flatnonzero(seen)), "both held out": pool.take(np.flatnonzero(~seen))}
-    assert len(parts["swap seen"]) / len(pool) == pytest.approx(723 / 1045, abs=0.04)
+def test_a_held_out_split_divides_by_whether_the_swap_was_trained() -> None:
+    split = TASK.sample_split(np.random.default_rng(0), 3000, "0add")
+    seen = split.labels["swap_seen"][:, 0]
+    parts = {"swap seen": split.take(np.flatnonzero(seen)), "both held out": split.take(np.flatnonzero(~seen))}
+    assert len(parts["swap seen"]) / len(split) == pytest.approx(723 / 1045, abs=0.04)
     for name, part in parts.items():
         values = TASK.sequences.operand_values(part.tokens)
         assert not TASK.pairs.is_trained[values[:, 0], values[:, 1]].any()
@@ -155,18 +155,18 @@ def test_a_held_out_pool_divides_by_whether_the_swap_was_trained() -> None:
 
 
 @pytest.mark.parametrize("frequency", [1.0, 0.25, 0.0])
-def test_shares_of_sums_with_none_one_and_two_variables_follow_the_row_counts(frequency: float) -> None:
+def test_fractions_of_sums_with_none_one_and_two_variables_follow_the_row_counts(frequency: float) -> None:
     rows = np.array([12, 20, 10 * frequency])
     task = AssignAddTask(two_variable_frequency=frequency)
     n_variables = trained_positions(task.sample_batch(np.random.default_rng(0), 40_000), task)[0]
-    shares = np.bincount(n_variables, minlength=3) / 40_000
-    assert shares == pytest.approx(rows / rows.sum(), abs=0.01)
+    fractions = np.bincount(n_variables, minlength=3) / 40_000
+    assert fractions == pytest.approx(rows / rows.sum(), abs=0.01)
     if frequency == 1:
-        assert shares == pytest.approx([0.286, 0.476, 0.238], abs=0.01)
+        assert fractions == pytest.approx([0.286, 0.476, 0.238], abs=0.01)
 
 
 def test_assignment_counts_orders_and_gaps_are_uniform() -> None:
-    batch = TASK.sample_pool(np.random.default_rng(1), 30_000, "1tr")
+    batch = TASK.sample_split(np.random.default_rng(1), 30_000, "1tr")
     counts = batch.labels["n_assignments"][:, 0]
     assert np.bincount(counts, minlength=7)[1:] / 30_000 == pytest.approx(np.full(6, 1 / 6), abs=0.01)
     values = TASK.sequences.value_positions(batch.tokens)
@@ -236,9 +236,9 @@ def test_impossible_settings_are_refused_by_name(settings_: dict[str, float]) ->
         AssignAddTask(**settings_)  # type: ignore[arg-type]
 
 
-def test_unknown_pools_and_unassigned_operands_and_short_rows_are_refused() -> None:
-    with pytest.raises(BindscopeError, match="not an evaluation pool"):
-        TASK.sample_pool(np.random.default_rng(0), 4, "3tr")
+def test_unknown_splits_and_unassigned_operands_and_short_rows_are_refused() -> None:
+    with pytest.raises(BindscopeError, match="not an evaluation split"):
+        TASK.sample_split(np.random.default_rng(0), 4, "3tr")
     row = TASK.parse("c=1 | c+1")
     row[13] = TASK.vocabulary.ids["d"]
     with pytest.raises(BindscopeError, match="never assigns"):

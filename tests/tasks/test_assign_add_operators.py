@@ -10,7 +10,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.schema import from_mapping, to_mapping
-from bindscope.tasks.assign_add import POOL_NAMES, AssignAddTask
+from bindscope.tasks.assign_add import SPLIT_NAMES, AssignAddTask
 from bindscope.tasks.assign_add.operators import combine, commutes, list_elements, multiplication_table
 
 GROUPS = [("symmetric", 6), ("symmetric", 24), ("symmetric", 120), ("dihedral", 6), ("dihedral", 10), ("dihedral", 24)]
@@ -82,9 +82,9 @@ def test_an_operator_that_is_said_to_commute_has_a_symmetric_table_and_no_other(
 @pytest.mark.parametrize(("operator", "modulus"), [("symmetric", 24), ("dihedral", 14), ("-", 15)])
 def test_sums_of_an_operator_that_does_not_commute_are_sampled_rendered_and_parsed_in_order(operator, modulus):
     task = AssignAddTask(modulus=modulus, operator=operator, n_variables=5)
-    pools = task.sample_evaluation(np.random.default_rng(0), 60)
-    assert tuple(pools) == POOL_NAMES
-    for batch in (task.sample_batch(np.random.default_rng(1), 60), *pools.values()):
+    splits = task.sample_evaluation(np.random.default_rng(0), 60)
+    assert tuple(splits) == SPLIT_NAMES
+    for batch in (task.sample_batch(np.random.default_rng(1), 60), *splits.values()):
         n1, n2 = batch.labels["n1"][:, 0], batch.labels["n2"][:, 0]
         assert (batch.targets[:, 0] == combine(operator, modulus, n1, n2)).all()
         assert (combine(operator, modulus, n2, n1) != batch.targets[:, 0]).any()
@@ -110,11 +110,11 @@ def test_composition_is_typed_with_an_at_sign():
 
 @pytest.mark.parametrize(("operator", "modulus"), [("-", 13), ("symmetric", 6), ("dihedral", 12)])
 def test_a_swapped_pair_counts_as_seen_only_where_it_is_the_same_sum(operator, modulus):
-    pool = AssignAddTask(modulus=modulus, operator=operator).sample_pool(np.random.default_rng(0), 20, "0add")
-    assert "swap_seen" not in pool.labels
+    split = AssignAddTask(modulus=modulus, operator=operator).sample_split(np.random.default_rng(0), 20, "0add")
+    assert "swap_seen" not in split.labels
     assert (
         "swap_seen"
-        in AssignAddTask(modulus=modulus, operator="*").sample_pool(np.random.default_rng(0), 20, "0add").labels
+        in AssignAddTask(modulus=modulus, operator="*").sample_split(np.random.default_rng(0), 20, "0add").labels
     )
 
 
@@ -134,15 +134,17 @@ def test_as_many_variables_as_asked_are_kept_from_either_place(n_variables, n_re
     assert first == set(range(n_variables - n_restricted))
     assert second == set(range(n_restricted, n_variables))
     assert batch.labels["n_assignments"].max() == min(6, n_variables)
-    for name, pool in task.sample_evaluation(np.random.default_rng(0), 40).items():
-        new_first = pool.labels["first_variable"][:, 0] >= n_variables - n_restricted
-        new_second = (pool.labels["second_variable"][:, 0] < n_restricted) & (pool.labels["second_variable"][:, 0] >= 0)
+    for name, split in task.sample_evaluation(np.random.default_rng(0), 40).items():
+        new_first = split.labels["first_variable"][:, 0] >= n_variables - n_restricted
+        new_second = (split.labels["second_variable"][:, 0] < n_restricted) & (
+            split.labels["second_variable"][:, 0] >= 0
+        )
         n_new = {"1var": 1, "2var1": 1, "2var2": 2}.get(name, 0)
         assert (new_first.astype(int) + new_second == n_new).all(), name
 
 
 @pytest.mark.parametrize("settings", [{"n_restricted": 0}, {"n_restricted": 1, "n_variables": 2}, {"n_restricted": 7}])
-def test_a_restriction_that_leaves_a_pool_empty_is_refused(settings):
+def test_a_restriction_that_leaves_a_split_empty_is_refused(settings):
     with pytest.raises(BindscopeError, match=r"task\.n_"):
         AssignAddTask(**settings)
 

@@ -54,8 +54,8 @@ def test_placements_hold_each_assignment_once_as_variable_then_number(most: int)
 def test_the_number_of_assignments_is_uniform_and_two_at_least_where_asked() -> None:
     placements = list_placements(6)
     for choice, wanted in ((placements.at_least_one, [1 / 6] * 6), (placements.at_least_two, [0, *[1 / 5] * 5])):
-        shares = np.bincount(placements.n_assignments, weights=probabilities(choice), minlength=7)[1:]
-        assert shares == pytest.approx(wanted)
+        fractions = np.bincount(placements.n_assignments, weights=probabilities(choice), minlength=7)[1:]
+        assert fractions == pytest.approx(wanted)
     needs_two = np.arange(20_000) % 2 == 0
     drawn = placements.n_assignments[placements.draw(np.random.default_rng(0), needs_two)]
     assert drawn[needs_two].min() == 2
@@ -67,8 +67,8 @@ def test_every_pad_falls_into_each_gap_with_equal_chance() -> None:
     weights = probabilities(placements.at_least_one)
     for count in range(1, 6):
         rows = placements.n_assignments == count
-        sources, share = placements.sources[rows, :12], weights[rows] / weights[rows].sum()
+        sources, fraction = placements.sources[rows, :12], weights[rows] / weights[rows].sum()
         n_variables_before = (np.isin(sources, range(VARIABLE_SOURCES.start, VARIABLE_SOURCES.stop))).cumsum(axis=1)
         for gap in range(count + 1):
             pads_in_gap = ((sources == PAD_SOURCE) & (n_variables_before == gap)).sum(axis=1)
-            assert (share * pads_in_gap).sum() == pytest.approx((12 - 2 * count) / (count + 1))
+            assert (fraction * pads_in_gap).sum() == pytest.approx((12 - 2 * count) / (count + 1))

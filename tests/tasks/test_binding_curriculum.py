@@ -69,8 +69,8 @@ def test_short_programs_extend_chains_of_every_depth_alike():
 
 
 def test_evaluation_is_the_whole_task():
-    pool = TASK.sample_evaluation(np.random.default_rng(0), 200)["test"]
-    assert letters_and_lines(pool) == (26, 8)
+    split = TASK.sample_evaluation(np.random.default_rng(0), 200)["test"]
+    assert letters_and_lines(split) == (26, 8)
 
 
 def test_a_loader_gives_the_same_batch_for_the_same_step_and_stage_and_another_probe():

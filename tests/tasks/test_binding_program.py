@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.binding import Assignment, Place, Program, chain_positions, parse_program, place_at, position_of
+from bindscope.tasks.binding import (
+    Assignment,
+    NamedPosition,
+    Program,
+    chain_positions,
+    name_at,
+    parse_program,
+    position_of,
+)
 from bindscope.tasks.binding.positions import LINE_PARTS, QUERY_PARTS, n_positions
 
 
@@ -67,13 +75,13 @@ def test_text_and_tokens_lead_back_to_the_program(program: Program) -> None:
 def test_each_position_holds_what_its_place_says(program: Program) -> None:
     signs = {"equals": "=", "newline": "\n", "hash": "#", "colon": ":", "query": program.query}
     for position, character in enumerate(program.text):
-        place = place_at(position, program.n_lines)
-        assert position_of(place, program.n_lines) == position
-        if place.line is None:
-            assert character == signs[place.part]
+        position = name_at(position, program.n_lines)
+        assert position_of(position, program.n_lines) == position
+        if position.line is None:
+            assert character == signs[position.part]
         else:
-            line = program.assignments[place.line - 1]
-            assert character == {**signs, "lhs": line.variable, "rhs": line.source}[place.part]
+            line = program.assignments[position.line - 1]
+            assert character == {**signs, "lhs": line.variable, "rhs": line.source}[position.part]
 
 
 @given(programs_with_reassignment())
@@ -152,18 +160,22 @@ def test_any_text_is_a_program_or_one_clear_error(text: str) -> None:
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("place", [Place("rhs", 0), Place("lhs", 4), Place("rhs"), Place("colon", 1)])
-def test_a_place_that_a_program_lacks_is_an_error(place: Place) -> None:
-    with pytest.raises(BindscopeError, match="has no place"):
-        position_of(place, n_lines=3)
+@pytest.mark.parametrize(
+    "position", [NamedPosition("rhs", 0), NamedPosition("lhs", 4), NamedPosition("rhs"), NamedPosition("colon", 1)]
+)
+def test_a_place_that_a_program_lacks_is_an_error(position: NamedPosition) -> None:
+    with pytest.raises(BindscopeError, match="has no position"):
+        position_of(position, n_lines=3)
 
 
 @pytest.mark.parametrize("position", [-1, 15])
 def test_a_position_outside_a_program_is_an_error(position: int) -> None:
     with pytest.raises(BindscopeError, match="positions 0 to 14"):
-        place_at(position, n_lines=3)
+        name_at(position, n_lines=3)
 
 
 def test_every_part_has_its_own_position() -> None:
-    places = [Place(part, line) for line in (1, 2) for part in LINE_PARTS] + [Place(part) for part in QUERY_PARTS]
-    assert [position_of(place, n_lines=2) for place in places] == list(range(11))
+    positions = [NamedPosition(part, line) for line in (1, 2) for part in LINE_PARTS] + [
+        NamedPosition(part) for part in QUERY_PARTS
+    ]
+    assert [position_of(position, n_lines=2) for position in positions] == list(range(11))

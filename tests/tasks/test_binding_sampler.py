@@ -175,15 +175,15 @@ def test_base_rates_equal_those_of_the_plain_loop(p_constant: float, exponent: f
     answers = np.array([query.value for _, query in questions])
     for name in ("rule_line_1", "rule_line_2", "rule_most_recent", "rule_positional"):
         by_loop = np.mean([label[name] for label in labels] == answers)
-        assert_same_share(np.mean(batch.labels[name] == batch.targets), by_loop, n_loop, name)
+        assert_same_fraction(np.mean(batch.labels[name] == batch.targets), by_loop, n_loop, name)
     for line in (1, 2, 3):
         by_loop = np.mean([label["root_line"] == line for label in labels])
-        assert_same_share(np.mean(batch.labels["root_line"] == line), by_loop, n_loop, f"root on line {line}")
+        assert_same_fraction(np.mean(batch.labels["root_line"] == line), by_loop, n_loop, f"root on line {line}")
     n_chains = np.array([label["n_chains"] for label in labels])
     assert batch.labels["n_chains"].mean() == pytest.approx(n_chains.mean(), abs=4 * n_chains.std() / n_loop**0.5)
 
 
-def assert_same_share(ours: float, theirs: float, n_loop: int, what: str) -> None:
+def assert_same_fraction(ours: float, theirs: float, n_loop: int, what: str) -> None:
     error = (theirs * (1 - theirs) * (1 / n_loop + 1 / N_PROGRAMS)) ** 0.5
     assert abs(ours - theirs) < 4 * error, f"{what}: {ours:.3f} and {theirs:.3f}, standard error {error:.4f}"
 
@@ -227,15 +227,15 @@ def test_the_line_1_rule_works_for_deep_chains_and_fails_for_constants() -> None
 @pytest.mark.parametrize("queries", [1, 5])
 def test_rejection_balances_the_queried_depth(queries: int) -> None:
     batch = BindingTask(queries=queries).sample_batch(np.random.default_rng(4), 4000)
-    shares = np.bincount(batch.labels["depth"].ravel(), minlength=5)[1:] / batch.targets.size
-    np.testing.assert_allclose(shares, 0.25, atol=4 * (0.25 * 0.75 / batch.targets.size) ** 0.5)
+    fractions = np.bincount(batch.labels["depth"].ravel(), minlength=5)[1:] / batch.targets.size
+    np.testing.assert_allclose(fractions, 0.25, atol=4 * (0.25 * 0.75 / batch.targets.size) ** 0.5)
 
 
 def test_rejection_caps_the_depth_at_what_a_length_can_hold() -> None:
     batch = BindingTask(lines=3, max_depth=9).sample_batch(np.random.default_rng(5), 3000)
-    shares = np.bincount(batch.labels["depth"].ravel(), minlength=10) / 3000
-    np.testing.assert_allclose(shares[1:4], 1 / 3, atol=0.04)
-    assert shares[4:].sum() == 0
+    fractions = np.bincount(batch.labels["depth"].ravel(), minlength=10) / 3000
+    np.testing.assert_allclose(fractions[1:4], 1 / 3, atol=0.04)
+    assert fractions[4:].sum() == 0
 
 
 def test_weights_make_each_depth_of_a_program_equally_likely() -> None:
@@ -244,8 +244,8 @@ def test_weights_make_each_depth_of_a_program_equally_likely() -> None:
     for row in range(0, 300, 50):
         depths = np.unique(programs.depth[row])
         asked = programs.depth[row, queries[row]]
-        shares = [np.mean(asked == depth) for depth in depths]
-        np.testing.assert_allclose(shares, 1 / len(depths), atol=0.12)
+        fractions = [np.mean(asked == depth) for depth in depths]
+        np.testing.assert_allclose(fractions, 1 / len(depths), atol=0.12)
 
 
 def test_without_balance_every_line_is_equally_likely() -> None:

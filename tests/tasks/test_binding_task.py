@@ -1,4 +1,4 @@
-"""The binding family as a task: its settings, its pools, and what training never shows."""
+"""The binding family as a task: its settings, its splits, and what training never shows."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def test_training_lengths_are_drawn_evenly_and_evaluation_is_at_full_length() ->
         assert (batch.labels["lines"] == (batch.tokens.shape[1] - 6) // 4).all()
         lengths.append(int(batch.labels["lines"][0, 0]))
     np.testing.assert_allclose(np.bincount(lengths, minlength=7)[2:] / 500, 0.2, atol=0.07)
-    pools = task.sample_evaluation(np.random.default_rng(0), 10)
-    assert pools["test"].tokens.shape == (10, 27)
-    assert pools["test"].targets.shape == (10, 1)
+    splits = task.sample_evaluation(np.random.default_rng(0), 10)
+    assert splits["test"].tokens.shape == (10, 27)
+    assert splits["test"].targets.shape == (10, 1)
 
 
 @pytest.mark.parametrize("reassign", [0.0, 0.3])
@@ -90,14 +90,14 @@ def combinations_shown(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     return assigned, answered
 
 
-def test_every_question_of_the_held_out_pool_needs_a_held_out_combination() -> None:
+def test_every_question_of_the_held_out_split_needs_a_held_out_combination() -> None:
     task = BindingTask(held_out=0.1)
-    pools = task.sample_evaluation(np.random.default_rng(2), 2000)
-    assert set(pools) == {"test", "held_out"}
-    needs = {name: needs_held_out(task, pool) for name, pool in pools.items()}
+    splits = task.sample_evaluation(np.random.default_rng(2), 2000)
+    assert set(splits) == {"test", "held_out"}
+    needs = {name: needs_held_out(task, split) for name, split in splits.items()}
     assert needs["held_out"].all()
     assert not needs["test"].any()
-    depths = np.bincount(pools["held_out"].labels["depth"].ravel(), minlength=5)[1:] / 2000
+    depths = np.bincount(splits["held_out"].labels["depth"].ravel(), minlength=5)[1:] / 2000
     np.testing.assert_allclose(depths, 0.25, atol=0.04)
 
 

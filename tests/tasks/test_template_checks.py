@@ -7,7 +7,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.tasks.templates import NAMED_TASKS, Template
-from bindscope.tasks.templates.checks import find_overlaps, find_problems, sample_strings
+from bindscope.tasks.templates.checks import find_overlaps, find_problems, sample_sequences
 
 
 @pytest.mark.parametrize("name", sorted(NAMED_TASKS))
@@ -35,23 +35,23 @@ def test_each_problem_is_one_sentence(templates, labels, words):
     assert all(word in problem for word, problem in zip(words, problems))
 
 
-def test_the_string_shown_matches_both_templates():
+def test_the_sequence_shown_matches_both_templates():
     templates = [Template.parse(text) for text in ("ABC", "AxB", "yAB", "xxA")]
     overlaps = find_overlaps(templates)
     assert len(overlaps) > 3
     for overlap in overlaps:
-        assert Template.parse(overlap.first).match(overlap.string) is not None
-        assert Template.parse(overlap.second).match(overlap.string) is not None
+        assert Template.parse(overlap.first).match(overlap.sequence) is not None
+        assert Template.parse(overlap.second).match(overlap.sequence) is not None
 
 
 def test_samples_match_their_template_and_follow_the_seed():
-    samples = sample_strings("ABxA", 30, np.random.default_rng(0))
+    samples = sample_sequences("ABxA", 30, np.random.default_rng(0))
     template = Template.parse("ABxA")
-    assert all(template.match(sample.string) == sample.substitution for sample in samples)
+    assert all(template.match(sample.sequence) == sample.substitution for sample in samples)
     assert all("x" not in sample.substitution.values() for sample in samples)
-    assert samples == sample_strings("ABxA", 30, np.random.default_rng(0))
-    assert len({sample.string for sample in samples}) > 20
-    many = sample_strings("ABCDEFGHIJKLMNOPQRSTUVWXYZα", 1, np.random.default_rng(0))[0]
-    assert len(set(many.string)) == 27
+    assert samples == sample_sequences("ABxA", 30, np.random.default_rng(0))
+    assert len({sample.sequence for sample in samples}) > 20
+    many = sample_sequences("ABCDEFGHIJKLMNOPQRSTUVWXYZα", 1, np.random.default_rng(0))[0]
+    assert len(set(many.sequence)) == 27
     with pytest.raises(BindscopeError, match="samples"):
-        sample_strings("A", 0, np.random.default_rng(0))
+        sample_sequences("A", 0, np.random.default_rng(0))

@@ -19,7 +19,7 @@ from bindscope.tasks.templates import (
     Template,
     TemplateTask,
     are_equivalent,
-    find_common_string,
+    find_common_sequence,
 )
 
 template_texts = st.text("ABCxy", min_size=1, max_size=4)
@@ -42,7 +42,7 @@ tasks = st.builds(
 seeds = st.integers(0, 2**32 - 1)
 
 
-def all_strings(template: Template, alphabet: str) -> set[tuple[str, ...]]:
+def all_sequences(template: Template, alphabet: str) -> set[tuple[str, ...]]:
     """Every sequence of a template, by trying all injective substitutions."""
     choices = permutations(alphabet, len(template.wildcards))
     return {template.substitute(dict(zip(template.wildcards, symbols))) for symbols in choices}
@@ -55,8 +55,8 @@ def test_the_disjointness_check_agrees_with_trying_every_substitution(
 ) -> None:
     first, second = Template.parse(first_text), Template.parse(second_text)
     alphabet = "pqrst" + ("xy" if substitute_regular else "")
-    common = all_strings(first, alphabet) & all_strings(second, alphabet)
-    witness = find_common_string(first, second, substitute_regular=substitute_regular)
+    common = all_sequences(first, alphabet) & all_sequences(second, alphabet)
+    witness = find_common_sequence(first, second, substitute_regular=substitute_regular)
     assert (witness is None) == (not common)
     if witness is not None:
         for template in (first, second):
@@ -67,10 +67,10 @@ def test_the_disjointness_check_agrees_with_trying_every_substitution(
 
 @settings(max_examples=300)
 @given(template_texts, template_texts)
-def test_templates_are_equivalent_exactly_when_they_describe_the_same_strings(first: str, second: str) -> None:
+def test_templates_are_equivalent_exactly_when_they_describe_the_same_sequences(first: str, second: str) -> None:
     left, right = Template.parse(first), Template.parse(second)
-    same_strings = all_strings(left, "pqrstu") == all_strings(right, "pqrstu")
-    assert are_equivalent(left, right) == same_strings
+    same_sequences = all_sequences(left, "pqrstu") == all_sequences(right, "pqrstu")
+    assert are_equivalent(left, right) == same_sequences
 
 
 @given(st.lists(st.sampled_from([*"ABγ=(", "'print'", "'+1'", "'A'"]), min_size=1, max_size=8))
@@ -83,11 +83,11 @@ def test_a_template_reads_back_from_its_own_text(pieces: list[str]) -> None:
 
 @settings(max_examples=60)
 @given(tasks, seeds)
-def test_every_string_matches_its_template_by_an_injective_substitution_and_solves_to_its_target(
+def test_every_sequence_matches_its_template_by_an_injective_substitution_and_solves_to_its_target(
     task: TemplateTask, seed: int
 ) -> None:
-    pools = {**task.sample_evaluation(np.random.default_rng(seed), 12), "whole": task.training_set()}
-    for batch in pools.values():
+    splits = {**task.sample_evaluation(np.random.default_rng(seed), 12), "whole": task.training_set()}
+    for batch in splits.values():
         for row, target, (template,) in zip(batch.tokens, batch.targets, batch.labels["template"]):
             index, substitution = task.find_template(row)
             assert index == template
@@ -98,10 +98,12 @@ def test_every_string_matches_its_template_by_an_injective_substitution_and_solv
 
 @settings(max_examples=60)
 @given(tasks, seeds)
-def test_train_validation_and_test_strings_share_only_regular_tokens_and_cls(task: TemplateTask, seed: int) -> None:
-    pools = task.sample_evaluation(np.random.default_rng(seed), 40)
+def test_train_validation_and_test_sequences_fraction_only_regular_tokens_and_cls(
+    task: TemplateTask, seed: int
+) -> None:
+    splits = task.sample_evaluation(np.random.default_rng(seed), 40)
     shared = {task.vocabulary.ids[symbol] for symbol in (*task.regular_tokens, CLS)}
-    used = {name: set(batch.tokens.ravel().tolist()) - shared for name, batch in pools.items()}
+    used = {name: set(batch.tokens.ravel().tolist()) - shared for name, batch in splits.items()}
     for name, symbols in used.items():
         assert symbols <= set(task.alphabets[name])
         assert all(task.vocabulary.symbols[symbol].startswith(f"{name}_") for symbol in symbols)
@@ -139,7 +141,7 @@ def test_named_tasks_have_disjoint_templates_and_labels_that_tell_nothing_on_ave
     templates = task.parsed_templates
     for index, first in enumerate(templates):
         for second in templates[index + 1 :]:
-            assert find_common_string(first, second, substitute_regular=False) is None
+            assert find_common_sequence(first, second, substitute_regular=False) is None
     if task.target_kind == "real":
         labels = np.array(task.template_set.labels, dtype=float)
         assert labels.mean() == pytest.approx(0, abs=1e-12)
@@ -151,16 +153,16 @@ def test_majority_asks_whether_the_first_symbol_fills_more_than_half_of_the_plac
     task = TemplateTask(name=f"majority-{length}", alphabet=40)  # type: ignore[arg-type]
     assert len(task.parsed_templates) == 2 ** (length - 1)
     batch = task.training_set()
-    strings = batch.tokens[:, :-1]
-    fills_more = (strings == strings[:, :1]).sum(axis=1) > length / 2
+    sequences = batch.tokens[:, :-1]
+    fills_more = (sequences == sequences[:, :1]).sum(axis=1) > length / 2
     assert (batch.targets[:, 0] == np.where(fills_more, 1, -1)).all()
 
 
 @pytest.mark.parametrize("length", [5, 7])
 def test_counting_labels_grow_evenly_with_how_often_the_first_symbol_occurs(length: int) -> None:
     batch = TemplateTask(name=f"counting-{length}", alphabet=300).training_set()  # type: ignore[arg-type]
-    strings = batch.tokens[:, :-1]
-    counts = (strings == strings[:, :1]).sum(axis=1)
+    sequences = batch.tokens[:, :-1]
+    counts = (sequences == sequences[:, :1]).sum(axis=1)
     slope, _ = np.polyfit(counts, batch.targets[:, 0], deg=1)
     assert slope > 0
     assert np.corrcoef(counts, batch.targets[:, 0])[0, 1] == pytest.approx(1)
@@ -206,14 +208,14 @@ def test_real_tasks_have_one_float_output_read_at_cls() -> None:
 
 def test_templates_and_symbols_are_drawn_uniformly() -> None:
     task = TemplateTask(name="aabb-abab", alphabet=5, test_alphabet=40)
-    pools = task.sample_evaluation(np.random.default_rng(0), 20_000)
-    test = pools["test"]
+    splits = task.sample_evaluation(np.random.default_rng(0), 20_000)
+    test = splits["test"]
     assert test.labels["template"].mean() == pytest.approx(0.5, abs=0.02)
     frequencies = np.bincount(test.tokens[:, 0] - task.alphabets["test"].start) / 20_000
     assert frequencies == pytest.approx(np.full(40, 1 / 40), abs=0.006)
 
 
-def test_an_alphabet_no_larger_than_the_wildcards_still_gives_injective_strings() -> None:
+def test_an_alphabet_no_larger_than_the_wildcards_still_gives_injective_sequences() -> None:
     task = TemplateTask(name="custom", templates=("ABC", "ABA"), labels=(1.0, -1.0), alphabet=3, test_alphabet=3)
     test = task.sample_evaluation(np.random.default_rng(0), 600)["test"]
     orders = {tuple(row) for row in test.tokens[test.labels["template"][:, 0] == 0].tolist()}
@@ -259,7 +261,7 @@ def test_random_templates_out_of_range_or_too_many_are_refused() -> None:
         TemplateTask(name="random", random=RandomTemplates(length=2, n_templates=3, n_wildcards=2))
 
 
-def test_strings_that_are_not_of_the_task_are_refused() -> None:
+def test_sequences_that_are_not_of_the_task_are_refused() -> None:
     task = TemplateTask(name="aba-abb", alphabet=8)
     with pytest.raises(BindscopeError, match=r"has 3 symbols, such as 'train_\d .*'; got 2"):
         task.parse("train_1 train_2")

@@ -61,7 +61,7 @@ def test_the_splits_are_the_text_cut_in_three(task: TextTask) -> None:
 def test_the_tokenizer_is_trained_on_the_training_part_alone(tmp_path: Path) -> None:
     text = made_text() + "zqzq zqzq zqzq zqzq\n" * 30
     (tmp_path / "made.txt").write_text(text, encoding="utf-8")
-    spelled = TextTask(source=str(tmp_path / "made.txt"), vocabulary_size=400, context=16, test_share=0.1)
+    spelled = TextTask(source=str(tmp_path / "made.txt"), vocabulary_size=400, context=16, test_fraction=0.1)
     assert "zqzq" not in spelled.decode(spelled.corpus.splits["train"].tokens)
     assert len(spelled.encode("zqzq")) == 4
 
@@ -84,13 +84,13 @@ def test_every_place_of_the_training_text_can_begin_a_window(task: TextTask) -> 
     assert batch.targets[-1, -1] == task.corpus.splits["train"].tokens[-1]
 
 
-def test_pools_are_spread_over_their_splits_without_overlap(task: TextTask) -> None:
+def test_splits_are_spread_over_their_splits_without_overlap(task: TextTask) -> None:
     every = task.sample_evaluation(GENERATOR(0), 10_000)
     tokens = task.corpus.splits["test"].tokens
     assert np.array_equal(every["test"].tokens.ravel(), tokens[: every["test"].tokens.size])
     assert every["test"].tokens.size > len(tokens) - 2 * task.context
     few = task.sample_evaluation(GENERATOR(1), 3)
-    assert all(len(pool) == 3 for pool in few.values())
+    assert all(len(split) == 3 for split in few.values())
     assert np.array_equal(few["test"].tokens[[0, -1]], every["test"].tokens[[0, -1]])
 
 
@@ -101,9 +101,9 @@ def test_a_task_can_be_written_down_and_described_without_its_text() -> None:
 
 
 def test_files_that_name_their_split_are_taken_as_it(tmp_path: Path) -> None:
-    for place, (split, name) in enumerate([("train", "train"), ("validation", "valid"), ("test", "test")]):
-        write_text(tmp_path / "wiki" / f"wiki.{name}.raw", 50, seed=place)
-        lines = made_text(50, seed=place).splitlines(keepends=True)
+    for index, (split, name) in enumerate([("train", "train"), ("validation", "valid"), ("test", "test")]):
+        write_text(tmp_path / "wiki" / f"wiki.{name}.raw", 50, seed=index)
+        lines = made_text(50, seed=index).splitlines(keepends=True)
         table = tmp_path / "jsonl" / "data" / f"{split}-00000-of-00001.jsonl"
         table.parent.mkdir(parents=True, exist_ok=True)
         table.write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
@@ -148,18 +148,18 @@ def test_parquet_and_arrow_tables_hold_the_same_rows(tmp_path: Path, form: str) 
     import pyarrow.parquet as pq
 
     table = pa.table({"text": ["one text", "another"], "id": [1, 2]})
-    place = tmp_path / "train" / ("data.parquet" if form == "parquet" else "data.arrow")
-    place.parent.mkdir()
+    position = tmp_path / "train" / ("data.parquet" if form == "parquet" else "data.arrow")
+    position.parent.mkdir()
     if form == "parquet":
-        pq.write_table(table, place)
+        pq.write_table(table, position)
     else:
         writer = pa.ipc.new_stream if form == "stream" else pa.ipc.new_file
-        with writer(str(place), table.schema) as opened:
+        with writer(str(position), table.schema) as opened:
             opened.write_table(table)
     assert read_source(str(tmp_path)).splits == {"train": ["one text", "another"]}
     with pytest.raises(BindscopeError, match="no column 'body', only text, id"):
         read_source(str(tmp_path), "body")
-    place.write_bytes(b"damaged")
+    position.write_bytes(b"damaged")
     with pytest.raises(BindscopeError, match="is damaged"):
         read_source(str(tmp_path))
 
@@ -171,8 +171,8 @@ def test_a_given_tokenizer_is_used_as_it_is(task: TextTask, tmp_path: Path) -> N
     gpt2 = tmp_path / "gpt2"
     gpt2.mkdir()
     TOKENIZER.inner.model.save(str(gpt2))
-    for place in (folder, folder / "tokenizer.json", gpt2):
-        given = TextTask(source=task.source, tokenizer=str(place), vocabulary_size=280, context=16)
+    for position in (folder, folder / "tokenizer.json", gpt2):
+        given = TextTask(source=task.source, tokenizer=str(position), vocabulary_size=280, context=16)
         assert np.array_equal(given.encode(made_text(3)), TOKENIZER.encode(made_text(3)))
     with pytest.raises(BindscopeError, match="has 280 tokens, got 270; set"):
         load_tokenizer(str(folder), 270)
@@ -248,8 +248,8 @@ def test_a_directory_without_text_or_with_several_datasets_is_refused(tmp_path: 
     [
         ({"vocabulary_size": 200}, "task.vocabulary_size: must be at least 257"),
         ({"context": 1}, "task.context: must be at least 2"),
-        ({"test_share": 0.7}, "task.test_share: must lie between"),
-        ({"validation_share": 0.0}, "task.validation_share: must lie between"),
+        ({"test_fraction": 0.7}, "task.test_fraction: must lie between"),
+        ({"validation_fraction": 0.0}, "task.validation_fraction: must lie between"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict, sentence: str) -> None:

@@ -6,7 +6,7 @@ the tokens' one-hot vectors beside γ times those of their positions. Neuron j g
 covariance Σ_h ⟨seen_h(X), seen_h(Y)⟩/H, and are drawn as such.
 
 >>> features = random_features([("a", "a"), ("a", "b")], KernelSettings(), width=1000, rng=rng)
->>> features @ features.T / 1000  # about string_kernel of the pairs
+>>> features @ features.T / 1000  # about sequence_kernel of the pairs
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.tasks.templates import Template
-from bindscope.theory.kernel import KernelSettings, String, canonical_pair, parse_templates, string_kernel
+from bindscope.theory.kernel import KernelSettings, String, canonical_pair, parse_templates, sequence_kernel
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,32 +29,34 @@ HEADS_AT_ONCE = 4096
 
 
 def random_features(
-    strings: Sequence[String], settings: KernelSettings, width: int, rng: np.random.Generator
+    sequences: Sequence[String], settings: KernelSettings, width: int, rng: np.random.Generator
 ) -> np.ndarray:
     """φ(a) of every neuron, [sequence, neuron], for sequences of equal length."""
-    seen = sample_attention(strings, settings, width, rng)
+    seen = sample_attention(sequences, settings, width, rng)
     values, vectors = np.linalg.eigh(seen)
     spread = vectors * np.sqrt(np.maximum(values, 0))
-    return settings.phi.function(spread @ rng.standard_normal((len(strings), width)))
+    return settings.phi.function(spread @ rng.standard_normal((len(sequences), width)))
 
 
 def sample_attention(
-    strings: Sequence[String], settings: KernelSettings, n_heads: int, rng: np.random.Generator
+    sequences: Sequence[String], settings: KernelSettings, n_heads: int, rng: np.random.Generator
 ) -> np.ndarray:
     """[sequence, sequence]: the mean over random heads of ⟨seen(X), seen(Y)⟩."""
     if not 1 <= n_heads <= MOST_WIDTH:
         raise BindscopeError(f"width: must lie in 1..{MOST_WIDTH}, got {n_heads}.")
     number: dict[str, int] = {}
-    for string in strings:
-        canonical_pair(strings[0], string)  # refuses different lengths
+    for sequence in sequences:
+        canonical_pair(sequences[0], sequence)  # refuses different lengths
     ends = (" end",) if settings.cls else ()
-    rows = np.array([[number.setdefault(token, len(number)) for token in (*string, *ends)] for string in strings])
-    one_hot = np.eye(len(number))[rows]  # [sequence, place, symbol]
-    total = np.zeros((len(strings), len(strings)))
+    rows = np.array([[number.setdefault(token, len(number)) for token in (*sequence, *ends)] for sequence in sequences])
+    one_hot = np.eye(len(number))[rows]  # [sequence, position, symbol]
+    total = np.zeros((len(sequences), len(sequences)))
     for start in range(0, n_heads, HEADS_AT_ONCE):
         n = min(HEADS_AT_ONCE, n_heads - start)
         symbols, positions = rng.standard_normal((n, len(number))), rng.standard_normal((n, rows.shape[1]))
-        logits = settings.beta * (symbols[:, rows] + settings.gamma * positions[:, None, :])  # [head, sequence, place]
+        logits = settings.beta * (
+            symbols[:, rows] + settings.gamma * positions[:, None, :]
+        )  # [head, sequence, position]
         attention = np.exp(logits - logits.max(2, keepdims=True))
         attention /= attention.sum(2, keepdims=True)
         seen = np.concatenate([np.einsum("hsp,spc->hsc", attention, one_hot), settings.gamma * attention], axis=2)
@@ -76,31 +78,31 @@ def features_converge(
     import xarray as xr
 
     settings = settings or KernelSettings()
-    strings = fresh_strings(parse_templates(templates))
-    pairs = list(combinations_with_replacement(range(len(strings)), 2))
-    estimate = string_kernel([(strings[i], strings[j]) for i, j in pairs], settings)
-    kernel, error = (_symmetric(values, pairs, len(strings)) for values in (estimate.value, estimate.standard_error))
-    found = np.empty((len(widths), n_seeds, len(strings), len(strings)))
+    sequences = fresh_sequences(parse_templates(templates))
+    pairs = list(combinations_with_replacement(range(len(sequences)), 2))
+    estimate = sequence_kernel([(sequences[i], sequences[j]) for i, j in pairs], settings)
+    kernel, error = (_symmetric(values, pairs, len(sequences)) for values in (estimate.value, estimate.standard_error))
+    found = np.empty((len(widths), n_seeds, len(sequences), len(sequences)))
     for seed in range(n_seeds):
         rng = np.random.default_rng([settings.seed, seed])
-        for place, width in enumerate(widths):
-            features = random_features(strings, settings, width, rng)
-            found[place, seed] = features @ features.T / width
-    names = [" ".join(string) for string in strings]
-    upper = np.triu_indices(len(strings))
+        for index, width in enumerate(widths):
+            features = random_features(sequences, settings, width, rng)
+            found[index, seed] = features @ features.T / width
+    names = [" ".join(sequence) for sequence in sequences]
+    upper = np.triu_indices(len(sequences))
     gaps = (found - kernel)[:, :, upper[0], upper[1]]
     arrays = {
-        "kernel": (("string", "other"), kernel),
-        "kernel_error": (("string", "other"), error),
-        "features": (("width", "seed", "string", "other"), found),
+        "kernel": (("sequence", "other"), kernel),
+        "kernel_error": (("sequence", "other"), error),
+        "features": (("width", "seed", "sequence", "other"), found),
         "root_mean_square": (("width", "seed"), np.sqrt((gaps**2).mean(2))),
     }
-    coordinates = {"width": list(widths), "seed": np.arange(n_seeds), "string": names, "other": names}
+    coordinates = {"width": list(widths), "seed": np.arange(n_seeds), "sequence": names, "other": names}
     attributes = {"beta": settings.beta, "gamma": settings.gamma, "activation": settings.phi.name}
     return xr.Dataset(arrays, coords=coordinates, attrs=attributes)  # type: ignore[arg-type]
 
 
-def fresh_strings(templates: Sequence[Template]) -> list[tuple[str, ...]]:
+def fresh_sequences(templates: Sequence[Template]) -> list[tuple[str, ...]]:
     """Two sequences of each template; no wildcard's symbol occurs in another sequence."""
     return [
         template.substitute({name: f"{name}{2 * row + copy}" for name in template.wildcards})

@@ -1,6 +1,6 @@
 """The attention kernel κ(β, γ) as a power series around (0, 0): where two patterns of fresh symbols first meet.
 
-Write S = XXᵀ, S′ = YYᵀ and G = XYᵀ, each [place, place], k places, P = I − 11ᵀ/k. Derivatives at β = γ = 0:
+Write S = XXᵀ, S′ = YYᵀ and G = XYᵀ, each [position, position], k positions, P = I − 11ᵀ/k. Derivatives at β = γ = 0:
 
     κ                = 1ᵀG1/k²
     ∂γ² κ            = 2/k
@@ -8,14 +8,14 @@ Write S = XXᵀ, S′ = YYᵀ and G = XYᵀ, each [place, place], k places, P = 
 
 Sequences without a common symbol (G = 0) meet later, in products of S and S′. All of ∂β⁴∂γ² κ is
 
-    ∂β⁴∂γ² κ         = 48/k⁴ · (1ᵀSS′1 − 1ᵀS1·1ᵀS′1/k)            how often each place's symbol occurs, compared
+    ∂β⁴∂γ² κ         = 48/k⁴ · (1ᵀSS′1 − 1ᵀS1·1ᵀS′1/k)            how often each position's symbol occurs, compared
 
-which cannot tell patterns apart whose places are all repeated equally often (AABB, ABAB). These meet in the part
+which cannot tell patterns apart whose positions are all repeated equally often (AABB, ABAB). These meet in the part
 
-    17280/k⁴ · tr(PSPS′)   of   ∂β⁶∂γ⁴ κ                           which places are equal, compared
+    17280/k⁴ · tr(PSPS′)   of   ∂β⁶∂γ⁴ κ                           which positions are equal, compared
 
 the rest of which depends on one pattern at a time wherever rows of S have equal sums. A common CLS token adds a meeting
-without positions, 24/k⁴ · (1 − 1ᵀS1/k)(1 − 1ᵀS′1/k) in ∂β⁴ κ: how many places are equal at all.
+without positions, 24/k⁴ · (1 − 1ᵀS1/k)(1 − 1ᵀS′1/k) in ∂β⁴ κ: how many positions are equal at all.
 
 >>> round(derivative("ab", "cb", 2, 2), 9), known_derivative("ab", "cb", 2, 2)
 (1.0, 1.0)
@@ -45,7 +45,7 @@ def derivative(
     The coefficient of each power of β in softmax(βu) is a polynomial in the Gaussians, and Gauss–Hermite quadrature is
     exact for those; that coefficient of κ is in turn a polynomial in γ², found from its values at a few γ.
     """
-    left, right = (np.array(string) for string in canonical_pair(first, second, cls))
+    left, right = (np.array(sequence) for sequence in canonical_pair(first, second, cls))
     if beta_order % 2 or gamma_order % 2:
         return 0.0
     degree = beta_order // 2 + 1
@@ -74,7 +74,7 @@ def known_derivative(first: Sequence[str], second: Sequence[str], beta_order: in
 def meeting_term(first: Sequence[str], second: Sequence[str], beta_order: int, gamma_order: int) -> float:
     """The part of a derivative that depends on both patterns of fresh symbols at once; see the module.
 
-    (4, 0) is for a CLS token after both sequences, which counts as a place; (4, 2) and (6, 4) are for sequences alone.
+    (4, 0) is for a CLS token after both sequences, which counts as a position; (4, 2) and (6, 4) are for sequences alone.
     """
     ends = ["end"] if (beta_order, gamma_order) == (4, 0) else []
     own, other, _ = equality_matrices([*first, *ends], [*second, *ends])
@@ -92,8 +92,8 @@ def meeting_term(first: Sequence[str], second: Sequence[str], beta_order: int, g
 
 
 def equality_matrices(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """XXᵀ, YYᵀ and XYᵀ, each [place, place]: 1 where the symbols are the same."""
-    left, right = (np.array(string) for string in canonical_pair(first, second, cls=False))
+    """XXᵀ, YYᵀ and XYᵀ, each [position, position]: 1 where the symbols are the same."""
+    left, right = (np.array(sequence) for sequence in canonical_pair(first, second, cls=False))
     pairs = ((left, left), (right, right), (left, right))
     own, other, common = (np.equal(a[:, None], b[None, :]).astype(float) for a, b in pairs)
     return own, other, common
@@ -117,7 +117,7 @@ def _beta_coefficient(left: np.ndarray, right: np.ndarray, order: int, gamma: fl
 
 
 def _expand_softmax(logits: np.ndarray, order: int) -> list[np.ndarray]:
-    """Coefficients of β⁰ … β^order in softmax(β·logits), each [node, place]."""
+    """Coefficients of β⁰ … β^order in softmax(β·logits), each [node, position]."""
     exponential = [logits**power / factorial(power) for power in range(order + 1)]
     totals = [part.sum(1, keepdims=True) for part in exponential]
     found: list[np.ndarray] = []

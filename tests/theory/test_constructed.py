@@ -20,8 +20,8 @@ def draw_of_depth(seed, depth, n_lines=7):
     return program, program.with_root_constant((program.answer + int(rng.integers(1, 10))) % 10)
 
 
-def places(program):
-    """Where each place of the circuit stands in this program."""
+def positions(program):
+    """Where each position of the circuit stands in this program."""
     *links, query, colon = chain_positions(program)
     sides = {f"lhs {k}": position - 2 for k, position in enumerate(links, 1)}
     sides |= {f"rhs {k}": position for k, position in enumerate(links, 1)}
@@ -100,7 +100,7 @@ def swap_each_position(model, base, other, site):
 def test_swapping_a_head_changes_the_answer_exactly_where_the_circuit_says(model, depth):
     base, other = draw_of_depth(depth, depth)
     moves_value = {
-        (step.layer, step.head, places(base)[step.target]) for step in constructed_circuit(depth) if step.layer > 0
+        (step.layer, step.head, positions(base)[step.target]) for step in constructed_circuit(depth) if step.layer > 0
     }
     found = set()
     for layer in range(model.config.n_layers):
@@ -117,7 +117,7 @@ def test_each_step_attends_from_its_target_to_its_source(model, depth):
     for step in constructed_circuit(depth):
         site = f"L{step.layer}.H{step.head}.pattern"
         pattern = run(model, torch.tensor([base.tokens]), read=[site])[site][0]
-        assert pattern[places(base)[step.target], places(base)[step.source]] == 1
+        assert pattern[positions(base)[step.target], positions(base)[step.source]] == 1
 
 
 def test_the_first_layer_carries_which_variable_a_line_assigns(model):
@@ -131,7 +131,7 @@ def test_the_first_layer_carries_which_variable_a_line_assigns(model):
 
 def test_the_decoy_holds_the_answer_that_nothing_reads(model):
     base, other = draw_of_depth(3, 2)
-    site, last = f"H{DECOY}.result@{places(base)['colon']}", model.config.n_layers - 1
+    site, last = f"H{DECOY}.result@{positions(base)['colon']}", model.config.n_layers - 1
     written = [run(model, torch.tensor([p.tokens]), read=[f"L{last}.{site}"])[f"L{last}.{site}"] for p in (base, other)]
     assert not torch.equal(*written)
     assert swap(model, base, other, f"L{last}.{site}") == base.answer

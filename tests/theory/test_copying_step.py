@@ -13,8 +13,8 @@ from bindscope.theory.copying import (
     ATTENTION,
     CopyModel,
     identity_strength,
+    predict_fraction,
     predict_ratio,
-    predict_share,
 )
 
 
@@ -76,10 +76,10 @@ def test_the_part_falls_with_width_and_rises_with_symbols() -> None:
 
 
 @pytest.mark.parametrize(("width", "n_heads", "d_head"), [(64, 4, 64), (64, 1, 8), (128, 4, 8)])
-def test_the_share_in_the_span_is_as_predicted_for_orthonormal_embeddings(
+def test_the_fraction_in_the_span_is_as_predicted_for_orthonormal_embeddings(
     width: int, n_heads: int, d_head: int
 ) -> None:
-    shares = []
+    fractions = []
     for seed in range(30):
         drawn = CopyModel.draw(width, 8, 0, np.random.default_rng(seed), n_heads, d_head)
         gradient = np.zeros((width, width))
@@ -87,9 +87,9 @@ def test_the_share_in_the_span_is_as_predicted_for_orthonormal_embeddings(
         read_by = np.einsum("hed,hef->df", drawn.outputs, drawn.outputs)
         written = np.einsum("hde,hfe->df", drawn.values, drawn.values)
         update = gradient @ read_by + written @ gradient
-        shares.append([(np.diag(update)[:8] ** 2).sum(), (update**2).sum()])
-    along, whole = np.mean(shares, axis=0)
-    assert along / whole == pytest.approx(predict_share(width, n_heads * d_head), rel=0.06)
+        fractions.append([(np.diag(update)[:8] ** 2).sum(), (update**2).sum()])
+    along, whole = np.mean(fractions, axis=0)
+    assert along / whole == pytest.approx(predict_fraction(width, n_heads * d_head), rel=0.06)
 
 
 def test_a_model_without_symbols_is_refused() -> None:

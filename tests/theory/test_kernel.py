@@ -13,7 +13,7 @@ from bindscope.theory.kernel import (
     KernelSettings,
     attention_kernel,
     canonical_pair,
-    string_kernel,
+    sequence_kernel,
     student_quantile,
     template_kernel,
 )
@@ -26,7 +26,7 @@ COARSE = KernelSettings(points=128, inner_points=8)
 def sample_plainly(first, second, beta, gamma, n=60_000, seed=0):
     """K_attn of two sequences by Monte Carlo, and its standard error."""
     rng, symbols = np.random.default_rng(seed), sorted({*first, *second})
-    x, y = (np.array([[a == b for b in symbols] for a in string], float) for string in (first, second))
+    x, y = (np.array([[a == b for b in symbols] for a in sequence], float) for sequence in (first, second))
     w, p = rng.standard_normal((n, len(symbols))), gamma * rng.standard_normal((n, len(first)))
     s, t = np.exp(beta * (w @ x.T + p)), np.exp(beta * (w @ y.T + p))
     s, t = s / s.sum(1, keepdims=True), t / t.sum(1, keepdims=True)
@@ -47,7 +47,7 @@ def test_template_kernels_agree_with_plain_monte_carlo():
 
 
 @pytest.mark.parametrize(("first", "second"), [("aab", "aba"), ("abc", "bca"), ("abc", "dea"), ("ab", "ab")])
-def test_kernels_of_strings_with_common_symbols_agree_with_plain_monte_carlo(first, second):
+def test_kernels_of_sequences_with_common_symbols_agree_with_plain_monte_carlo(first, second):
     found = attention_kernel([(first, second)], replace(COARSE, cls=False))
     value, error = sample_plainly(first, second, 3.0, 1.0)
     assert abs(found.value[0] - value) < 4 * np.hypot(error, found.standard_error[0])
@@ -63,7 +63,7 @@ def test_without_sharpness_attention_is_uniform_and_the_kernel_a_count():
     assert kernel.moments.same.mean() == pytest.approx((4 + 1 + 1 + 1 + 0.36 * 5) / 25, abs=1e-14)
 
 
-def test_strings_with_nothing_in_common_are_independent():
+def test_sequences_with_nothing_in_common_are_independent():
     settings = replace(COARSE, gamma=0.0, cls=False)
     kernel = template_kernel(["ABA", "ABB"], settings)
     assert np.abs(kernel.attention.value).max() == 0
@@ -71,9 +71,9 @@ def test_strings_with_nothing_in_common_are_independent():
     assert kernel.matrix.value == pytest.approx(np.outer(mean, mean), abs=1e-14)
 
 
-def test_templates_and_strings_of_them_have_the_same_kernel():
+def test_templates_and_sequences_of_them_have_the_same_kernel():
     kernel = template_kernel(["ABA", "ABB"], replace(COARSE, points=256))
-    found = string_kernel([("aba", "cdc"), ("aba", "cdd"), ("abb", "cdd")], replace(COARSE, points=256, seed=5))
+    found = sequence_kernel([("aba", "cdc"), ("aba", "cdd"), ("abb", "cdd")], replace(COARSE, points=256, seed=5))
     wanted = kernel.matrix.value[[0, 0, 1], [0, 1, 1]]
     error = np.hypot(found.standard_error, kernel.matrix.standard_error[[0, 0, 1], [0, 1, 1]])
     assert (np.abs(found.value - wanted) < 4 * error).all()
@@ -82,14 +82,14 @@ def test_templates_and_strings_of_them_have_the_same_kernel():
 
 def test_renaming_symbols_changes_nothing():
     pairs = [("aab", "bca"), ("xxy", "yzx"), ("bba", "acb"), ("aab", "bcc")]
-    found = string_kernel(pairs, replace(COARSE, points=64)).value
+    found = sequence_kernel(pairs, replace(COARSE, points=64)).value
     assert found[0] == found[1] == found[2] != found[3]
     names = [("ABA", "ABB"), ("QPQ", "ZAA")]
     first, second = (template_kernel(each, COARSE).matrix.value for each in names)
     assert (first == second).all()
 
 
-def test_a_pair_of_strings_has_a_canonical_name():
+def test_a_pair_of_sequences_has_a_canonical_name():
     assert canonical_pair("xyx", "yzz", cls=False) == canonical_pair("pqp", "qaa", cls=False) == ((0, 1, 0), (1, 2, 2))
     assert canonical_pair("xyx", "yzz", cls=False) != canonical_pair("xyx", "xzz", cls=False)
     assert canonical_pair("a", "b") == ((1, 0), (2, 0))

@@ -24,13 +24,13 @@ def test_the_tasks_of_the_study_are_learnable():
         assert f"{report.smallest.value:.3g}" in report.why
 
 
-def test_templates_that_share_nothing_cannot_be_learned():
+def test_templates_that_fraction_nothing_cannot_be_learned():
     report = learnable(["AA", "AB"], [1, -1], BLIND)
     assert report.verdict == "not learnable"
     assert "labels have a component" in report.why
     assert report.null_directions.shape == (1, 2)
     assert report.matrix.value @ report.null_directions[0] == pytest.approx(0, abs=1e-14)
-    assert report.label_share == pytest.approx(abs(report.null_directions[0] @ [1, -1]) / np.sqrt(2))
+    assert report.label_fraction == pytest.approx(abs(report.null_directions[0] @ [1, -1]) / np.sqrt(2))
     assert learnable(["AA", "AB"], None, BLIND).verdict == "not learnable"
 
 
@@ -40,7 +40,7 @@ def test_labels_outside_the_null_directions_are_still_learned():
     report = learnable(["AAB", "ABA", "ABB"], [1, 1, 1], FLAT)
     assert report.verdict == "learnable"
     assert len(report.null_directions) == 2
-    assert report.label_share == pytest.approx(0, abs=1e-12)
+    assert report.label_fraction == pytest.approx(0, abs=1e-12)
 
 
 def test_a_kernel_that_is_nothing_learns_nothing():
@@ -61,7 +61,7 @@ def test_templates_that_overlap_are_not_covered():
     report = learnable(["AB", "Ax"], [1, -1], COARSE)
     assert report.verdict == "not covered"
     assert "AB and Ax both match s0 x" in report.why
-    assert [(o.first, o.second, o.string) for o in report.overlaps] == [("AB", "Ax", ("s0", "x"))]
+    assert [(o.first, o.second, o.sequence) for o in report.overlaps] == [("AB", "Ax", ("s0", "x"))]
     assert learnable(["AA", "AB"], [1, -1], COARSE).overlaps == ()
 
 

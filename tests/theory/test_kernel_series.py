@@ -11,9 +11,9 @@ from theory.kernel_series import derivative, known_derivative, meeting_term
 
 
 def integrate_attention(first, second, beta, gamma, n_nodes=10):
-    """K_attn(β, γ) of two short sequences by Gauss–Hermite quadrature over every symbol and place."""
+    """K_attn(β, γ) of two short sequences by Gauss–Hermite quadrature over every symbol and position."""
     symbols = sorted({*first, *second})
-    x, y = (np.array([[a == b for b in symbols] for a in string], float) for string in (first, second))
+    x, y = (np.array([[a == b for b in symbols] for a in sequence], float) for sequence in (first, second))
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
     grids = np.meshgrid(*[nodes] * (len(symbols) + len(first)), indexing="ij")
     z = np.stack([grid.reshape(-1) for grid in grids])

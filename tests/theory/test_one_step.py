@@ -19,12 +19,12 @@ def every_sequence(model: DisentangledModel, binding: np.ndarray, pairs: np.ndar
     """tokens [row, 16] of the whole population, written out one by one, and their weights [row]."""
     tokens, weights = [], []
     size, n_variables = model.modulus, model.n_variables
-    for n1, n2, assigned, asked, place in itertools.product(
+    for n1, n2, assigned, asked, position in itertools.product(
         range(size), range(size), range(n_variables), range(n_variables), range(11)
     ):
         if weight := binding[assigned, asked] * pairs[n1, n2] / 11:
             row = [model.pad] * 12 + [model.operator, model.variables.start + asked, n2, model.equals]
-            row[place], row[place + 1] = model.variables.start + assigned, n1
+            row[position], row[position + 1] = model.variables.start + assigned, n1
             tokens.append(row)
             weights.append(weight)
     return np.array(tokens), np.array(weights)
@@ -121,7 +121,7 @@ def test_for_small_scales_the_gap_is_known_exactly(modulus: int, n_variables: in
 def test_the_parts_add_up_and_are_orthogonal() -> None:
     step = measure_step(Setting(7, 3, 2.0, 1.0))
     assert np.allclose(sum(step.parts.values()), step.gradient)
-    assert sum(step.norm_shares.values()) == pytest.approx(1)
+    assert sum(step.norm_fractions.values()) == pytest.approx(1)
     assert np.allclose(np.diag(np.diag(step.memory)), step.memory)
     flat = np.stack([part.ravel() for part in step.parts.values()])
     products = flat @ flat.T

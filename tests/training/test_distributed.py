@@ -34,8 +34,8 @@ def test_the_average_of_the_shards_gradients_is_the_gradient_of_the_batch(make_m
     expected = torch.autograd.grad(whole, list(model.parameters()))
     losses, gradients = [], [torch.zeros_like(p) for p in model.parameters()]
     for rank in range(n_processes):
-        part, share = Processes(rank, rank, n_processes).shard(batch)
-        shard_loss = batch_loss(model, part, loss) * share
+        part, fraction = Processes(rank, rank, n_processes).shard(batch)
+        shard_loss = batch_loss(model, part, loss) * fraction
         losses.append(shard_loss.item())
         for total, gradient in zip(gradients, torch.autograd.grad(shard_loss, list(model.parameters()))):
             total += gradient / n_processes
@@ -44,7 +44,7 @@ def test_the_average_of_the_shards_gradients_is_the_gradient_of_the_batch(make_m
         torch.testing.assert_close(total, gradient, rtol=0, atol=1e-12)
 
 
-def test_several_processes_cannot_share_an_apple_gpu():
+def test_several_processes_cannot_fraction_an_apple_gpu():
     processes = Processes(0, 0, 2)
     with (
         pytest.raises(BindscopeError, match="mps trains with one process"),

@@ -19,23 +19,23 @@ def make_dataset(experiment: Experiment, seeds: int = 2) -> xr.Dataset:
     variants = [variant for variant in experiment.variants if not variant.full]
     labels = [variant.labels for variant in variants]
     loss = np.array([[min(1.0, expected_loss(each) + seed / 100) for seed in range(seeds)] for each in labels])
-    pools = np.stack([loss / 2, loss, loss], axis=2)  # train, validation, test
-    dims, over = ("variant", "seed", "pool"), ("variant", "seed", "step", "pool")
-    curves = np.stack([np.ones_like(pools), pools], axis=2)  # at the first step and at the last
+    splits = np.stack([loss / 2, loss, loss], axis=2)  # train, validation, test
+    dims, over = ("variant", "seed", "split"), ("variant", "seed", "step", "split")
+    curves = np.stack([np.ones_like(splits), splits], axis=2)  # at the first step and at the last
     coords = {
         "variant": [variant.name for variant in variants],
         "seed": range(seeds),
-        "pool": ["train", "validation", "test"],
+        "split": ["train", "validation", "test"],
     }
     names = dict.fromkeys(name for each in labels for name in each)
     return xr.Dataset(
         {
-            "last_loss": (dims, pools),
-            "last_accuracy": (dims, 1 - pools),
-            "pool_loss": (over, curves),
-            "pool_accuracy": (over, 1 - curves),
+            "last_loss": (dims, splits),
+            "last_accuracy": (dims, 1 - splits),
+            "split_loss": (over, curves),
+            "split_accuracy": (over, 1 - curves),
             "last_step": (dims[:2], np.full(loss.shape, 100.0)),
-            "pool_n": ("pool", [500, 500, 500]),
+            "split_n": ("split", [500, 500, 500]),
             "status": (dims[:2], np.full(loss.shape, "stopped early")),
         },
         coords | {name: ("variant", [each[name] for each in labels]) for name in names},

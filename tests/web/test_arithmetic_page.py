@@ -64,14 +64,14 @@ def test_a_sums_attention_and_answer_are_the_models(client: TestClient, lab: Lab
     steps = list(run.steps[-2:])
     body = ask(client, "sum", steps=steps, sequence=SUM)
     tokens = torch.from_numpy(run.run.config.task.parse(SUM))[None]
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         with torch.no_grad():
             trace = run_model(run.model(step), tokens, ["L0.pattern", "L1.pattern"])
         for layer in range(2):
-            found = array(body, "pattern")[place, layer]
+            found = array(body, "pattern")[index, layer]
             np.testing.assert_allclose(found, trace[f"L{layer}.pattern"][0, 0], atol=6e-5)
-        shares = trace.logits[0, -1].softmax(-1)
-        np.testing.assert_allclose(array(body, "probability")[place], shares, atol=1e-6)
+        fractions = trace.logits[0, -1].softmax(-1)
+        np.testing.assert_allclose(array(body, "probability")[index], fractions, atol=1e-6)
     assert body["attrs"] == {"text": SUM, "answer": "5"}  # 7 + 9 modulo 11
     assert body["coords"]["value_position"]["values"] == [4, 14]
 
@@ -87,41 +87,45 @@ def test_programs_and_sums_do_not_mix(client: TestClient) -> None:
     asked = client.post("/api/live/sum", json={"run": "small", "steps": [12], "sequence": SUM})
     assert asked.status_code == 400
     assert "sums are for runs on assign_add" in asked.json()["error"]
-    for run, name in (("small", "pools"), ("sums", "programs")):
+    for run, name in (("small", "splits"), ("sums", "programs")):
         assert client.get(f"/api/runs/{run}/{name}.json").status_code == 404
 
 
-def test_example_sums_are_of_every_pool_and_have_their_answers(client: TestClient, lab: Lab) -> None:
+def test_example_sums_are_of_every_split_and_have_their_answers(client: TestClient, lab: Lab) -> None:
     body, task = read(client, "sums"), lab.find(RUN).run.config.task
-    texts, pools = body["coords"]["text"]["values"], body["coords"]["pool"]["values"]
-    assert len(set(pools)) == 9
-    assert not pools[0].startswith("0")  # the first one is shown first: it has a variable to look up
+    texts, splits = body["coords"]["text"]["values"], body["coords"]["split"]["values"]
+    assert len(set(splits)) == 9
+    assert not splits[0].startswith("0")  # the first one is shown first: it has a variable to look up
     for text, answer in zip(texts, body["coords"]["answer"]["values"], strict=True):
         assert int(task.solve(task.parse(text))) == answer
 
 
-def test_pools_are_those_of_the_evaluations(client: TestClient, lab: Lab) -> None:
-    body = read(client, "pools")
+def test_splits_are_those_of_the_evaluations(client: TestClient, lab: Lab) -> None:
+    body = read(client, "splits")
     last = lab.find(RUN).run.metrics[-1]
-    pools = body["coords"]["pool"]["values"]
-    np.testing.assert_allclose(array(body, "pool_accuracy")[-1], [last[pool]["accuracy"] for pool in pools], atol=1e-6)
-    halves = array(body, "half_accuracy")[-1, pools.index("1add")]
+    splits = body["coords"]["split"]["values"]
+    np.testing.assert_allclose(
+        array(body, "split_accuracy")[-1], [last[split]["accuracy"] for split in splits], atol=1e-6
+    )
+    halves = array(body, "half_accuracy")[-1, splits.index("1add")]
     expected = [last["1add"][half]["accuracy"] for half in body["coords"]["half"]["values"]]
     np.testing.assert_allclose(halves.astype(float), expected, atol=1e-6)
 
 
-def test_spikes_are_sent_with_their_pools(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    pools = [("1tr", "2var2"), ("1tr", "1add", "2tr", "2add"), ("1var", "2var1", "2var2")]
-    spikes = [Spike(number + 1, 10 * number, 10 * number + 5, own, 0.5) for number, own in enumerate(pools)]
+def test_spikes_are_sent_with_their_splits(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = [("1tr", "2var2"), ("1tr", "1add", "2tr", "2add"), ("1var", "2var1", "2var2")]
+    spikes = [Spike(number + 1, 10 * number, 10 * number + 5, own, 0.5) for number, own in enumerate(splits)]
     monkeypatch.setattr("bindscope.studies.assign_add.learning.phases.spikes_of", lambda dataset: spikes)
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
-    body = read(client, "pools")
-    sent = {name: body["variables"][f"spike_{name}"]["values"] for name in ("before", "after", "size", "pools", "told")}
+    body = read(client, "splits")
+    sent = {
+        name: body["variables"][f"spike_{name}"]["values"] for name in ("before", "after", "size", "splits", "told")
+    }
     assert sent == {
         "before": [0, 10, 20],
         "after": [5, 15, 25],
         "size": [0.5] * 3,
-        "pools": [" ".join(own) for own in pools],
+        "splits": [" ".join(own) for own in splits],
         "told": [0, 1, 2],  # which of the paper's two it is
     }
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
@@ -171,18 +175,20 @@ def test_neurons_of_numbers_that_are_no_circle_are_said_to_be_absent(lab: Lab, m
 def test_transplanting_everything_gives_the_donor_and_nothing_the_receiver(client: TestClient, lab: Lab) -> None:
     steps = lab.find(RUN).steps
     ends = {"receiver": steps[0], "donor": steps[-1], "n": 30, "seed": 3}
-    whole = array(ask(client, "transplant", parts=["everything"], **ends), "accuracy")  # [condition, pool]
+    whole = array(ask(client, "transplant", parts=["everything"], **ends), "accuracy")  # [condition, split]
     none = array(ask(client, "transplant", parts=["nothing"], **ends), "accuracy")
     np.testing.assert_array_equal(whole[1], whole[2])
     np.testing.assert_array_equal(none[1], none[0])
     np.testing.assert_array_equal(whole[[0, 2]], none[[0, 2]])
 
 
-def test_a_transplant_is_measured_on_the_pools_of_its_seed(client: TestClient, lab: Lab) -> None:
+def test_a_transplant_is_measured_on_the_splits_of_its_seed(client: TestClient, lab: Lab) -> None:
     run = lab.find(RUN)
     body = ask(client, "transplant", receiver=10, donor=STEP, parts=["QK1", "MLP"], n=40, seed=5)
-    pools = run.run.config.task.sample_evaluation(np.random.default_rng(5), 40)
-    expected = [(read_answers(run.model(10), pool).argmax(1) == pool.targets[:, 0]).mean() for pool in pools.values()]
+    splits = run.run.config.task.sample_evaluation(np.random.default_rng(5), 40)
+    expected = [
+        (read_answers(run.model(10), split).argmax(1) == split.targets[:, 0]).mean() for split in splits.values()
+    ]
     np.testing.assert_allclose(array(body, "accuracy")[0], expected, atol=1e-6)
     assert body["attrs"]["parts"] == "QK1 + MLP"
     assert "--from 30 --to 10 --part 'QK1 + MLP' --n 40 --seed 5" in body["command"]
@@ -212,11 +218,11 @@ def test_progress_is_the_kept_result(client: TestClient, lab: Lab) -> None:
     assert f"{name}_low" in body["variables"]
 
 
-def test_a_run_on_sums_has_the_mean_of_its_pools_as_accuracy(client: TestClient, lab: Lab) -> None:
+def test_a_run_on_sums_has_the_mean_of_its_splits_as_accuracy(client: TestClient, lab: Lab) -> None:
     summary = next(run for run in client.get("/api/runs.json").json()["runs"] if run["name"] == RUN)
     last = lab.find(RUN).run.metrics[-1]
     assert summary["accuracy"] == pytest.approx(
-        np.mean([pool["accuracy"] for pool in last.values() if isinstance(pool, dict) and "accuracy" in pool])
+        np.mean([split["accuracy"] for split in last.values() if isinstance(split, dict) and "accuracy" in split])
     )
 
 

@@ -51,22 +51,22 @@ def test_patterns_are_the_models_and_their_rows_sum_to_one(client: TestClient, l
 
 
 def test_ablating_nothing_changes_nothing(client: TestClient) -> None:
-    _, shares = ask(client, "ablate", sites=[])
-    np.testing.assert_array_equal(shares[0], shares[1])
+    _, fractions = ask(client, "ablate", sites=[])
+    np.testing.assert_array_equal(fractions[0], fractions[1])
     np.testing.assert_array_equal(ask(client, "attention", ablate=[])[1], ask(client, "attention")[1])
 
 
 @pytest.mark.parametrize("kind", ["zero", "mean"])
 def test_an_ablated_answer_is_that_of_ablate_together(client: TestClient, lab: Lab, kind: str) -> None:
     sites, run = ["L0.H0", "L2.mlp_out"], lab.find(RUN)
-    body, shares = ask(client, "ablate", sites=sites, kind=kind)
+    body, fractions = ask(client, "ablate", sites=sites, kind=kind)
     batch = ask_programs([parse_program(PROGRAM.replace(";", "\n"))])
     reference = _other_programs(run.run.config.task, 5) if kind == "mean" else None  # type: ignore[arg-type]
     expected = ablate_together(run.model(STEP), batch, sites, kind, reference=reference)  # type: ignore[arg-type]
     answer = int(body["attrs"]["answer"])
-    assert np.log(shares[0, answer]) == pytest.approx(float(expected.base_log_probability[0]), abs=1e-4)
-    assert np.log(shares[1, answer]) == pytest.approx(float(expected.log_probability[0]), abs=1e-3)
-    assert shares[1].argmax() == int(expected.answer[0])
+    assert np.log(fractions[0, answer]) == pytest.approx(float(expected.base_log_probability[0]), abs=1e-4)
+    assert np.log(fractions[1, answer]) == pytest.approx(float(expected.log_probability[0]), abs=1e-3)
+    assert fractions[1].argmax() == int(expected.answer[0])
 
 
 def test_patterns_below_an_ablated_head_stay_and_those_above_change(client: TestClient) -> None:
@@ -104,8 +104,8 @@ def test_what_cannot_be_ablated_is_refused_with_a_sentence(
 
 
 def test_the_python_of_a_body_runs_and_gives_the_same(client: TestClient) -> None:
-    body, shares = ask(client, "ablate", sites=["L1.H0"], kind="zero")
+    body, fractions = ask(client, "ablate", sites=["L1.H0"], kind="zero")
     *lines, wanted = body["python"].splitlines()
     scope: dict[str, object] = {}
     exec("\n".join(lines), scope)
-    np.testing.assert_allclose(eval(wanted, scope).probability, shares, atol=1e-6)
+    np.testing.assert_allclose(eval(wanted, scope).probability, fractions, atol=1e-6)

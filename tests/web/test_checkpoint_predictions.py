@@ -59,9 +59,9 @@ def test_a_program_asked_by_its_text_gets_the_kept_probabilities(run: Run, datas
     assert [program.answer for program in programs] == dataset.answer.values.tolist()
     for step in run.steps:
         outputs = read_answers(run.checkpoint(step), ask_programs(programs)).astype(float)
-        shares = np.exp(outputs) / np.exp(outputs).sum(1, keepdims=True)
+        fractions = np.exp(outputs) / np.exp(outputs).sum(1, keepdims=True)
         rows = np.arange(N)
-        right, line_1 = shares[rows, dataset.answer.values], shares[rows, dataset.rule_line_1.values]
+        right, line_1 = fractions[rows, dataset.answer.values], fractions[rows, dataset.rule_line_1.values]
         kept = dataset.sel(step=step)
         np.testing.assert_allclose(kept.probability, right, atol=LEVEL / 2 + 1e-6)
         np.testing.assert_allclose(kept.line_1_probability, line_1, atol=LEVEL / 2 + 1e-6)

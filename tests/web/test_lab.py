@@ -39,10 +39,10 @@ def looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_runs_of_one_name_are_told_apart_by_a_number(small_run: Path, tmp_path: Path) -> None:
-    places = [copy_run(small_run, tmp_path / name) for name in ("a", "b", "c")]
-    lab = Lab.open(places)
+    positions = [copy_run(small_run, tmp_path / name) for name in ("a", "b", "c")]
+    lab = Lab.open(positions)
     assert list(lab.runs) == ["small", "small-2", "small-3"]
-    assert [run.path for run in lab.runs.values()] == places
+    assert [run.path for run in lab.runs.values()] == positions
     assert [lab.find(name).name for name in lab.runs] == list(lab.runs)
 
 
@@ -135,16 +135,16 @@ def test_a_run_that_was_damaged_meanwhile_is_named_and_the_others_shown(small_ru
 
 
 def test_a_growing_run_is_read_again(small_run: Path, tmp_path: Path) -> None:
-    place = copy_run(small_run, tmp_path / "growing", status="training")
-    run = LabRun(Run.open(place))
+    position = copy_run(small_run, tmp_path / "growing", status="training")
+    run = LabRun(Run.open(position))
     lab = Lab([run])
     first = list_runs(lab).runs[0]
     assert (first.last_step, first.status) == (12, "interrupted")
-    write_evaluation(place, 16)
+    write_evaluation(position, 16)
     second = list_runs(lab).runs[0]
     assert second.last_step == 16
     assert second.version != first.version
-    with hold_lock(place):
+    with hold_lock(position):
         third = list_runs(lab).runs[0]
         assert third.status == "training"
         assert third.version != second.version
@@ -158,13 +158,13 @@ def test_a_run_is_summarised_only_when_it_has_changed(lab: Lab, monkeypatch: pyt
 
 
 def test_asking_whether_a_run_is_trained_never_keeps_it_from_being_trained(small_run: Path, tmp_path: Path) -> None:
-    place = copy_run(small_run, tmp_path / "run")
-    with (place / LOCK_FILE).open("w") as reader:
+    position = copy_run(small_run, tmp_path / "run")
+    with (position / LOCK_FILE).open("w") as reader:
         fcntl.flock(reader, fcntl.LOCK_SH)  # as one who asks does, for an instant
-        assert not is_locked(place)  # nor does another who asks
+        assert not is_locked(position)  # nor does another who asks
         threading.Timer(0.03, lambda: fcntl.flock(reader, fcntl.LOCK_UN)).start()
-        with hold_lock(place):
-            assert is_locked(place)
+        with hold_lock(position):
+            assert is_locked(position)
 
 
 def test_models_are_kept_within_their_memory(lab: Lab) -> None:

@@ -58,11 +58,11 @@ class Slow:
     def stream(self, lab: Lab, run: LabRun, question: Wish) -> Iterator[dict[str, Any]]:
         self.begun += 1
         yield {"body": self.begun}
-        for place in range(question.parts):
+        for index in range(question.parts):
             self.at_work.set()
             assert self.may_go_on.wait(10)
             self.parts += 1
-            yield {"at": place}
+            yield {"at": index}
         if question.fail:
             raise BindscopeError(question.fail)
 

@@ -60,12 +60,12 @@ def test_every_cell_is_the_unembedded_stream_of_a_plain_run(client: TestClient, 
     for layer, site in enumerate(body["coords"]["site"]["values"]):
         with torch.no_grad():
             logits = model.to_logits(run_model(model, tokens, [site])[site])[0].double()  # [position, output]
-        shares = logits.softmax(-1).numpy()
-        np.testing.assert_allclose(values(body, "answer")[layer], shares[:, 5], atol=1e-5)
+        fractions = logits.softmax(-1).numpy()
+        np.testing.assert_allclose(values(body, "answer")[layer], fractions[:, 5], atol=1e-5)
         np.testing.assert_allclose(values(body, "answer_logit")[layer], logits[:, 5], atol=1e-4)
         np.testing.assert_allclose(values(body, "line_1_logit")[layer], logits[:, 7], atol=1e-4)
-        np.testing.assert_allclose(values(body, "entropy")[layer], -(shares * np.log2(shares)).sum(1), atol=1e-4)
-        tops = [show_symbol(VOCABULARY.symbols[index]) for index in shares.argmax(1)]
+        np.testing.assert_allclose(values(body, "entropy")[layer], -(fractions * np.log2(fractions)).sum(1), atol=1e-4)
+        tops = [show_symbol(VOCABULARY.symbols[index]) for index in fractions.argmax(1)]
         assert values(body, "top")[layer].tolist() == tops
     assert "".join(body["coords"]["token"]["values"]) == program.text.replace("\n", "\\n")
 

@@ -10,13 +10,13 @@ import torch
 from fastapi.testclient import TestClient
 
 from bindscope.interventions.contrast import Contrast, contrast_pairs
-from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
+from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
 from bindscope.interventions.outcome import METRICS, measure_outcomes
 from bindscope.measures.binding.patching_live import empty_grid, stream_grid
 from bindscope.model.run import run as run_model
 from bindscope.studies.binding.mechanism.measure import sample_pairs
 from bindscope.studies.framework.measuring import N_BITS, round_bits
-from bindscope.tasks.binding import pair_programs, parse_program, structural_places
+from bindscope.tasks.binding import named_positions, pair_programs, parse_program
 from bindscope.web.lab import Lab
 from bindscope.web.live import Worker
 from bindscope.web.pages.patch import PAGE
@@ -74,7 +74,7 @@ def test_the_parts_of_a_live_grid_are_the_whole_grid(client: TestClient, lab: La
 
 def test_every_cell_is_sent_once(client: TestClient) -> None:
     body, parts = stream(client, grid="residual")
-    sent = [place for part in parts for place in range(part["at"], part["at"] + len(part["variables"]["kl"]))]
+    sent = [index for part in parts for index in range(part["at"], part["at"] + len(part["variables"]["kl"]))]
     assert sorted(sent) == list(range(body["sizes"]["position"] * body["sizes"]["layer"]))
 
 
@@ -120,12 +120,12 @@ def test_patching_the_whole_stream_gives_the_counterfactuals_prediction(client: 
     sites = [f"L0.resid_pre@{position}" for position in range(23)]
     body = client.post("/api/live/patch", json=pair(steps=[EARLIER, LAST], sites=sites)).json()
     shape = [body["sizes"][dim] for dim in body["variables"]["probability"]["dims"]]
-    shares = np.array(body["variables"]["probability"]["values"]).reshape(shape)  # [step, condition, output]
-    np.testing.assert_allclose(shares[:, 2], shares[:, 1], atol=1e-6)
-    np.testing.assert_allclose(shares.sum(-1), 1, atol=1e-5)
+    fractions = np.array(body["variables"]["probability"]["values"]).reshape(shape)  # [step, condition, output]
+    np.testing.assert_allclose(fractions[:, 2], fractions[:, 1], atol=1e-6)
+    np.testing.assert_allclose(fractions.sum(-1), 1, atol=1e-5)
     np.testing.assert_allclose(body["variables"]["logit_difference"]["values"], 1, atol=1e-4)
     alone = client.post("/api/live/predict", json={"run": RUN, "steps": [LAST], "program": COUNTERFACTUAL}).json()
-    np.testing.assert_allclose(shares[1, 1], alone["variables"]["probability"]["values"], atol=1e-6)
+    np.testing.assert_allclose(fractions[1, 1], alone["variables"]["probability"]["values"], atol=1e-6)
 
 
 @pytest.mark.parametrize("source_step", [None, EARLIER])
@@ -191,12 +191,12 @@ def test_mean_grids_are_means_over_the_studys_pairs(client: TestClient, lab: Lab
     run = lab.find(RUN)
     body = client.get(f"/api/runs/{RUN}/grid-chain.json").json()
     pairs = sample_pairs(run.run, np.random.default_rng(0), body["provenance"]["n"])
-    places = {name: column for name, column in structural_places(pairs).items() if name in ("rhs 2", "colon")}
-    expected = place_grid(run.model(LAST), contrast_pairs(pairs), places).mean("pair")
-    values = join(body, [], "success")[body["coords"]["step"]["values"].index(LAST), 0]  # [layer, place]
-    for name in places:
-        place = body["coords"]["place"]["values"].index(name)
-        np.testing.assert_allclose(values[:, place], expected.success.sel(place=name), rtol=2**-N_BITS, atol=1e-4)
+    positions = {name: column for name, column in named_positions(pairs).items() if name in ("rhs 2", "colon")}
+    expected = position_grid(run.model(LAST), contrast_pairs(pairs), positions).mean("pair")
+    values = join(body, [], "success")[body["coords"]["step"]["values"].index(LAST), 0]  # [layer, position]
+    for name in positions:
+        position = body["coords"]["position"]["values"].index(name)
+        np.testing.assert_allclose(values[:, position], expected.success.sel(position=name), rtol=2**-N_BITS, atol=1e-4)
 
 
 def test_mean_grids_cover_every_kept_checkpoint_with_intervals(client: TestClient, lab: Lab) -> None:

@@ -126,7 +126,7 @@ def test_a_program_the_model_cannot_read_is_refused_with_its_line(client: TestCl
     where = {"steps": [0]} if operation == "predict" else {"step": 0}
     for program, sentence in [
         ("a=5;b=c;#b:", "line 2: 'c' is used before it is assigned."),
-        (";".join(f"{name}={place % 10}" for place, name in enumerate("abcdefghijklmnopq")) + ";#a:", "17 lines"),
+        (";".join(f"{name}={index % 10}" for index, name in enumerate("abcdefghijklmnopq")) + ";#a:", "17 lines"),
     ]:
         response = client.post(f"/api/live/{operation}", json={"run": RUN, "program": program, **where})
         assert response.status_code == 400

@@ -88,7 +88,7 @@ def test_frozen_points_of_the_last_step_equal_a_direct_projection(run: LabRun, p
     model = run.model(run.find_step("last"))
     _, test = sample_halves(run.run, np.random.default_rng(0), N_PAIRS // 2)["values"]
     search = default_search(model, "values")
-    points = sample_stream(model, test, of="values", layer=search.layer, place=search.place).vectors[:N_POINTS]
+    points = sample_stream(model, test, of="values", layer=search.layer, position=search.position).vectors[:N_POINTS]
     subspace = find_kept_subspace(run.run, model, "values").subspace
     expected = fit_axes(points, subspace, 3).coordinates(points).numpy()
     frozen = projections.sel(quality="values", kind="frozen").isel(step=-1)
@@ -102,7 +102,7 @@ def test_the_kept_subspace_is_that_of_the_kept_swaps(run: LabRun, projections: x
     """Both results draw the same pairs, so what they measure of the last step alike is equal."""
     swaps = run.run.result("subspaces").sel(condition="found")
     last = projections.sel(kind="frozen").isel(step=-1)
-    np.testing.assert_allclose(last.success, swaps.success_share, atol=1e-6)
+    np.testing.assert_allclose(last.success, swaps.success_fraction, atol=1e-6)
     np.testing.assert_allclose(last.score, swaps.score, atol=1e-6)
 
 
@@ -114,8 +114,8 @@ def test_a_random_subspace_of_equal_rank_changes_far_fewer_answers(projections: 
 def test_neighbouring_refitted_axes_lie_alike(projections: xr.Dataset) -> None:
     """Turning one step's points any further towards the next step's brings nothing: the best rotation is none."""
     coordinates = projections.sel(quality="values", kind="refitted").coordinate
-    for place in (-2, -6):
-        before, after = (torch.from_numpy(coordinates.isel(step=at).values) for at in (place, place + 1))
+    for position in (-2, -6):
+        before, after = (torch.from_numpy(coordinates.isel(step=at).values) for at in (position, position + 1))
         before, after = before - before.mean(0), after - after.mean(0)
         left, _, right = torch.linalg.svd(before.T @ after)
         torch.testing.assert_close(left @ right, torch.eye(3, dtype=before.dtype), atol=0.02, rtol=0)
@@ -130,14 +130,14 @@ def test_aligning_undoes_a_rotation() -> None:
     back = align_axes(turned, points, axes.coordinates(points))
     torch.testing.assert_close(back.directions, axes.directions, atol=1e-5, rtol=0)
     whole = Axes(points.mean(0), torch.eye(8))
-    assert float(whole.variance_shares(points).sum()) == pytest.approx(1, abs=1e-5)
+    assert float(whole.variance_fractions(points).sum()) == pytest.approx(1, abs=1e-5)
 
 
 def test_swapping_the_whole_space_equals_full_interchange(run: LabRun, kept: Kept) -> None:
     model, pairs = run.model(run.find_step("last")), pair_programs(typed(PROGRAM), typed(OTHER))
     whole = Subspace(torch.eye(model.config.d_model))
     swapped = swap_pair(model, pairs, kept.search, whole.swap).probability.sel(condition="swapped")
-    columns = find_columns(pairs, kept.search.place)[0]
+    columns = find_columns(pairs, kept.search.position)[0]
     site = f"L{kept.search.layer}.resid_pre@{','.join(map(str, columns[columns >= 0]))}"
     logits = patch_logits(model, contrast_pairs(pairs), [site])
     np.testing.assert_allclose(swapped, logits.patched[0].detach().double().softmax(-1), atol=1e-5)
@@ -210,7 +210,9 @@ def test_the_bodies_to_read_are_the_kept_results(client: TestClient, projections
     assert set(body["coords"]) >= {"value", "name", "depth", "position", "pair", "step", "kind"}
     assert "basis" not in body["variables"]
     swaps = client.get(f"/api/runs/{RUN}/subspaces.json").json()
-    np.testing.assert_allclose(array(swaps, "success_share"), run.run.result("subspaces").success_share, atol=1e-6)
+    np.testing.assert_allclose(
+        array(swaps, "success_fraction"), run.run.result("subspaces").success_fraction, atol=1e-6
+    )
 
 
 def test_what_cannot_be_answered_is_refused_with_a_sentence(client: TestClient, run: LabRun) -> None:

@@ -36,25 +36,27 @@ def as_sent(content: dict) -> Body:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_share_lies_inside_its_wilson_interval(lab: Lab, name: str) -> None:
+def test_every_fraction_lies_inside_its_wilson_interval(lab: Lab, name: str) -> None:
     body = as_sent(trajectory.read_trajectory(lab, lab.find(name)))
     dataset = trajectory_dataset(lab.find(name).run.metrics, family=lab.find(name).family)
-    for share in ("pool_accuracy", "accuracy_by_depth", "accuracy_by_root_line", "follows_chain"):
-        values, low, high = (np.array(body.variables[f"{share}{end}"].values, float) for end in ("", "_low", "_high"))
+    for fraction in ("split_accuracy", "accuracy_by_depth", "accuracy_by_root_line", "follows_chain"):
+        values, low, high = (
+            np.array(body.variables[f"{fraction}{end}"].values, float) for end in ("", "_low", "_high")
+        )
         assert np.all((low <= values + 1e-6) & (values <= high + 1e-6))
-    n, shares = dataset.n_by_depth.values, dataset.accuracy_by_depth.values
-    low, _ = wilson_interval(shares * n, n)
+    n, fractions = dataset.n_by_depth.values, dataset.accuracy_by_depth.values
+    low, _ = wilson_interval(fractions * n, n)
     np.testing.assert_allclose(body.variables["accuracy_by_depth_low"].values, low.ravel(), rtol=1e-5)
     assert body.command == f"bindscope trajectory {name}"
     assert "phase_heuristic" in body.attrs
 
 
-def test_a_run_on_sums_has_its_pools_and_phases(lab: Lab) -> None:
+def test_a_run_on_sums_has_its_splits_and_phases(lab: Lab) -> None:
     run = lab.find("assign-add")
     body = as_sent(trajectory.read_trajectory(lab, run))
-    values, low, high = (np.array(body.variables[f"pool_accuracy{end}"].values) for end in ("", "_low", "_high"))
+    values, low, high = (np.array(body.variables[f"split_accuracy{end}"].values) for end in ("", "_low", "_high"))
     assert np.all((low <= values + 1e-6) & (values <= high + 1e-6))
-    assert len(body.coords["pool"].values) == 9
+    assert len(body.coords["split"].values) == 9
     assert {"phase_addition", "phase_assignment", "phase_refinement"} <= set(body.attrs)
 
 
@@ -70,12 +72,12 @@ def test_a_run_in_training_shows_what_it_has_so_far(tmp_path: Path) -> None:
     assert after.coords["step"].values == [*before.coords["step"].values, 2100]
 
 
-def test_a_share_nobody_counted_has_no_interval() -> None:
-    """Other families record pools only; they keep the intervals of their pools and get nothing they have not."""
+def test_a_fraction_nobody_counted_has_no_interval() -> None:
+    """Other families record splits only; they keep the intervals of their splits and get nothing they have not."""
     scores = {"n": 100, "accuracy": 0.5, "loss": 1.0}
     records = [{"step": 0, "watched": {"test": 0.5}, "test": scores, "unseen": {**scores, "accuracy": 0.25}}]
     dataset = with_intervals(trajectory_dataset(records, family="templates"))
-    assert list(dataset.pool.values) == ["test", "unseen"]
+    assert list(dataset.split.values) == ["test", "unseen"]
     assert not [name for name in dataset if str(name).startswith(("accuracy_by", "follows"))]
 
 

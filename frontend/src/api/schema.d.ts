@@ -98,7 +98,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Places of one pair, patched together */
+        /** NamedPositions of one pair, patched together */
         post: operations["ask_patch"];
         delete?: never;
         options?: never;
@@ -361,15 +361,15 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/runs/{run}/pools.json": {
+    "/api/runs/{run}/splits.json": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** The nine pools over training */
-        get: operations["read_runs_run_pools"];
+        /** The nine splits over training */
+        get: operations["read_runs_run_splits"];
         put?: never;
         post?: never;
         delete?: never;
@@ -944,7 +944,7 @@ export interface components {
             labels?: number[] | null;
             /**
              * Points
-             * @description Points over what two sequences share; more make the error smaller.
+             * @description Points over what two sequences fraction; more make the error smaller.
              * @default 512
              */
             points: number;
@@ -1379,7 +1379,7 @@ export interface components {
             donor: number;
             /**
              * N
-             * @description How many sums to draw from each pool.
+             * @description How many sums to draw from each split.
              * @default 200
              */
             n: number;
@@ -3378,7 +3378,7 @@ export interface operations {
             };
         };
     };
-    read_runs_run_pools: {
+    read_runs_run_splits: {
         parameters: {
             query?: never;
             header?: never;

@@ -3,11 +3,11 @@ import { characterColour, colourOf, contrast, inkOn, linear, luminance, rgb, SER
 
 const UNIT: Limits = [0, 1];
 const AROUND: Limits = [-1, 1];
-const SHARES = Array.from({ length: 101 }, (_, index) => index / 100);
+const FRACTIONS = Array.from({ length: 101 }, (_, index) => index / 100);
 
 describe('scales of amounts', () => {
   test.each(['sequential', 'cividis'] as const)('%s grows lighter with the value, by steps one can see', (scale) => {
-    const lightness = SHARES.map((share) => lab(linear(colourOf(share, scale, UNIT) ?? ''))[0]);
+    const lightness = FRACTIONS.map((fraction) => lab(linear(colourOf(fraction, scale, UNIT) ?? ''))[0]);
     for (let index = 1; index < lightness.length; index += 1) expect(lightness[index]).toBeGreaterThan(lightness[index - 1] ?? 0);
     expect((lightness[100] ?? 0) - (lightness[0] ?? 0)).toBeGreaterThan(60);
   });
@@ -34,8 +34,8 @@ describe('the scale around zero', () => {
   });
 
   test('is blue below and orange above, as far from grey in lightness on both sides', () => {
-    for (const share of SHARES.slice(5)) {
-      const [below, above] = [colourOf(-share, 'diverging', AROUND) ?? '', colourOf(share, 'diverging', AROUND) ?? ''];
+    for (const fraction of FRACTIONS.slice(5)) {
+      const [below, above] = [colourOf(-fraction, 'diverging', AROUND) ?? '', colourOf(fraction, 'diverging', AROUND) ?? ''];
       expect(rgb(below)[2]).toBeGreaterThan(rgb(below)[0]);
       expect(rgb(above)[0]).toBeGreaterThan(rgb(above)[2]);
       expect(Math.abs(lab(linear(below))[0] - lab(linear(above))[0])).toBeLessThan(5);
@@ -50,8 +50,8 @@ describe('the scale around zero', () => {
 describe('ink', () => {
   test('can be read on every cell', () => {
     for (const scale of ['sequential', 'cividis', 'diverging'] as const) {
-      for (const share of SHARES) {
-        const colour = colourOf(2 * share - 1, scale, AROUND) ?? '';
+      for (const fraction of FRACTIONS) {
+        const colour = colourOf(2 * fraction - 1, scale, AROUND) ?? '';
         expect(contrast(colour, inkOn(colour))).toBeGreaterThanOrEqual(4.5);
       }
     }

@@ -25,8 +25,8 @@ export function colourOf(value: number | null, scale: ScaleName, limits: Limits)
     const reach = Math.max(Math.abs(limits[0]), Math.abs(limits[1])) || 1;
     return blueOrange((1 + inside / reach) / 2);
   }
-  const share = (inside - limits[0]) / (limits[1] - limits[0] || 1);
-  return scale === 'cividis' ? interpolateCividis(share) : interpolateViridis(share);
+  const fraction = (inside - limits[0]) / (limits[1] - limits[0] || 1);
+  return scale === 'cividis' ? interpolateCividis(fraction) : interpolateViridis(fraction);
 }
 
 /** Colours for groups that are marked by a character, in their order: the half of viridis that stands out from the page. */

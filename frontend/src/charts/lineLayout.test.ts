@@ -50,7 +50,7 @@ describe('limits', () => {
     expect(limitsOf([GAPPED], [], false, [-1, 3])).toEqual([-1, 3]);
   });
 
-  test('are the whole for shares, and exist without any value', () => {
+  test('are the whole for fractions, and exist without any value', () => {
     expect(limitsOf([GAPPED], [], true)).toEqual([0, 1]);
     expect(limitsOf([], [], false)).toEqual([0, 1]);
   });

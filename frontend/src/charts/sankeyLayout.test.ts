@@ -44,9 +44,9 @@ describe('ribbons', () => {
     expect(layout.ribbons).toHaveLength(4);
   });
 
-  test('shares of a start sum to one', () => {
-    const shares = layout.ribbons.filter((ribbon) => ribbon.from === 'line 1').map((ribbon) => ribbon.shareOfFrom);
-    expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 12);
+  test('fractions of a start sum to one', () => {
+    const fractions = layout.ribbons.filter((ribbon) => ribbon.from === 'line 1').map((ribbon) => ribbon.fractionOfFrom);
+    expect(fractions.reduce((sum, fraction) => sum + fraction, 0)).toBeCloseTo(1, 12);
   });
 
   test('are drawn from their start to their end', () => {
@@ -68,9 +68,9 @@ describe('nodes', () => {
     expect(side('to').map((node) => node.name)).toEqual(['right', 'wrong']);
   });
 
-  test.each(['from', 'to'] as const)('of the column "%s" share everything, stay inside and do not overlap', (column) => {
+  test.each(['from', 'to'] as const)('of the column "%s" fraction everything, stay inside and do not overlap', (column) => {
     const nodes = side(column);
-    expect(nodes.reduce((sum, node) => sum + node.share, 0)).toBeCloseTo(1, 12);
+    expect(nodes.reduce((sum, node) => sum + node.fraction, 0)).toBeCloseTo(1, 12);
     expect(nodes[0]?.top).toBeGreaterThanOrEqual(-1e-9);
     expect(nodes[nodes.length - 1]?.bottom).toBeLessThanOrEqual(HEIGHT + 1e-9);
     nodes.slice(1).forEach((node, index) => expect(node.top).toBeGreaterThan(nodes[index]?.bottom ?? 0));

@@ -6,7 +6,7 @@ export interface Node {
   name: string;
   side: 'from' | 'to';
   amount: number;
-  share: number; // of everything that flows
+  fraction: number; // of everything that flows
   top: number;
   bottom: number;
 }
@@ -14,8 +14,8 @@ export interface Ribbon {
   from: string;
   to: string;
   amount: number;
-  share: number; // of everything
-  shareOfFrom: number; // of what leaves its start
+  fraction: number; // of everything
+  fractionOfFrom: number; // of what leaves its start
   start: Limits; // top and bottom at the start
   end: Limits; // and at the end
 }
@@ -65,7 +65,7 @@ function stack(names: string[], side: Node['side'], flows: Flow[], total: number
   let top = (height - total * scale - between * (names.length - 1)) / 2;
   return names.map((name) => {
     const amount = flows.filter((flow) => flow[side] === name).reduce((sum, flow) => sum + flow.amount, 0);
-    const node = { name, side, amount, share: amount / total, top, bottom: top + amount * scale };
+    const node = { name, side, amount, fraction: amount / total, top, bottom: top + amount * scale };
     top = node.bottom + between;
     return node;
   });
@@ -86,8 +86,8 @@ function ribbonsOf(flows: Flow[], froms: string[], tos: string[], nodes: Node[],
     from,
     to,
     amount,
-    share: amount / total,
-    shareOfFrom: amount / (node('from', from)?.amount ?? amount),
+    fraction: amount / total,
+    fractionOfFrom: amount / (node('from', from)?.amount ?? amount),
     start: take(node('from', from), amount * scale),
     end: take(node('to', to), amount * scale),
   }));

@@ -6,7 +6,7 @@ import type { Numbers } from './arithmetic';
 import { counted, labelled, makeBody, showOutputs, showTokens } from './bodies';
 import { runModel, toLogits, type Tap } from './forward';
 import type { Model } from './model';
-import { argmax, logShares, sharesOf } from './outcome';
+import { argmax, logFractions, fractionsOf } from './outcome';
 import { Refusal } from './refusal';
 import { readFitting, tokenIds, type Runs } from './runs';
 import { readSite } from './sites';
@@ -38,12 +38,12 @@ export interface AttentionQuestion extends LensQuestion {
 export async function predict(runs: Runs, question: PredictQuestion): Promise<Body> {
   const run = await runs.find(question.run);
   const program = readFitting(run, question.program);
-  const shares: number[] = [];
+  const fractions: number[] = [];
   for (const step of question.steps) {
     const model = await runs.model(run, step);
-    shares.push(...sharesOf(lastRow(model, runModel(model, tokenIds(program)))));
+    fractions.push(...fractionsOf(lastRow(model, runModel(model, tokenIds(program)))));
   }
-  const nOutputs = shares.length / question.steps.length;
+  const nOutputs = fractions.length / question.steps.length;
   const step = question.steps.length === 1 ? question.steps[0]! : null;
   return makeBody({
     title: 'What the model answers',
@@ -51,7 +51,7 @@ export async function predict(runs: Runs, question: PredictQuestion): Promise<Bo
     step,
     sizes: { step: question.steps.length, output: nOutputs },
     coords: { step: labelled(['step'], question.steps), output: showOutputs(nOutputs) },
-    variables: { probability: labelled(['step', 'output'], shares, 'share') },
+    variables: { probability: labelled(['step', 'output'], fractions, 'fraction') },
     attrs: { answer: String(program.answer), line_1: String(program.values[0]), depth: program.depth },
     ...askAgain('Predict', { run: run.name, program: oneLine(program.text), steps: stepsAsked(question.steps, run.steps) }),
   });
@@ -79,12 +79,12 @@ export async function lens(runs: Runs, question: LensQuestion): Promise<Body> {
       token: showTokens(program, 'position'),
     },
     variables: {
-      answer: labelled(dims, readings.answer, 'share'),
-      line_1: labelled(dims, readings.line1, 'share'),
+      answer: labelled(dims, readings.answer, 'fraction'),
+      line_1: labelled(dims, readings.line1, 'fraction'),
       answer_logit: labelled(dims, readings.answerLogit, 'logit'),
       line_1_logit: labelled(dims, readings.line1Logit, 'logit'),
       top: labelled(dims, readings.top),
-      top_probability: labelled(dims, readings.topProbability, 'share'),
+      top_probability: labelled(dims, readings.topProbability, 'fraction'),
       entropy: labelled(dims, readings.entropy, 'bits'),
     },
     attrs: {
@@ -110,7 +110,7 @@ function readLens(model: Model, tokens: number[], answer: number, line1: number)
     const logits = toLogits(model, stream);
     for (let start = 0; start < logits.length; start += model.nOutputs) {
       const row = logits.subarray(start, start + model.nOutputs);
-      const logged = logShares(row);
+      const logged = logFractions(row);
       const best = argmax(row);
       readings.answer.push(Math.exp(logged[answer]!));
       readings.line1.push(Math.exp(logged[line1]!));
@@ -118,7 +118,7 @@ function readLens(model: Model, tokens: number[], answer: number, line1: number)
       readings.line1Logit.push(row[line1]!);
       readings.top.push(showSymbol(VOCABULARY[best]!));
       readings.topProbability.push(Math.exp(logged[best]!));
-      readings.entropy.push(-logged.reduce((sum, share) => sum + Math.exp(share) * share, 0) / Math.LN2);
+      readings.entropy.push(-logged.reduce((sum, fraction) => sum + Math.exp(fraction) * fraction, 0) / Math.LN2);
     }
   }
   return readings;
@@ -151,7 +151,7 @@ export async function attention(runs: Runs, question: AttentionQuestion): Promis
     note: noteOf(sites, kind),
     sizes,
     coords: { ...Object.fromEntries(axes), token: showTokens(program, 'query') },
-    variables: { pattern: labelled(Object.keys(sizes), pattern, 'share') },
+    variables: { pattern: labelled(Object.keys(sizes), pattern, 'fraction') },
     attrs: { answer: String(program.answer), ablated: sites.join(' ') },
     ...askAgain('Attention', { run: run.name, program: oneLine(program.text), step: question.step, ablate: sites, kind }),
   });
@@ -162,8 +162,8 @@ export async function ablate(runs: Runs, question: AblateQuestion): Promise<Body
   const { sites = [], kind = 'zero' } = question;
   const { run, program, model, tap } = await ablated(runs, question, sites, kind);
   const tokens = tokenIds(program);
-  const before = sharesOf(lastRow(model, runModel(model, tokens)));
-  const after = sharesOf(lastRow(model, runModel(model, tokens, tap)));
+  const before = fractionsOf(lastRow(model, runModel(model, tokens)));
+  const after = fractionsOf(lastRow(model, runModel(model, tokens, tap)));
   return makeBody({
     title: 'The answer before and after',
     run: run.name,
@@ -171,7 +171,7 @@ export async function ablate(runs: Runs, question: AblateQuestion): Promise<Body
     note: noteOf(sites, kind),
     sizes: { condition: 2, output: model.nOutputs },
     coords: { condition: labelled(['condition'], ['before', 'after']), output: showOutputs(model.nOutputs) },
-    variables: { probability: labelled(['condition', 'output'], [...before, ...after], 'share') },
+    variables: { probability: labelled(['condition', 'output'], [...before, ...after], 'fraction') },
     attrs: { answer: String(program.answer), sites: sites.join(' ') },
     ...askAgain('Ablate', { run: run.name, program: oneLine(program.text), step: question.step, sites, kind }),
   });

@@ -17,7 +17,7 @@ export interface Norm {
 
 export const EPSILON = 1e-5; // of LayerNorm
 
-/** x·Wᵀ + b of rows [row, input], [row, output]. Four rows and two outputs at a time share what is read. */
+/** x·Wᵀ + b of rows [row, input], [row, output]. Four rows and two outputs at a time fraction what is read. */
 export function applyLinear(map: Linear, x: Numbers): Numbers {
   const { nOut, nIn, weight, bias } = map;
   const nRows = x.length / nIn;
@@ -122,9 +122,9 @@ export function softmax(values: Numbers | Float64Array, at: number, length: numb
   for (let index = at; index < at + length; index += 1) top = Math.max(top, values[index]!);
   let sum = 0;
   for (let index = at; index < at + length; index += 1) {
-    const share = Math.exp(values[index]! - top);
-    values[index] = share;
-    sum += share;
+    const fraction = Math.exp(values[index]! - top);
+    values[index] = fraction;
+    sum += fraction;
   }
   for (let index = at; index < at + length; index += 1) values[index]! /= sum;
 }

@@ -22,7 +22,7 @@ export function makeBody({ run, step, n = 1, seed = null, interval = '', note = 
   return { ...made, provenance: { run, step, n, seed, interval, note } };
 }
 
-/** An array and the names of its axes: `labelled(['step', 'output'], shares, 'share')`. */
+/** An array and the names of its axes: `labelled(['step', 'output'], fractions, 'fraction')`. */
 export function labelled(dims: string[], values: ArrayLike<Value>, units = ''): Labelled {
   return { dims, values: Array.from(values), units };
 }

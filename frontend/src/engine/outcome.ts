@@ -1,7 +1,7 @@
 /** What an intervention did to the answer: `bindscope.interventions.outcome`, where each number is explained. */
 import type { Numbers } from './arithmetic';
 
-export const UNITS = { success: 'share', kept: 'share', logit_difference: '1', new_logit: '1', kl: 'nat' } as const;
+export const UNITS = { success: 'fraction', kept: 'fraction', logit_difference: '1', new_logit: '1', kl: 'nat' } as const;
 export type Metric = keyof typeof UNITS;
 export const METRICS = Object.keys(UNITS) as Metric[];
 const SMALLEST_RANGE = 1e-3;
@@ -20,10 +20,10 @@ export function measureOutcome(logits: Numbers, to: Comparison): Record<Metric, 
   const margin = (values: Numbers): number => values[next]! - values[old]!;
   const moved = (value: number, start: number, end: number): number | null =>
     Math.abs(end - start) < SMALLEST_RANGE ? null : (value - start) / (end - start);
-  const before = logShares(to.base);
-  const after = logShares(logits);
+  const before = logFractions(to.base);
+  const after = logFractions(logits);
   let kl = 0;
-  before.forEach((share, output) => (kl += Math.exp(share) * (share - after[output]!)));
+  before.forEach((fraction, output) => (kl += Math.exp(fraction) * (fraction - after[output]!)));
   return {
     success: top === next ? 1 : 0,
     kept: top === old ? 1 : 0,
@@ -40,7 +40,7 @@ export function argmax(values: Numbers | Float64Array): number {
   return best;
 }
 
-export function logShares(logits: Numbers): Float64Array {
+export function logFractions(logits: Numbers): Float64Array {
   const top = logits[argmax(logits)]!;
   let sum = 0;
   for (const logit of logits) sum += Math.exp(logit - top);
@@ -48,6 +48,6 @@ export function logShares(logits: Numbers): Float64Array {
 }
 
 /** Probabilities [output] of logits. */
-export function sharesOf(logits: Numbers): number[] {
-  return Array.from(logShares(logits), Math.exp);
+export function fractionsOf(logits: Numbers): number[] {
+  return Array.from(logFractions(logits), Math.exp);
 }

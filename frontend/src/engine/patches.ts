@@ -1,4 +1,4 @@
-/** Patching one pair of programs in the reader's browser: chosen places together, and whole grids as they are made. */
+/** Patching one pair of programs in the reader's browser: chosen sites together, and whole grids as they are made. */
 import type { Body, Labelled } from '../api/body';
 import type { Part } from '../api/client';
 import { askAgain, oneLine, stepsAsked, type Given } from '../api/render';
@@ -9,7 +9,7 @@ import { counted, grouped, labelled, makeBody, showOutputs, showTokens } from '.
 import { runModel } from './forward';
 import { gridCells, type Grid, type Sides } from './grid';
 import { hasMlp, type Model, type Shape } from './model';
-import { measureOutcome, METRICS, sharesOf, UNITS, type Comparison, type Metric } from './outcome';
+import { measureOutcome, METRICS, fractionsOf, UNITS, type Comparison, type Metric } from './outcome';
 import { Refusal } from './refusal';
 import { readFitting, tokenIds, type OpenedRun, type Runs } from './runs';
 import { readSite } from './sites';
@@ -45,15 +45,15 @@ export async function patch(runs: Runs, question: PatchQuestion): Promise<Body> 
   const pair = await readPair(runs, question);
   const { steps, sites } = question;
   const sourceModel = question.source_step == null ? null : await runs.model(pair.run, question.source_step);
-  const shares: number[] = [];
+  const fractions: number[] = [];
   const found: Record<Metric, number | null>[] = [];
   for (const step of steps) {
     const model = await runs.model(pair.run, step);
     const { comparison, patched } = patchSites(model, sourceModel ?? model, pair, sites);
-    for (const logits of [comparison.base, comparison.source, patched]) shares.push(...sharesOf(logits));
+    for (const logits of [comparison.base, comparison.source, patched]) fractions.push(...fractionsOf(logits));
     found.push(measureOutcome(patched, comparison));
   }
-  const nOutputs = shares.length / steps.length / 3;
+  const nOutputs = fractions.length / steps.length / 3;
   const step = steps.length === 1 ? steps[0]! : null;
   return makeBody({
     title: 'What the answer becomes',
@@ -67,7 +67,7 @@ export async function patch(runs: Runs, question: PatchQuestion): Promise<Body> 
       output: showOutputs(nOutputs),
     },
     variables: {
-      probability: labelled(['step', 'condition', 'output'], shares, 'share'),
+      probability: labelled(['step', 'condition', 'output'], fractions, 'fraction'),
       ...byMetric((metric) => labelled(['step'], found.map((row) => row[metric]), UNITS[metric])),
     },
     attrs: { ...answersOf(pair), sites: sites.join(' ') },

@@ -1,4 +1,4 @@
-/** The names of places in a model, the same texts as everywhere else: 'L2.H1', 'L3.resid_pre@12', 'L0.mlp_out'. */
+/** The names of sites in a model, the same texts as everywhere else: 'L2.H1', 'L3.resid_pre@12', 'L0.mlp_out'. */
 import type { Numbers } from './arithmetic';
 import { hasMlp, type Shape } from './model';
 import { Refusal } from './refusal';

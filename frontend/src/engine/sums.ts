@@ -5,7 +5,7 @@ import { OPERAND_POSITIONS, PAD } from '../sums/sum';
 import { lastRow } from './answers';
 import { counted, labelled, makeBody } from './bodies';
 import { runModel } from './forward';
-import { sharesOf } from './outcome';
+import { fractionsOf } from './outcome';
 import { Refusal } from './refusal';
 import { readSum, type Runs } from './runs';
 import { keyOf, Recorder } from './taps';
@@ -23,16 +23,16 @@ export async function answerSum(runs: Runs, { run: name, steps, sequence }: SumQ
   const { n_heads: nHeads, n_layers: nLayers } = run.shape;
   if (nHeads !== 1) throw new Refusal(`one map a layer is drawn for models of one head; this one has ${nHeads} heads a layer.`);
   const patterns: number[] = [];
-  const shares: number[] = [];
+  const fractions: number[] = [];
   for (const step of steps) {
     const model = await runs.model(run, step);
     const keys = model.layers.map((_, layer) => keyOf(layer, 'pattern'));
     const recorder = new Recorder(new Set(keys));
-    shares.push(...sharesOf(lastRow(model, runModel(model, sum.tokens, recorder))));
+    fractions.push(...fractionsOf(lastRow(model, runModel(model, sum.tokens, recorder))));
     for (const key of keys) for (const weight of recorder.kept.get(key)!) patterns.push(Math.round(weight * 1e4) / 1e4);
   }
   const nTokens = sum.tokens.length;
-  const nOutputs = shares.length / steps.length;
+  const nOutputs = fractions.length / steps.length;
   const symbols = sum.symbols.map((symbol) => (symbol === PAD ? '·' : symbol));
   const step = steps.length === 1 ? steps[0]! : null;
   return makeBody({
@@ -53,8 +53,8 @@ export async function answerSum(runs: Runs, { run: name, steps, sequence }: SumQ
       value: labelled(['operand'], sum.operands.map((operand) => operand.value)),
     },
     variables: {
-      pattern: labelled(['step', 'layer', 'query', 'key'], patterns, 'share'),
-      probability: labelled(['step', 'output'], shares, 'share'),
+      pattern: labelled(['step', 'layer', 'query', 'key'], patterns, 'fraction'),
+      probability: labelled(['step', 'output'], fractions, 'fraction'),
     },
     attrs: { text: sum.text, answer: String(sum.answer) },
     ...askAgain('Sum', { run: run.name, sequence: sum.text, steps: stepsAsked(steps, run.steps) }),

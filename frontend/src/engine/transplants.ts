@@ -21,8 +21,8 @@ export interface TransplantQuestion {
   seed?: number;
 }
 
-/** The sums of one pool with their answers. */
-interface Pool {
+/** The sums of one split with their answers. */
+interface Split {
   readonly name: string;
   readonly tokens: readonly (readonly number[])[];
   readonly answers: readonly number[];
@@ -31,7 +31,7 @@ interface Pool {
 const Z = 1.959963984540054; // of a 95 % interval
 const WILSON = '95 % Wilson interval over sums';
 
-/** Accuracy over (condition: receiver, transplanted, donor; pool), with its interval. */
+/** Accuracy over (condition: receiver, transplanted, donor; split), with its interval. */
 export async function transplant(runs: Runs, question: TransplantQuestion): Promise<Body> {
   const { receiver, donor, n = 200, seed = 0 } = question;
   const run = await runs.find(question.run);
@@ -40,20 +40,20 @@ export async function transplant(runs: Runs, question: TransplantQuestion): Prom
   const names = question.parts.map((name) => findPart(stored, name));
   const again = askAgain('Transplant', { run: run.name, receiver, donor, parts: [question.parts.join(' + ')], n, seed });
   if (n !== stored.provenance.n || seed !== stored.provenance.seed) {
-    const held = `${stored.provenance.n} sums of each pool, seed ${stored.provenance.seed}`;
+    const held = `${stored.provenance.n} sums of each split, seed ${stored.provenance.seed}`;
     throw new Refusal(`this copy holds ${held}; for others, on your own machine: ${again.command}`, 501);
   }
-  const pools = poolsOf(stored);
+  const splits = splitsOf(stored);
   const models = [await runs.model(run, receiver), await mixModels(runs, run, receiver, donor, stored, names), await runs.model(run, donor)] as const;
   const sites = sitesOf(stored, names);
   const hits = [
-    pools.map((pool) => countRight(models[0], pool)),
-    pools.map((pool) => countRight(models[1], pool, sites, models[2])),
-    pools.map((pool) => countRight(models[2], pool)),
+    splits.map((split) => countRight(models[0], split)),
+    splits.map((split) => countRight(models[1], split, sites, models[2])),
+    splits.map((split) => countRight(models[2], split)),
   ].flat();
   const row = question.parts.join(' + ');
   const ends = hits.map((right) => wilson(right, n));
-  const dims = ['condition', 'pool'];
+  const dims = ['condition', 'split'];
   return makeBody({
     title: 'Parts of another checkpoint',
     run: run.name,
@@ -61,16 +61,16 @@ export async function transplant(runs: Runs, question: TransplantQuestion): Prom
     n,
     seed,
     interval: WILSON,
-    note: 'n sums of each pool',
-    sizes: { condition: 3, pool: pools.length },
+    note: 'n sums of each split',
+    sizes: { condition: 3, split: splits.length },
     coords: {
       condition: labelled(['condition'], ['receiver', 'transplanted', 'donor']),
-      pool: labelled(['pool'], pools.map((pool) => pool.name)),
+      split: labelled(['split'], splits.map((split) => split.name)),
     },
     variables: {
-      accuracy: labelled(dims, hits.map((right) => right / n), 'share'),
-      accuracy_low: labelled(dims, ends.map(([low]) => low), 'share'),
-      accuracy_high: labelled(dims, ends.map(([, high]) => high), 'share'),
+      accuracy: labelled(dims, hits.map((right) => right / n), 'fraction'),
+      accuracy_low: labelled(dims, ends.map(([low]) => low), 'fraction'),
+      accuracy_high: labelled(dims, ends.map(([, high]) => high), 'fraction'),
     },
     attrs: { receiver, donor, parts: row },
     ...again,
@@ -82,12 +82,12 @@ function findPart(stored: Body, name: string): string {
   return name;
 }
 
-function poolsOf(stored: Body): Pool[] {
+function splitsOf(stored: Body): Split[] {
   const width = stored.sizes.position ?? 0;
-  return labelsOf(stored, 'pool').map((name) => {
-    const flat = pick(stored, 'tokens', { pool: name }).map(Number);
+  return labelsOf(stored, 'split').map((name) => {
+    const flat = pick(stored, 'tokens', { split: name }).map(Number);
     const tokens = Array.from({ length: flat.length / width }, (_, sum) => flat.slice(sum * width, (sum + 1) * width));
-    return { name: String(name), tokens, answers: pick(stored, 'answer', { pool: name }).map(Number) };
+    return { name: String(name), tokens, answers: pick(stored, 'answer', { split: name }).map(Number) };
   });
 }
 
@@ -121,8 +121,8 @@ function sitesOf(stored: Body, names: readonly string[]): Site[] {
   });
 }
 
-function countRight(model: Model, pool: Pool, sites: readonly Site[] = [], donor: Model = model): number {
-  return pool.tokens.filter((tokens, sum) => argmax(lastRow(model, runModel(model, tokens, tapOf(model, donor, tokens, sites)))) === pool.answers[sum]).length;
+function countRight(model: Model, split: Split, sites: readonly Site[] = [], donor: Model = model): number {
+  return split.tokens.filter((tokens, sum) => argmax(lastRow(model, runModel(model, tokens, tapOf(model, donor, tokens, sites)))) === split.answers[sum]).length;
 }
 
 function tapOf(model: Model, donor: Model, tokens: readonly number[], sites: readonly Site[]): Tap | undefined {
@@ -132,11 +132,11 @@ function tapOf(model: Model, donor: Model, tokens: readonly number[], sites: rea
   return new Writer(sites, model.shape, tokens.length, recorder.kept);
 }
 
-/** Wilson's interval for a share. */
+/** Wilson's interval for a fraction. */
 export function wilson(hits: number, n: number): [number, number] {
-  const share = hits / n;
+  const fraction = hits / n;
   const scale = 1 + Z ** 2 / n;
-  const centre = (share + Z ** 2 / (2 * n)) / scale;
-  const half = (Z / scale) * Math.sqrt((share * (1 - share)) / n + Z ** 2 / (4 * n ** 2));
+  const centre = (fraction + Z ** 2 / (2 * n)) / scale;
+  const half = (Z / scale) * Math.sqrt((fraction * (1 - fraction)) / n + Z ** 2 / (4 * n ** 2));
   return [hits === 0 ? 0 : Math.max(0, centre - half), hits === n ? 1 : Math.min(1, centre + half)];
 }

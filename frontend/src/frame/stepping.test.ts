@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { moveBy, phaseName, shareOf, showShare, stepAtShare, stepForAddress, stepForKey, valueText, type Scale } from './stepping';
+import { moveBy, phaseName, fractionOf, showFraction, stepAtFraction, stepForAddress, stepForKey, valueText, type Scale } from './stepping';
 
 const STEPS = [0, 2, 6, 11, 100, 200, 1600, 1800, 3700];
 const PHASES = [
@@ -11,21 +11,21 @@ const SCALES: Scale[] = ['log', 'linear'];
 
 describe('places on the slider', () => {
   it.each(SCALES)('run from 0 to 1 in the order of the steps (%s)', (scale) => {
-    const shares = STEPS.map((step) => shareOf(step, 3700, scale));
-    expect(shares[0]).toBe(0);
-    expect(shares.at(-1)).toBe(1);
-    expect(shares).toEqual(shares.toSorted((first, second) => first - second));
-    expect(new Set(shares).size).toBe(STEPS.length);
+    const fractions = STEPS.map((step) => fractionOf(step, 3700, scale));
+    expect(fractions[0]).toBe(0);
+    expect(fractions.at(-1)).toBe(1);
+    expect(fractions).toEqual(fractions.toSorted((first, second) => first - second));
+    expect(new Set(fractions).size).toBe(STEPS.length);
   });
   it.each(SCALES)('lead back to the step that lies there (%s)', (scale) => {
-    for (const step of STEPS) expect(stepAtShare(STEPS, shareOf(step, 3700, scale), scale)).toBe(step);
-    expect(stepAtShare(STEPS, -3, scale)).toBe(0);
-    expect(stepAtShare(STEPS, 7, scale)).toBe(3700);
+    for (const step of STEPS) expect(stepAtFraction(STEPS, fractionOf(step, 3700, scale), scale)).toBe(step);
+    expect(stepAtFraction(STEPS, -3, scale)).toBe(0);
+    expect(stepAtFraction(STEPS, 7, scale)).toBe(3700);
   });
   it('exist for a run with one checkpoint and with none', () => {
-    expect(shareOf(0, 0, 'log')).toBe(0);
-    expect(stepAtShare([0], 0.5, 'log')).toBe(0);
-    expect(stepAtShare([], 0.5, 'log')).toBe(0);
+    expect(fractionOf(0, 0, 'log')).toBe(0);
+    expect(stepAtFraction([0], 0.5, 'log')).toBe(0);
+    expect(stepAtFraction([], 0.5, 'log')).toBe(0);
   });
 });
 
@@ -47,8 +47,8 @@ describe('keys', () => {
 });
 
 describe('words', () => {
-  it('show shares without idle digits', () => {
-    expect([0, 0.55375, 1, 0.9996].map(showShare)).toEqual(['0 %', '55.4 %', '100 %', '100 %']);
+  it('show fractions without idle digits', () => {
+    expect([0, 0.55375, 1, 0.9996].map(showFraction)).toEqual(['0 %', '55.4 %', '100 %', '100 %']);
   });
   it('name the phase, or what a step lies between', () => {
     expect(phaseName(PHASES, 100)).toBe('random');

@@ -5,16 +5,16 @@ export type Scale = 'log' | 'linear';
 type Phase = RunSummary['phases'][number];
 
 /** Where a step lies between the ends of the slider, 0 to 1. On the logarithmic scale 0 keeps its place at the left. */
-export function shareOf(step: number, last: number, scale: Scale): number {
+export function fractionOf(step: number, last: number, scale: Scale): number {
   if (last <= 0) return 0;
-  const share = scale === 'log' ? Math.log1p(step) / Math.log1p(last) : step / last;
-  return Math.min(1, Math.max(0, share));
+  const fraction = scale === 'log' ? Math.log1p(step) / Math.log1p(last) : step / last;
+  return Math.min(1, Math.max(0, fraction));
 }
 
 /** The kept step that is drawn nearest to a place on the slider. */
-export function stepAtShare(steps: readonly number[], share: number, scale: Scale): number {
+export function stepAtFraction(steps: readonly number[], fraction: number, scale: Scale): number {
   const last = steps.at(-1) ?? 0;
-  const distance = (step: number): number => Math.abs(shareOf(step, last, scale) - share);
+  const distance = (step: number): number => Math.abs(fractionOf(step, last, scale) - fraction);
   return steps.reduce((best, step) => (distance(step) < distance(best) ? step : best), steps[0] ?? 0);
 }
 
@@ -63,7 +63,7 @@ export function valueText(steps: readonly number[], step: number, phases: readon
   return `step ${step.toLocaleString('en')} of ${last.toLocaleString('en')}${phase ? `, ${phase}` : ''}`;
 }
 
-/** A share as a percentage with a digit behind the point where it says something: '55.4 %', '100 %'. */
-export function showShare(share: number): string {
-  return `${(100 * share).toFixed(1).replace('.0', '')} %`;
+/** A fraction as a percentage with a digit behind the point where it says something: '55.4 %', '100 %'. */
+export function showFraction(fraction: number): string {
+  return `${(100 * fraction).toFixed(1).replace('.0', '')} %`;
 }

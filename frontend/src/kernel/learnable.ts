@@ -38,7 +38,7 @@ type Statistic = (same: number[], fresh: Matrix) => number[];
 
 const ROUNDING = 1e-12;
 const LABEL_TOLERANCE = 1e-6;
-const PRECISE_SHARE = 1e-2;
+const PRECISE_FRACTION = 1e-2;
 
 export function judgeTemplates(templates: readonly Template[], labels: readonly number[] | null, settings: KernelSettings, random: () => number): KernelReport {
   const { codes, nWildcards } = encodeTemplates(templates, settings.cls);
@@ -52,9 +52,9 @@ export function judgeTemplates(templates: readonly Template[], labels: readonly 
   const means = matrix.map(({ value }) => value);
   const nNull = eigenvalues.filter(({ low, high }) => high < floor && low > -floor).length;
   const nullDirections = eigenSymmetric(Array.from({ length: n }, (_, row) => means.slice(row * n, (row + 1) * n))).vectors.slice(0, nNull);
-  const share = labels && nNull ? jackknife((same, fresh) => [shareOf(labels, eigenSymmetric(transform(same, fresh)).vectors.slice(0, nNull))], moments)[0]! : null;
+  const fraction = labels && nNull ? jackknife((same, fresh) => [fractionOf(labels, eigenSymmetric(transform(same, fresh)).vectors.slice(0, nNull))], moments)[0]! : null;
   const overlaps = findOverlaps(templates);
-  const [verdict, why] = judge(eigenvalues, nullDirections, share, floor, templates.map(showTemplate));
+  const [verdict, why] = judge(eigenvalues, nullDirections, fraction, floor, templates.map(showTemplate));
   return {
     matrix,
     eigenvalues,
@@ -71,7 +71,7 @@ function transformed(expect: Expect, same: number[], fresh: Matrix): Matrix {
   return fresh.map((row, left) => row.map((cross, right) => expect(same[left]!, same[right]!, cross)));
 }
 
-function judge(eigenvalues: Estimate[], directions: Matrix, share: Estimate | null, floor: number, names: string[]): [Verdict, string] {
+function judge(eigenvalues: Estimate[], directions: Matrix, fraction: Estimate | null, floor: number, names: string[]): [Verdict, string] {
   const { value, low, high } = eigenvalues[0]!;
   const words = `the smallest eigenvalue of N is ${general(value)}, 95 % interval ${general(low)} to ${general(high)}`;
   if (!directions.length) {
@@ -79,10 +79,10 @@ function judge(eigenvalues: Estimate[], directions: Matrix, share: Estimate | nu
     return ['undecided', `${words}: its sign cannot be told; use more points.`];
   }
   const singular = `N is singular: it takes ${directions.map((direction) => describeDirection(direction, names)).join(' and ')} to 0`;
-  if (!share) return ['not learnable', `${singular}; labels with a component there cannot be learned.`];
-  if (share.low > LABEL_TOLERANCE) return ['not learnable', `${singular}, where the labels have a component (${(100 * share.value).toFixed(1)}% of their length).`];
+  if (!fraction) return ['not learnable', `${singular}; labels with a component there cannot be learned.`];
+  if (fraction.low > LABEL_TOLERANCE) return ['not learnable', `${singular}, where the labels have a component (${(100 * fraction.value).toFixed(1)}% of their length).`];
   const next = eigenvalues[directions.length];
-  if (share.high > PRECISE_SHARE || (next && next.low <= floor)) return ['undecided', `${singular}; whether the labels have a component there cannot be told; use more points.`];
+  if (fraction.high > PRECISE_FRACTION || (next && next.low <= floor)) return ['undecided', `${singular}; whether the labels have a component there cannot be told; use more points.`];
   return ['learnable', `${singular}, but the labels have no component there.`];
 }
 
@@ -101,18 +101,18 @@ export function encodeTemplates(templates: readonly Template[], cls: boolean): {
 /** A statistic of the mean over randomisations, with what leaving out each of them says about error and bias. */
 function jackknife(statistic: Statistic, { same, fresh }: Moments): Estimate[] {
   const n = same.length;
-  const sumSame = same[0]!.map((_, place) => same.reduce((sum, row) => sum + row[place]!, 0));
+  const sumSame = same[0]!.map((_, index) => same.reduce((sum, row) => sum + row[index]!, 0));
   const sumFresh = fresh[0]!.map((row, left) => row.map((_, right) => fresh.reduce((sum, matrix) => sum + matrix[left]![right]!, 0)));
   const values = statistic(sumSame.map((sum) => sum / n), sumFresh.map((row) => row.map((sum) => sum / n)));
   const without = same.map((own, round) =>
     statistic(
-      sumSame.map((sum, place) => (sum - own[place]!) / (n - 1)),
+      sumSame.map((sum, index) => (sum - own[index]!) / (n - 1)),
       sumFresh.map((row, left) => row.map((sum, right) => (sum - fresh[round]![left]![right]!) / (n - 1))),
     ),
   );
-  return values.map((value, place) => {
-    const mean = without.reduce((sum, row) => sum + row[place]!, 0) / n;
-    const error = Math.sqrt(((n - 1) / n) * without.reduce((sum, row) => sum + (row[place]! - mean) ** 2, 0));
+  return values.map((value, index) => {
+    const mean = without.reduce((sum, row) => sum + row[index]!, 0) / n;
+    const error = Math.sqrt(((n - 1) / n) * without.reduce((sum, row) => sum + (row[index]! - mean) ** 2, 0));
     const centre = n * value - (n - 1) * mean;
     const half = studentQuantile(n - 1) * error;
     return { value, error, low: Math.min(value, centre) - half, high: Math.max(value, centre) + half };
@@ -131,9 +131,9 @@ export function studentQuantile(n: number): number {
   );
 }
 
-function shareOf(labels: readonly number[], directions: Matrix): number {
+function fractionOf(labels: readonly number[], directions: Matrix): number {
   const length = Math.hypot(...labels);
-  return length ? Math.hypot(...directions.map((direction) => direction.reduce((sum, weight, place) => sum + weight * labels[place]!, 0))) / length : 0;
+  return length ? Math.hypot(...directions.map((direction) => direction.reduce((sum, weight, index) => sum + weight * labels[index]!, 0))) / length : 0;
 }
 
 function describeOverlaps(overlaps: Overlap[]): string {
@@ -144,9 +144,9 @@ function describeOverlaps(overlaps: Overlap[]): string {
 
 function describeDirection(direction: number[], names: string[]): string {
   const largest = direction.reduce((best, weight) => (Math.abs(weight) > Math.abs(best) ? weight : best), 0);
-  const parts = direction.flatMap((weight, place) => {
+  const parts = direction.flatMap((weight, index) => {
     const signed = weight * Math.sign(largest);
-    return Math.abs(signed) > 5e-3 ? [`${signed >= 0 ? '+' : ''}${signed.toFixed(2)}·${names[place]}`] : [];
+    return Math.abs(signed) > 5e-3 ? [`${signed >= 0 ? '+' : ''}${signed.toFixed(2)}·${names[index]}`] : [];
   });
   return parts.slice(0, 8).join(' ') + (parts.length > 8 ? ' …' : '');
 }

@@ -12,7 +12,7 @@ const BODY: Body = {
     step: { dims: ['step'], values: [0, 100], units: '' },
   },
   variables: {
-    success: { dims: ['layer', 'position'], values: [0, 0.5, 1, null, 0.25, 0.75], units: 'share' },
+    success: { dims: ['layer', 'position'], values: [0, 0.5, 1, null, 0.25, 0.75], units: 'fraction' },
     loss: { dims: ['step'], values: [2.5, 1.25], units: 'nat' },
     accuracy: { dims: ['step'], values: [0.1, 0.9], units: '' },
     total: { dims: [], values: [7], units: '' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../api/body';
-import { columnOf, curves, rowsOver, ruleCurves, seedCurves, sourceShares } from './curves';
+import { columnOf, curves, rowsOver, ruleCurves, seedCurves, sourceFractions } from './curves';
 
 const provenance = { run: 'made', step: null, n: 4, seed: 0, interval: '', note: '' };
 const over = (dims: string[], values: unknown[]) => ({ dims, values: values as number[], units: '' });
@@ -37,9 +37,9 @@ describe('curves', () => {
     expect(found[1]?.y).toEqual([0.5, 0.5]);
     expect(found[0]?.colour).toBe(found[1]?.colour);
   });
-  it('turns shares over (step, source) to rows of sources, or to what exceeds the answers', () => {
-    expect(sourceShares(body, false)).toEqual([0.25, 1, 0.75, 0]);
-    expect(sourceShares(body, true)).toEqual([-0.25, 0.5, 0.75, 0]);
+  it('turns fractions over (step, source) to rows of sources, or to what exceeds the answers', () => {
+    expect(sourceFractions(body, false)).toEqual([0.25, 1, 0.75, 0]);
+    expect(sourceFractions(body, true)).toEqual([-0.25, 0.5, 0.75, 0]);
     expect(rowsOver(body, 'accuracy_by_depth', 'depth')).toEqual([0.1, 0.3, 0.2, null]);
   });
   it('finds the column nearest to a step', () => {

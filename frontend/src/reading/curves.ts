@@ -59,11 +59,11 @@ export function columnOf(steps: number[], step: number): number {
   return steps.reduce((best, found, index) => (Math.abs(found - step) < Math.abs((steps[best] ?? 0) - step) ? index : best), 0);
 }
 
-/** Shares of prediction sources over (source, step), or how far they are from the shares of the answers' own lines. */
-export function sourceShares(body: Body, difference: boolean): (number | null)[] {
+/** Fractions of prediction sources over (source, step), or how far they are from the fractions of the answers' own lines. */
+export function sourceFractions(body: Body, difference: boolean): (number | null)[] {
   return labelsOf(body, 'source').flatMap((source) => {
     const base = difference ? (numbers(body, 'answer_source', { source })[0] ?? 0) : 0;
-    return numbers(body, 'prediction_source', { source }).map((share) => (share === null ? null : share - base));
+    return numbers(body, 'prediction_source', { source }).map((fraction) => (fraction === null ? null : fraction - base));
   });
 }
 

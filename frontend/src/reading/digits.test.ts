@@ -7,7 +7,7 @@ const body: Body = {
   title: '', attrs: {}, command: '', python: '', provenance: { run: '', step: null, n: 1, seed: null, interval: '', note: '' },
   sizes: { output: OUTPUTS.length },
   coords: { output: { dims: ['output'], values: OUTPUTS, units: '' } },
-  variables: { probability: { dims: ['output'], values: OUTPUTS.map((output) => (output === '8' ? 0.9 : 0.01)), units: 'share' } },
+  variables: { probability: { dims: ['output'], values: OUTPUTS.map((output) => (output === '8' ? 0.9 : 0.01)), units: 'fraction' } },
 }; // prettier-ignore
 
 describe('a distribution over outputs', () => {
@@ -26,7 +26,7 @@ describe('a distribution over outputs', () => {
     expect(digitBars(body, {}, [['5', 'answer'], ['5', 'line 1']])[5]?.label).toBe('5 (answer, line 1)'); // prettier-ignore
   });
   it('has one output on top', () => {
-    expect(topOf(body, {})).toEqual({ output: '8', share: 0.9 });
+    expect(topOf(body, {})).toEqual({ output: '8', fraction: 0.9 });
     expect([percent(0.93), percent(0.997), percent(0)]).toEqual(['93 %', '99.7 %', '0.0 %']);
   });
 });

@@ -22,7 +22,7 @@ export interface Predictions {
   steps: number[];
   programs: Program[];
   nLines: number;
-  said: (step: number, program: number) => Said; // by places along the axes
+  said: (step: number, program: number) => Said; // by indices along the axes
 }
 
 export function readPredictions(body: Body): Predictions {
@@ -54,11 +54,11 @@ export function readPredictions(body: Body): Predictions {
   };
 }
 
-/** The place of the first step from which a program stays right to the end; the number of steps where it never does. */
+/** The index of the first step from which a program stays right to the end; the number of steps where it never does. */
 export function settledAt(predictions: Predictions, program: number): number {
-  let place = predictions.steps.length;
-  while (place > 0 && predictions.said(place - 1, program).right) place -= 1;
-  return place;
+  let index = predictions.steps.length;
+  while (index > 0 && predictions.said(index - 1, program).right) index -= 1;
+  return index;
 }
 
 /** The program to look at first: one that takes more than a hop and that line 1 does not answer. */
@@ -79,9 +79,9 @@ export function tellingProgram({ steps, programs, said }: Predictions, early: nu
 
 /** The step at which an outcome is nearest to being true for half of the programs: there is most to explain there. */
 export function mostUndecided({ steps, programs, said }: Predictions, outcome: 'right' | 'line_1'): number | null {
-  const share = (step: number): number =>
+  const fraction = (step: number): number =>
     programs.filter(({ index, line1 }) => (outcome === 'right' ? said(step, index).right : said(step, index).digit === line1)).length / programs.length;
-  const distances = steps.map((_, step) => Math.abs(share(step) - 0.5));
+  const distances = steps.map((_, step) => Math.abs(fraction(step) - 0.5));
   return steps[distances.indexOf(Math.min(...distances))] ?? null;
 }
 

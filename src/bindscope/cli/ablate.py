@@ -66,7 +66,7 @@ def format_answers(dataset: Any) -> str:
     """The likeliest outputs to a typed program, before and after."""
     likely = _likeliest(dataset)
     rows = [
-        [str(output), *(f"{share:.3f}" for share in likely.probability.sel(output=output).values)]
+        [str(output), *(f"{fraction:.3f}" for fraction in likely.probability.sel(output=output).values)]
         for output in likely.output.values
     ]
     return f"true answer: {dataset.attrs['answer']}\n" + format_table(["output", "before", "after"], rows, [1, 2])
@@ -74,7 +74,7 @@ def format_answers(dataset: Any) -> str:
 
 def format_accuracy(accuracy: Any) -> str:
     """One row unchanged, then one for each part taken away; one column a depth."""
-    rows = [[name, *(_share(*cell) for cell in cells)] for name, cells in _rows(accuracy)]
+    rows = [[name, *(_fraction(*cell) for cell in cells)] for name, cells in _rows(accuracy)]
     return format_table(["", *(f"depth {int(d)}, n {int(k)}" for d, k in zip(accuracy.depth, accuracy.base_n))], rows)
 
 
@@ -89,7 +89,7 @@ def _rows(accuracy: Any) -> list[tuple[str, list[tuple[float, float, float]]]]:
     rows = [("unchanged", cells("base_", {}))]
     dims = accuracy.accuracy.dims[:-1]
     for index in np.ndindex(*(accuracy.sizes[dim] for dim in dims)):
-        part = {dim: accuracy[dim].values[place] for dim, place in zip(dims, index)}
+        part = {dim: accuracy[dim].values[at] for dim, at in zip(dims, index)}
         rows.append((_name(part), cells("", part)))
     return rows
 
@@ -100,8 +100,8 @@ def _name(part: dict[str, Any]) -> str:
     return f"L{part['layer']}.H{part['head']}" if "head" in part else f"L{part['layer']}.mlp_out"
 
 
-def _share(share: float, low: float, high: float) -> str:
-    return "–" if share != share else f"{share:.3f}  {low:.3f}–{high:.3f}"
+def _fraction(fraction: float, low: float, high: float) -> str:
+    return "–" if fraction != fraction else f"{fraction:.3f}  {low:.3f}–{high:.3f}"
 
 
 def _what(question: Ablate) -> str:
@@ -131,8 +131,8 @@ def _for_figure(accuracy: Any) -> Any:
 def _to_json(accuracy: Any) -> list[dict[str, Any]]:
     depths = [int(depth) for depth in accuracy.depth.values]
     return [
-        {"part": name, "depth": depth, "accuracy": share, "low": low, "high": high}
+        {"part": name, "depth": depth, "accuracy": fraction, "low": low, "high": high}
         for name, cells in _rows(accuracy)
-        for depth, (share, low, high) in zip(depths, cells)
-        if share == share
+        for depth, (fraction, low, high) in zip(depths, cells)
+        if fraction == fraction
     ]

@@ -19,7 +19,7 @@ def across(*, runs: Path = RUNS_DIRECTORY, out: Path | None = None, json: Flag =
     """Compare learning with and without identity scaling, on programs and on modular addition.
 
     Reads what 'bindscope experiment identity-programs', 'identity-sums' and 'identity'
-    made here, else what is shipped: examples seen until every depth or pool is at 90 %
+    made here, else what is shipped: examples seen until every depth or split is at 90 %
     for good. Runs that ended before count as longer than their end, not as that long.
 
     Examples:

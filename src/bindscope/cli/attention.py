@@ -71,7 +71,7 @@ def format_heads(dataset: xr.Dataset) -> str:
         for head in range(dataset.sizes["head"]):
             weights = dataset.pattern.values[layer, head, -1]
             first, second = weights.argsort()[::-1][:2]
-            cells = [f"{tokens[place]} @{place}  {weights[place]:.3f}" for place in (first, second)]
+            cells = [f"{tokens[index]} @{index}  {weights[index]:.3f}" for index in (first, second)]
             rows.append([f"L{layer}.H{head}", *cells])
     heading = f"{dataset.attrs['run']} at step {dataset.attrs['step']:,}: {dataset.attrs['program']}"
     return f"{heading}\n\n" + format_table(["head", "from the colon most to", "then to"], rows)
@@ -89,19 +89,19 @@ def format_sum(dataset: xr.Dataset) -> str:
     from bindscope.measures.arithmetic.one_sum import looks_of_equals
 
     looks, right = looks_of_equals(dataset), dataset.attrs["answer"]
-    places = dataset.value_position.values.tolist()
+    positions = dataset.value_position.values.tolist()
     rows = []
     for step in dataset.step.values:
-        shares = dataset.probability.sel(step=step)
-        predicted = str(shares.output.values[int(shares.argmax("output"))])
+        fractions = dataset.probability.sel(step=step)
+        predicted = str(fractions.output.values[int(fractions.argmax("output"))])
         weights = [float(weight) for name in ("operands", "values") for weight in looks[name].sel(step=step)]
         verdict = "right" if predicted == right else "wrong"
-        answers = [f"{float(shares.sel(output=output)):.3f}" for output in (predicted, right)]
+        answers = [f"{float(fractions.sel(output=output)):.3f}" for output in (predicted, right)]
         rows.append([f"{step:,}", predicted, verdict, *answers, *(f"{weight:.3f}" for weight in weights)])
     names = [f"L1 = on {column}" for column in dataset.operand_position.values.tolist()]
-    names += [f"L{int(dataset.layer[-1])} = on {column}" for column in places]
+    names += [f"L{int(dataset.layer[-1])} = on {column}" for column in positions]
     numbers = " and ".join(
-        f"{value} in column {column}" for value, column in zip(dataset.value.values.tolist(), places)
+        f"{value} in column {column}" for value, column in zip(dataset.value.values.tolist(), positions)
     )
     head = f"{dataset.attrs['text']}\n\ntrue answer: {right}; its operands are {numbers}"
     columns = ["step", "predicts", "", "with", f"p({right})", *names]

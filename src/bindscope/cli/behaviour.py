@@ -46,7 +46,7 @@ def behaviour(
 
     Accuracy, the line each prediction comes from and the rules it follows, by any
     attribute of the program; or the confusion of digits, what mistakes depend on,
-    or accuracy by program length and depth. Shares have 95 % Wilson intervals.
+    or accuracy by program length and depth. Fractions have 95 % Wilson intervals.
 
     Examples:
         bindscope behaviour binding-laptop --by root-line --step 600

@@ -16,15 +16,15 @@ def format_behaviour(dataset: xr.Dataset, by: str) -> str:
     """Accuracy with its interval, where predictions come from, and which rules they follow, group by group."""
     name, values = by.replace("_", " "), [str(value) for value in dataset[by].values]
     accuracy = [
-        [value, *_with_interval(dataset, "accuracy", {by: place}), str(int(dataset.n[place]))]
-        for place, value in enumerate(values)
+        [value, *_with_interval(dataset, "accuracy", {by: index}), str(int(dataset.n[index]))]
+        for index, value in enumerate(values)
     ]
-    sources = _source_shares(dataset)
-    from_where = [[value, *(_share(part[place]) for part in sources.values())] for place, value in enumerate(values)]
+    sources = _source_fractions(dataset)
+    from_where = [[value, *(_fraction(part[index]) for part in sources.values())] for index, value in enumerate(values)]
     rules = [
-        [value, *(" ".join(_with_interval(dataset, "followed_where_wrong", {by: place, "rule": rule}))
+        [value, *(" ".join(_with_interval(dataset, "followed_where_wrong", {by: index, "rule": rule}))
                   for rule in range(dataset.sizes["rule"]))]
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
     ]  # fmt: skip
     rule_names = [str(rule).replace("_", " ") for rule in dataset.rule.values]
     parts = [
@@ -39,39 +39,39 @@ def format_behaviour(dataset: xr.Dataset, by: str) -> str:
 
 
 def format_steps(dataset: xr.Dataset) -> str:
-    """Accuracy and the share of line 1's constants, step by step."""
+    """Accuracy and the fraction of line 1's constants, step by step."""
     rows = [
-        [f"{int(step):,}", *_with_interval(dataset, "accuracy", {"step": place}),
-         *_with_interval(dataset, "line_1", {"step": place})]
-        for place, step in enumerate(dataset.step.values)
+        [f"{int(step):,}", *_with_interval(dataset, "accuracy", {"step": index}),
+         *_with_interval(dataset, "line_1", {"step": index})]
+        for index, step in enumerate(dataset.step.values)
     ]  # fmt: skip
     head = ["step", "accuracy", "interval", "says line 1", "interval"]
     return format_table(head, rows, numbers=[0, 1, 3])
 
 
 def format_confusion(dataset: xr.Dataset) -> str:
-    """Shares of predictions for each answer."""
+    """Fractions of predictions for each answer."""
     names = [str(name) for name in dataset.prediction.values]
     rows = [
-        [str(answer), *(_share(value, 3) for value in dataset.share.sel(answer=answer).values),
+        [str(answer), *(_fraction(value, 3) for value in dataset.fraction.sel(answer=answer).values),
          str(int(dataset["count"].sel(answer=answer).sum()))]
         for answer in dataset.answer.values
     ]  # fmt: skip
     table = format_table(["answer", *names, "n"], rows, numbers=range(len(names) + 2))
-    return _join(["the share of each prediction, by answer", table])
+    return _join(["the fraction of each prediction, by answer", table])
 
 
 def format_importance(dataset: xr.Dataset) -> str:
     """What the outcome depends on, the most important attribute first; or why that cannot be said."""
-    head = f"what decides whether {dataset.attrs['target']} ({float(dataset.share):.4f} of {dataset.attrs['n']:,})"
+    head = f"what decides whether {dataset.attrs['target']} ({float(dataset.fraction):.4f} of {dataset.attrs['n']:,})"
     if dataset.attrs["note"]:
         return f"{head}\n{dataset.attrs['note']}."
     order = dataset.importance.values.argsort()[::-1]
     rows = [
-        [str(dataset.attribute.values[place]),
-         *_with_interval(dataset, "importance", {"attribute": place}),
-         *_with_interval(dataset, "alone", {"attribute": place})]
-        for place in order
+        [str(dataset.attribute.values[index]),
+         *_with_interval(dataset, "importance", {"attribute": index}),
+         *_with_interval(dataset, "alone", {"attribute": index})]
+        for index in order
     ]  # fmt: skip
     fit = [
         ["fitted model", f"{float(dataset.log_loss):.4f}", f"{float(dataset.auc):.3f}"],
@@ -102,7 +102,7 @@ def format_grid(dataset: xr.Dataset) -> str:
             _grid_table(dataset, "accuracy"),
             "accuracy where line 1 is wrong",
             _grid_table(dataset, "accuracy_where_wrong"),
-            "the share of line 1's constant where it is wrong",
+            "the fraction of line 1's constant where it is wrong",
             _grid_table(dataset, "line_1_where_wrong"),
             f"{n}.\nMissing: {trained['missing']}.",
         ]
@@ -112,30 +112,31 @@ def format_grid(dataset: xr.Dataset) -> str:
 def _grid_table(dataset: xr.Dataset, name: str) -> str:
     depths = [f"depth {depth}" for depth in dataset.depth.values]
     rows = [
-        [str(lines), *(_share(v, 2) for v in dataset[name].sel(lines=lines).values)] for lines in dataset.lines.values
+        [str(lines), *(_fraction(v, 2) for v in dataset[name].sel(lines=lines).values)]
+        for lines in dataset.lines.values
     ]
     return format_table(["lines", *depths], rows, numbers=range(len(depths) + 1))
 
 
-def _source_shares(dataset: xr.Dataset) -> dict[str, list[float]]:
-    """Shares by group from line 1, line 2, any later line and no line."""
-    shares = dataset.prediction_source.values  # [group, source]
-    parts = {"line 1": shares[:, 0], "line 2": shares[:, 1:-1][:, :1].sum(1)}
-    parts |= {"later line": shares[:, 2:-1].sum(1), "no line": shares[:, -1]}
+def _source_fractions(dataset: xr.Dataset) -> dict[str, list[float]]:
+    """Fractions by group from line 1, line 2, any later line and no line."""
+    fractions = dataset.prediction_source.values  # [group, source]
+    parts = {"line 1": fractions[:, 0], "line 2": fractions[:, 1:-1][:, :1].sum(1)}
+    parts |= {"later line": fractions[:, 2:-1].sum(1), "no line": fractions[:, -1]}
     return {name: list(values) for name, values in parts.items()}
 
 
-def _with_interval(dataset: xr.Dataset, name: str, place: dict[str, int]) -> list[str]:
+def _with_interval(dataset: xr.Dataset, name: str, cell: dict[str, int]) -> list[str]:
     """A number and its interval, as two cells."""
-    value, low, high = (float(dataset[f"{name}{end}"].isel(place)) for end in ("", "_low", "_high"))
+    value, low, high = (float(dataset[f"{name}{end}"].isel(cell)) for end in ("", "_low", "_high"))
     if value != value:
         return [NOTHING, NOTHING]
     between = " to " if low < 0 else "–"  # a dash beside a minus cannot be read
     return [f"{value:.4f}", f"{low:.4f}{between}{high:.4f}"]
 
 
-def _share(value: float, places: int = 4) -> str:
-    return NOTHING if value != value else f"{value:.{places}f}"
+def _fraction(value: float, digits: int = 4) -> str:
+    return NOTHING if value != value else f"{value:.{digits}f}"
 
 
 def _join(parts: list[str]) -> str:

@@ -35,7 +35,7 @@ def circuit(
 ) -> None:
     """Find the heads that move a value along its chain, and try them on other programs.
 
-    A move is a head that reads at one place of the chain and writes at another.
+    A move is a head that reads at one position of the chain and writes at another.
     It counts when taking what it writes from another run carries the answer
     along, or when cutting the edge loses the answer. The circuit is found on
     --n pairs of one depth, then frozen and tried on as many others.
@@ -61,7 +61,7 @@ def circuit(
     least_success
         How far the answer must follow what one head writes.
     least_loss
-        The share of right answers that cutting one edge must lose.
+        The fraction of right answers that cutting one edge must lose.
     n
         How many pairs to draw for finding, and again for trying.
     first_root_line
@@ -73,7 +73,7 @@ def circuit(
     """
     from bindscope.interventions.circuit import find_circuit
     from bindscope.interventions.contrast import contrast_pairs
-    from bindscope.tasks.binding import structural_places
+    from bindscope.tasks.binding import named_positions
 
     opened, task = open_binding_run(run)
     found_at, tried_at = opened.find_step(step), Opened.of(opened).find_steps(to_steps(steps or step))
@@ -83,7 +83,7 @@ def circuit(
         found = find_circuit(
             opened.checkpoint(found_at),
             contrast_pairs(drawn.pairs),
-            structural_places(drawn.pairs),
+            named_positions(drawn.pairs),
             metric=metric,
             least_success=least_success,
             least_loss=least_loss,
@@ -91,9 +91,9 @@ def circuit(
         )
     effects = []
     with show_progress("trying") as on_progress:
-        for place, kept in enumerate(tried_at if found.moves else [], start=1):
+        for index, kept in enumerate(tried_at if found.moves else [], start=1):
             effects.append({"step": kept, **try_circuit(opened.checkpoint(kept), others.pairs, found, seed)})
-            on_progress(place, len(tried_at))
+            on_progress(index, len(tried_at))
     if json:
         moves = [_move_to_json(move) for move in found.moves]
         print(json_format.dumps({"run": opened.name, "step": found_at, "moves": moves, "effects": effects}))
@@ -112,14 +112,14 @@ def try_circuit(model: Any, pairs: Any, circuit: Circuit, seed: int) -> dict[str
     from bindscope.interventions.circuit import ablate_circuit, patch_circuit
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.interventions.outcome import summarise_outcomes
-    from bindscope.tasks.binding import structural_places
+    from bindscope.tasks.binding import named_positions
 
-    places = structural_places(pairs)
-    patched = patch_circuit(model, contrast_pairs(pairs), places, circuit)
+    positions = named_positions(pairs)
+    patched = patch_circuit(model, contrast_pairs(pairs), positions, circuit)
     summary = summarise_outcomes(patched, np.random.default_rng([seed, 2]))
     effects = {"patched": [float(summary[f"success{end}"]) for end in ("", "_low", "_high")]}
     for name, keep in (("without", False), ("alone", True)):
-        correct = ablate_circuit(model, pairs.base, places, circuit, keep=keep).correct.values
+        correct = ablate_circuit(model, pairs.base, positions, circuit, keep=keep).correct.values
         low, high = wilson_interval(correct.sum(), len(correct))
         effects[name] = [float(correct.mean()), float(low), float(high)]
     return effects

@@ -58,9 +58,9 @@ def copying(
     check_out(out)
     if seeds < 1:
         raise BindscopeError(f"--seeds: give at least 1, got {seeds}.")
-    sizes, places = _numbers("--widths", widths), _numbers("--steps", steps)
+    sizes, at_steps = _numbers("--widths", widths), _numbers("--steps", steps)
     with show_progress("copying") as on_progress:
-        dataset = measure_directions(sizes, n, range(seed, seed + seeds), places, on_progress)
+        dataset = measure_directions(sizes, n, range(seed, seed + seeds), at_steps, on_progress)
     print(json_format.dumps(_to_json(dataset)) if json else format_copying(dataset))
     if out is not None:
         path = write_out(dataset, out, _figure_or_none(dataset, out))
@@ -69,11 +69,11 @@ def copying(
 
 
 def format_copying(dataset: xr.Dataset) -> str:
-    """How much of a training symbol's reading an unseen one gets, and the readings and shares behind it."""
+    """How much of a training symbol's reading an unseen one gets, and the readings and fractions behind it."""
     from bindscope.studies.symbols.width.widths import last_step, mean_over_seeds, widths_of
 
     steps, last = [int(step) for step in dataset.step.values], last_step(dataset)
-    ratios, readings, shares = [], [], []
+    ratios, readings, fractions = [], [], []
     for width in widths_of(dataset):
 
         def show(name: str, step: int = last, model: str = "plain", at: int = width) -> str:
@@ -83,7 +83,9 @@ def format_copying(dataset: xr.Dataset) -> str:
         found = [show("ratio", step) for step in steps]
         ratios.append([f"{width:,}", f"{predicted:.3g}", *found, show("ratio", model="both")])
         readings.append([f"{width:,}", *map(show, ("seen", "unseen", "random", "mismatched"))])
-        shares.append([f"{width:,}", *map(show, ("seen_share", "head_share", "unseen_share", "chance_share"))])
+        fractions.append(
+            [f"{width:,}", *map(show, ("seen_fraction", "head_fraction", "unseen_fraction", "chance_fraction"))]
+        )
     times = ["at the gradient" if step == 0 else f"after step {step}" for step in steps]
     n_symbols = float(dataset.n_symbols.mean())
     return "\n\n".join(
@@ -94,8 +96,8 @@ def format_copying(dataset: xr.Dataset) -> str:
             + format_table(["width", "predicted", *times, f"identity scaling, step {last}"], ratios, numbers=[0, 1]),
             f"readings rᵀΔw/‖Δ‖ after step {last}, without identity scaling\n"
             + format_table(["width", "training symbols", "unseen", "random directions", "mismatched"], readings, [0]),
-            f"share of ‖Δ‖² in the span of r wᵀ after step {last}, without identity scaling\n"
-            + format_table(["width", "training symbols", "… one head", "unseen", "by chance"], shares, [0]),
+            f"fraction of ‖Δ‖² in the span of r wᵀ after step {last}, without identity scaling\n"
+            + format_table(["width", "training symbols", "… one head", "unseen", "by chance"], fractions, [0]),
         ]
     )
 

@@ -83,10 +83,10 @@ class History:
 
 
 def accuracy_of(evaluation: Evaluation) -> float:
-    """One number for a whole evaluation: accuracy on the test pool, or the mean of what the task watches."""
-    pool = evaluation.get("test")
-    if pool is not None and pool.get("accuracy") is not None:
-        return float(pool["accuracy"])
+    """One number for a whole evaluation: accuracy on the test split, or the mean of what the task watches."""
+    split = evaluation.get("test")
+    if split is not None and split.get("accuracy") is not None:
+        return float(split["accuracy"])
     watched = list(evaluation.get("watched", {}).values())
     return sum(watched) / len(watched) if watched else float("nan")
 
@@ -128,7 +128,7 @@ def draw_sparkline(values: Sequence[float], width: int) -> str:
     '▁▅█'
     """
     if len(values) > width:
-        values = [values[round(place * (len(values) - 1) / (width - 1))] for place in range(width)]
+        values = [values[round(index * (len(values) - 1) / (width - 1))] for index in range(width)]
     return "".join(
         SPARKS[min(len(SPARKS) - 1, int(value * len(SPARKS)))] if value == value else " " for value in values
     )
@@ -145,11 +145,11 @@ def _draw_bars(history: History) -> Table:
     return table
 
 
-def _draw_bar(share: float, width: int, style: str, block: str = "█") -> Text:
-    """A share of ``width`` blocks; what is not a number fills none."""
+def _draw_bar(fraction: float, width: int, style: str, block: str = "█") -> Text:
+    """A fraction of ``width`` blocks; what is not a number fills none."""
     from rich.text import Text
 
-    filled = round(share * width) if share == share else 0
+    filled = round(fraction * width) if fraction == fraction else 0
     bar = Text(block * filled, style=style)
     return bar.append("░" * (width - filled), style="dim")
 

@@ -43,7 +43,7 @@ def _steps_table(summary: Any, metric: str) -> str:
 
 
 def _steps_grid(summary: Any, metric: str) -> str:
-    """One row a step, one column a place (its best layer) or a head: the strongest ones where there are many."""
+    """One row a step, one column a position (its best layer) or a head: the strongest ones where there are many."""
     import numpy as np
 
     from bindscope.studies.plots.outcomes import best_layer
@@ -52,9 +52,9 @@ def _steps_grid(summary: Any, metric: str) -> str:
     by = str(rows.dims[1])
     strongest = np.argsort(-np.abs(np.nan_to_num(rows.values)).max(0), kind="stable")[:WIDEST]
     rows = rows.isel({by: np.sort(strongest)})
-    names = [f"{by} {name}" if by in ("layer", "position") else str(name) for name in rows[by].values]
+    names = [str(name) if isinstance(name, str) or by == "head" else f"{by} {name}" for name in rows[by].values]
     cells = [[f"{int(step):,}", *map(_number, rows.sel(step=step).values.tolist())] for step in rows.step.values]
-    note = "the best layer of each" if by in ("place", "position") else f"of each {by}"
+    note = "the best layer of each" if by == "position" else f"of each {by}"
     ends = "; intervals and counts by --json"
     return f"{metric}, {note}{ends}\n" + format_table(["step", *names], cells, range(99))
 
@@ -82,7 +82,7 @@ def _every(summary: Any, metric: str) -> list[dict[str, Any]]:
 
     values = summary[metric]
     indices = np.ndindex(values.shape)
-    return [{dim: values[dim].values[place] for dim, place in zip(values.dims, index)} for index in indices]
+    return [{dim: values[dim].values[at] for dim, at in zip(values.dims, index)} for index in indices]
 
 
 def _strongest(summary: Any, metric: str, most: int = STRONGEST) -> list[dict[str, Any]]:
@@ -107,8 +107,9 @@ def _name(cell: dict[str, Any]) -> str:
         return str(cell["receiver"])
     if "head" in cell:
         return f"L{cell['layer']}.H{cell['head']}"
-    place = cell.get("place", cell.get("position"))
-    return f"L{cell['layer']}" + ("" if place is None else f" {'position ' if 'position' in cell else ''}{place}")
+    position = cell.get("position")
+    named = "" if position is None else f" {position}" if isinstance(position, str) else f" position {position}"
+    return f"L{cell['layer']}{named}"
 
 
 def _number(value: float) -> str:
@@ -126,7 +127,7 @@ def summary_to_json(summary: Any, metric: str, attrs: dict[str, Any]) -> dict[st
     values = summary[metric]
     cells = []
     for index in np.ndindex(values.shape):
-        cell = {str(dim): plain(values[dim].values[place]) for dim, place in zip(values.dims, index)}
+        cell = {str(dim): plain(values[dim].values[at]) for dim, at in zip(values.dims, index)}
         means = {"mean": "", "low": "_low", "high": "_high"}
         numbers = {key: plain(summary[f"{metric}{suffix}"].values[index]) for key, suffix in means.items()}
         cells.append({**cell, **numbers, "n": int(summary.n.values[index])})

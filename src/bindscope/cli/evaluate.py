@@ -22,7 +22,7 @@ def evaluate(
 ) -> None:
     """Measure a checkpoint's accuracy, by depth and more.
 
-    Every share comes with its 95 % Wilson interval. The examples are drawn again
+    Every fraction comes with its 95 % Wilson interval. The examples are drawn again
     with --seed, never from training.
 
     Examples:
@@ -37,7 +37,7 @@ def evaluate(
     step
         Which checkpoint: a step, or 'last'.
     n
-        How many examples each pool has.
+        How many examples each split has.
     seed
         The seed that draws them.
     json
@@ -52,65 +52,72 @@ def evaluate(
     if json:
         print(json_format.dumps({"run": opened.name, "step": found, "n": n, "seed": seed, **evaluation}))
     else:
-        print(f"{opened.name} at step {found:,}; shares with 95 % Wilson intervals\n")
+        print(f"{opened.name} at step {found:,}; fractions with 95 % Wilson intervals\n")
         print(format_evaluation(evaluation))
 
 
 def format_evaluation(evaluation: Mapping[str, Any]) -> str:
-    """All pools of an evaluation as tables."""
-    pools = {name: pool for name, pool in evaluation.items() if not name.startswith("watched")}
-    rows = [[name, *_share_cells(pool["accuracy"], pool["n"]), f"{pool['loss']:.4f}"] for name, pool in pools.items()]
-    headings = ["pool", "accuracy", "interval", "n", "loss"]
-    if any("perplexity" in pool for pool in pools.values()):
-        headings, rows = [*headings, "perplexity"], [[*row, f"{pools[row[0]]['perplexity']:.2f}"] for row in rows]
+    """All splits of an evaluation as tables."""
+    splits = {name: split for name, split in evaluation.items() if not name.startswith("watched")}
+    rows = [
+        [name, *_fraction_cells(split["accuracy"], split["n"]), f"{split['loss']:.4f}"]
+        for name, split in splits.items()
+    ]
+    headings = ["split", "accuracy", "interval", "n", "loss"]
+    if any("perplexity" in split for split in splits.values()):
+        headings, rows = [*headings, "perplexity"], [[*row, f"{splits[row[0]]['perplexity']:.2f}"] for row in rows]
     tables = [format_table(headings, rows, numbers=[1, 3, 4, 5][: len(headings) - 2])]
-    for name, pool in pools.items():
-        title = f"{name}: " if len(pools) > 1 else ""
-        tables += [f"{title}{heading}\n{table}" for heading, table in _detail_tables(pool)]
+    for name, split in splits.items():
+        title = f"{name}: " if len(splits) > 1 else ""
+        tables += [f"{title}{heading}\n{table}" for heading, table in _detail_tables(split)]
     return "\n\n".join(tables)
 
 
-def _detail_tables(pool: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """What a pool says beyond its accuracy: programs by depth, root line and rule, sums by what training showed."""
+def _detail_tables(split: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """What a split says beyond its accuracy: programs by depth, root line and rule, sums by what training showed."""
     for group in ("depth", "root_line"):
-        if f"accuracy_by_{group}" in pool:
-            pairs = zip(pool[f"accuracy_by_{group}"], pool[f"n_by_{group}"])
-            rows = [[str(place), *_share_cells(share, n)] for place, (share, n) in enumerate(pairs, start=1)]
+        if f"accuracy_by_{group}" in split:
+            pairs = zip(split[f"accuracy_by_{group}"], split[f"n_by_{group}"])
+            rows = [[str(index), *_fraction_cells(fraction, n)] for index, (fraction, n) in enumerate(pairs, start=1)]
             words = group.replace("_", " ")
             yield f"accuracy by {words}", format_table([words, "accuracy", "interval", "n"], rows, numbers=[0, 1, 3])
-    if "agreement" in pool:
-        yield "how often predictions follow a rule, and how often the rule is right", _rule_table(pool)
-    if "misleading" in pool:
-        scores = pool["misleading"]
+    if "agreement" in split:
+        yield "how often predictions follow a rule, and how often the rule is right", _rule_table(split)
+    if "misleading" in split:
+        scores = split["misleading"]
         sources = {"the chain": scores["follows_chain"], "line 1 or 2": scores["follows_early_lines"]}
-        rows = [[source, *_share_cells(share, scores["n"])] for source, share in sources.items()]
+        rows = [[source, *_fraction_cells(fraction, scores["n"])] for source, fraction in sources.items()]
         yield "where lines 1 and 2 mislead, predictions follow", format_table(_HEADINGS, rows, numbers=[1, 3])
-    if "swap_seen" in pool:
-        halves = {"seen swapped": pool["swap_seen"], "never seen": pool["both_held"]}
-        rows = [[name, *_share_cells(half["accuracy"], half["n"])] for name, half in halves.items()]
+    if "swap_seen" in split:
+        halves = {"seen swapped": split["swap_seen"], "never seen": split["both_held"]}
+        rows = [[name, *_fraction_cells(half["accuracy"], half["n"])] for name, half in halves.items()]
         yield "held-out pairs by what training showed", format_table(_HEADINGS, rows, numbers=[1, 3])
 
 
-_HEADINGS = ["", "share", "interval", "n"]
+_HEADINGS = ["", "fraction", "interval", "n"]
 
 
-def _rule_table(pool: Mapping[str, Any]) -> str:
+def _rule_table(split: Mapping[str, Any]) -> str:
     rows = [
-        [rule.replace("_", " "), *_share_cells(share, pool["rule_n"][rule]), _format_share(pool["rule_accuracy"][rule])]
-        for rule, share in pool["agreement"].items()
+        [
+            rule.replace("_", " "),
+            *_fraction_cells(fraction, split["rule_n"][rule]),
+            _format_fraction(split["rule_accuracy"][rule]),
+        ]
+        for rule, fraction in split["agreement"].items()
     ]
     return format_table(["rule", "followed", "interval", "n", "right"], rows, numbers=[1, 3, 4])
 
 
-def _share_cells(share: float | None, n: int) -> list[str]:
-    """A share, its interval and the count behind it, as three cells."""
+def _fraction_cells(fraction: float | None, n: int) -> list[str]:
+    """A fraction, its interval and the count behind it, as three cells."""
     from bindscope.intervals import wilson_interval
 
-    if share is None or not n:
+    if fraction is None or not n:
         return ["–", "–", str(n)]
-    low, high = wilson_interval(round(share * n), n)
-    return [_format_share(share), f"{float(low):.4f}–{float(high):.4f}", str(n)]
+    low, high = wilson_interval(round(fraction * n), n)
+    return [_format_fraction(fraction), f"{float(low):.4f}–{float(high):.4f}", str(n)]
 
 
-def _format_share(share: float | None) -> str:
-    return "–" if share is None else f"{share:.4f}"
+def _format_fraction(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{fraction:.4f}"

@@ -16,9 +16,9 @@ ROUNDS = 200  # how often a batch is drawn before a rare kind of example is give
 
 
 def sample_examples(
-    task: Task, rng: np.random.Generator, n: int, pool: str | None = None, depth: int | None = None
+    task: Task, rng: np.random.Generator, n: int, split: str | None = None, depth: int | None = None
 ) -> list[Example]:
-    """Draw ``n`` one-answer examples, from training or from a named evaluation pool, of one depth if asked."""
+    """Draw ``n`` one-answer examples, from training or from a named evaluation split, of one depth if asked."""
     from bindscope.families import family_of
 
     family = family_of(task)
@@ -29,7 +29,7 @@ def sample_examples(
     found: list[Example] = []
     for _ in range(ROUNDS):
         n_drawn = max(n, 64) if depth is not None else n
-        batch = family.draw_examples(task, rng, n_drawn) if pool is None else _draw_pool(task, rng, n_drawn, pool)
+        batch = family.draw_examples(task, rng, n_drawn) if split is None else _draw_split(task, rng, n_drawn, split)
         examples = (family.describe_example(task, batch, row) for row in range(len(batch)))
         found += [example for example in examples if depth is None or example.facts["depth"] == depth]
         if len(found) >= n:
@@ -44,8 +44,8 @@ def describe_example(task: Task, batch: Batch, row: int) -> Example:
     return family_of(task).describe_example(task, batch, row)
 
 
-def _draw_pool(task: Task, rng: np.random.Generator, n: int, pool: str) -> Batch:
-    pools = task.sample_evaluation(rng, n)
-    if pool not in pools:
-        raise BindscopeError(f"--pool: there is no pool '{pool}'.{suggest_nearest(pool, pools)}")
-    return pools[pool]
+def _draw_split(task: Task, rng: np.random.Generator, n: int, split: str) -> Batch:
+    splits = task.sample_evaluation(rng, n)
+    if split not in splits:
+        raise BindscopeError(f"--split: there is no split '{split}'.{suggest_nearest(split, splits)}")
+    return splits[split]

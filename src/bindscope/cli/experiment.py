@@ -133,8 +133,8 @@ def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str 
         from bindscope.cli.perplexities import format_perplexities
 
         return format_perplexities(dataset)
-    if "pool" in dataset.dims:
-        return _format_pools(dataset, heading)
+    if "split" in dataset.dims:
+        return _format_splits(dataset, heading)
 
     def steps(values: np.ndarray, last: np.ndarray) -> str:
         texts = [f"> {end:,.0f}" if np.isnan(step) else f"{step:,.0f}" for step, end in zip(values, last) if end == end]
@@ -152,15 +152,15 @@ def format_cells(dataset: xr.Dataset, meanings: Mapping[str, str], heading: str 
     return format_table([heading, "left the plateau", "every depth ≥ 90 %", "last accuracy", "what it is"], rows)
 
 
-def _format_pools(dataset: xr.Dataset, heading: str) -> str:
-    """One row for each variant: its seeds, and the mean accuracy of each pool at the end."""
+def _format_splits(dataset: xr.Dataset, heading: str) -> str:
+    """One row for each variant: its seeds, and the mean accuracy of each split at the end."""
     import numpy as np
 
-    pools = [str(pool) for pool in dataset.pool.values]
+    splits = [str(split) for split in dataset.split.values]
     rows = []
     for name in dataset.variant.values:
         seeds = dataset.sel(variant=name)
-        means = seeds.last_accuracy.transpose("seed", "pool").mean("seed").values
+        means = seeds.last_accuracy.transpose("seed", "split").mean("seed").values
         steps = float(seeds.last_step.max())
         rows.append(
             [
@@ -170,7 +170,7 @@ def _format_pools(dataset: xr.Dataset, heading: str) -> str:
                 *(f"{m:.3f}" for m in means),
             ]
         )
-    return format_table([heading, "seeds", "steps", *pools], rows, numbers=range(1, 3 + len(pools)))
+    return format_table([heading, "seeds", "steps", *splits], rows, numbers=range(1, 3 + len(splits)))
 
 
 def _train(
@@ -220,8 +220,8 @@ def _show(chosen: Experiment, out: Path | None, figure: Path | None) -> None:
         )
     dataset = load_experiment_dataset(found)
     _print_answer(chosen, dataset)
-    place = figure or Path(f"experiment-{chosen.name}.svg")
-    print(f"\nfigure   {_save_figure(chosen, dataset, place)}\nnumbers  {found}")
+    target = figure or Path(f"experiment-{chosen.name}.svg")
+    print(f"\nfigure   {_save_figure(chosen, dataset, target)}\nnumbers  {found}")
 
 
 def _print_answer(chosen: Experiment, dataset: xr.Dataset) -> None:

@@ -78,36 +78,36 @@ def fourier(
 
 
 def format_neurons(dataset: xr.Dataset) -> str:
-    """A row for each frequency that neurons have, then shares, losses and the measures of clock and pizza."""
+    """A row for each frequency that neurons have, then fractions, losses and the measures of clock and pizza."""
     import numpy as np
 
-    from bindscope.studies.framework.quantities import share_of
+    from bindscope.studies.framework.quantities import fraction_of
 
     model, fits, size = dataset.sel(source="model").isel(step=0), float(dataset.attrs["fits"]), dataset.sizes["neuron"]
     explained, rows = model.explained_variance.fillna(0).values, []
-    for k in dataset.wave.values:
+    for k in dataset.component.values:
         chosen = model.frequency.values == k
         if chosen.any():
-            share = float(model.output_share.values[chosen].sum())
+            fraction = float(model.output_fraction.values[chosen].sum())
             fitting = int((explained[chosen] >= fits).sum())
-            key = "key" if int(dataset.is_key.sel(wave=k)) else ""
+            key = "key" if int(dataset.is_key.sel(component=k)) else ""
             rows.append(
-                [str(k), str(chosen.sum()), str(fitting), f"{np.median(explained[chosen]):.3f}", f"{share:.1%}", key]
+                [str(k), str(chosen.sum()), str(fitting), f"{np.median(explained[chosen]):.3f}", f"{fraction:.1%}", key]
             )
     headings = ["k", "neurons", f"fit ≥ {fits:.0%}", "median explained", "of the answer", ""]
-    shares = [
-        share_of(f"neurons that fit by {fits:.0%}", float((explained >= fits).mean()), size),
-        share_of("  untrained model", float((dataset.untrained_explained_variance.values >= fits).mean()), size),
-        share_of("  numbers shuffled", float((dataset.permuted_explained_variance.values >= fits).mean()), size),
-        share_of("sums answered correctly", float(model.accuracy), int(dataset.attrs["n_pairs"])),
-        share_of("  by waves alone", float(model.fitted_accuracy), int(dataset.attrs["n_pairs"])),
+    fractions = [
+        fraction_of(f"neurons that fit by {fits:.0%}", float((explained >= fits).mean()), size),
+        fraction_of("  untrained model", float((dataset.untrained_explained_variance.values >= fits).mean()), size),
+        fraction_of("  numbers shuffled", float((dataset.permuted_explained_variance.values >= fits).mean()), size),
+        fraction_of("sums answered correctly", float(model.accuracy), int(dataset.attrs["n_pairs"])),
+        fraction_of("  by components alone", float(model.fitted_accuracy), int(dataset.attrs["n_pairs"])),
     ]
-    words = [[share.label, share.number] for share in shares]
+    words = [[fraction.label, fraction.number] for fraction in fractions]
     words.append(["outputs in phase with φ1 + φ2", f"{float(model.phase_agreement):.3f} of 1"])
     return "\n\n".join(
         [
             format_table(headings, rows, numbers=range(5)),
-            format_table(["", "share, 95 % interval"], words),
+            format_table(["", "fraction, 95 % interval"], words),
             f"loss in nats by the key frequencies alone (restricted) and without them (excluded)\n{_format_losses(dataset)}",
             f"clock (1) or pizza (0), and the cosine of gradients to either operand\n{_format_clock_pizza(dataset)}",
         ]
@@ -130,7 +130,7 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
     triples = draw_triples(CyclicNumbers.of(task), np.random.default_rng(seed), n)
     attributes = dataset.attrs
     dataset = dataset.merge(losses).merge(measure_clock_pizza(model, task, triples))
-    dataset["is_key"] = ("wave", np.isin(dataset.wave.values, key).astype("int8"))
+    dataset["is_key"] = ("component", np.isin(dataset.component.values, key).astype("int8"))
     dataset.attrs = {**attributes, "n": n, "seed": seed}
     title = f"{opened.name} at step {step:,}: Fourier components in {dataset.sizes['neuron']} neurons, numbers by {attributes['ordered_by']}"
     figure = None

@@ -47,7 +47,7 @@ def import_files(
     out
         The directory that holds runs.
     n
-        How many examples each pool has on which every checkpoint is measured.
+        How many examples each split has on which every checkpoint is measured.
     settings
         Change one of the task's settings, or model.activation (which TransformerLens files do not tell), as KEY=VALUE;
         give it once per setting.

@@ -96,7 +96,7 @@ def format_ridge(regression: xr.Dataset) -> str:
         errors, means = at.test_error.values, at.means_error.values
         rows.append([f"{n:,}", f"{errors.mean():.4f}  {errors.min():.4f}–{errors.max():.4f}", f"{means.mean():.4f}"])
     seeds = regression.sizes["seed"]
-    table = format_table(["strings", "error on fresh symbols", "from template means"], rows, numbers=[0, 2])
+    table = format_table(["sequences", "error on fresh symbols", "from template means"], rows, numbers=[0, 2])
     return f"kernel ridge regression, mean square error; mean and range of {seeds} training sets\n{table}"
 
 
@@ -129,7 +129,7 @@ def _format_size(report: KernelReport) -> list[str]:
         return []
     return [
         f"Without chance repetitions of symbols, ridge regression halves its error at about {float(size.value):,.0f}"
-        f" strings ({float(size.low):,.0f} to {float(size.high):,.0f})."
+        f" sequences ({float(size.low):,.0f} to {float(size.high):,.0f})."
     ]
 
 
@@ -161,7 +161,7 @@ def _to_json(report: KernelReport, regression: xr.Dataset | None) -> dict[str, A
         "eigenvalues_low": eigenvalues.low.tolist(),
         "eigenvalues_high": eigenvalues.high.tolist(),
         "null_directions": report.null_directions.tolist(),
-        "overlaps": [{"first": o.first, "second": o.second, "string": o.string} for o in report.overlaps],
+        "overlaps": [{"first": o.first, "second": o.second, "sequence": o.sequence} for o in report.overlaps],
         "half_loss": None if size is None else [float(size.value), float(size.low), float(size.high)],
         "verdict": report.verdict,
         "why": report.why,

@@ -92,8 +92,8 @@ def language(
     changes: dict[str, object] = dict(parse_settings(settings))
     if tokenizer is not None:
         changes["task.tokenizer"] = str(Path(tokenizer).expanduser().resolve())
-    place = source if source == LIBRARY else str(Path(source).expanduser().resolve())
-    chosen = language_experiment(place, preset, changes)
+    location = source if source == LIBRARY else str(Path(source).expanduser().resolve())
+    chosen = language_experiment(location, preset, changes)
     cells = plan_cells(chosen, range(seeds), [PLAIN, *dict.fromkeys(identity)], steps)
     prepare_data(cells[0].config)  # a bad text is refused before anything is made
     _train(chosen, cells, device, threads, out or RUNS_DIRECTORY / f"experiment-{NAME}", figure)
@@ -108,8 +108,8 @@ def _train(
     from bindscope.studies.symbols.language.define import train_in_turn
 
     runs: dict[Cell, Run] = {}
-    for place, cell in enumerate(cells, start=1):
-        title = f"{place} of {len(cells)} · {describe_run(cell.config, cell.place(directory))}"
-        with resumable(cell.place(directory)), watch_training(title) as observer:
+    for index, cell in enumerate(cells, start=1):
+        title = f"{index} of {len(cells)} · {describe_run(cell.config, cell.path_in(directory))}"
+        with resumable(cell.path_in(directory)), watch_training(title) as observer:
             runs.update(train_in_turn([cell], directory, device, threads, observer))
     finish_experiment(chosen, runs, directory, figure)

@@ -35,7 +35,7 @@ def lens(
 ) -> None:
     """Read what each layer would answer, checkpoint by checkpoint (logit lens).
 
-    The residual stream at the answer's place goes through the last LayerNorm and the
+    The residual stream at the answer's position goes through the last LayerNorm and the
     unembedding after every layer. Only programs on which the answer, line 1 and
     a third constant differ are read.
 
@@ -101,9 +101,9 @@ def format_program_lens(dataset: xr.Dataset) -> str:
     """What each layer would answer at the last position, the colon, step by step."""
     colon = dataset.isel(position=-1)
     rows = [
-        [f"{step:,}", str(site), str(top), f"{float(share):.3f}", f"{float(answer):.3f}", f"{float(line_1):.3f}"]
+        [f"{step:,}", str(site), str(top), f"{float(fraction):.3f}", f"{float(answer):.3f}", f"{float(line_1):.3f}"]
         for step in colon.step.values
-        for site, top, share, answer, line_1 in zip(
+        for site, top, fraction, answer, line_1 in zip(
             colon.site.values,
             *(colon[name].sel(step=step).values for name in ("top", "top_probability", "answer", "line_1")),
         )
@@ -125,7 +125,7 @@ def format_lens(dataset: xr.Dataset) -> str:
         for step in dataset.step.values
     ]
     top = dataset.isel(layer=-1)
-    shares = [
+    fractions = [
         [f"{step:,}"]
         + [
             f"{float(top.top.sel(step=step, candidate=c)):.3f} "
@@ -139,6 +139,6 @@ def format_lens(dataset: xr.Dataset) -> str:
         "logit of the answer above that of line 1, after each layer\n"
         + format_table(["step", *layers], margin, numbers=range(len(layers) + 1)),
         "which of them is highest at the end, with 95 % bootstrap intervals\n"
-        + format_table(["step", *map(str, dataset.candidate.values)], shares, numbers=[0]),
+        + format_table(["step", *map(str, dataset.candidate.values)], fractions, numbers=[0]),
     ]
     return "\n\n".join(parts)

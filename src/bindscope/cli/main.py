@@ -161,7 +161,7 @@ def build_app(overview: bool = False) -> App:
     )
     for order, (title, commands) in enumerate(GROUPS.items()):
         group = Group(title, sort_key=order)
-        for place, (name, (target, summary)) in enumerate(commands.items()):
+        for index, (name, (target, summary)) in enumerate(commands.items()):
             shown = summary if overview else None
-            app.command(f"bindscope.cli.{target}", name=name, help=shown, sort_key=place, group=group)
+            app.command(f"bindscope.cli.{target}", name=name, help=shown, sort_key=index, group=group)
     return app

@@ -18,9 +18,9 @@ N_STEPS = 30
 
 
 def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
-    """Train ``n_steps`` steps in a temporary place; the first third warms up and is not counted.
+    """Train ``n_steps`` steps in a temporary folder; the first third warms up and is not counted.
 
-    A step's seconds include its share of the regular evaluations; memory is the largest this process ever held.
+    A step's seconds include its fraction of the regular evaluations; memory is the largest this process ever held.
     """
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.config import override
@@ -41,8 +41,8 @@ def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
     changes: dict[str, Any] = {"training.evaluate_every": warm, "training.checkpoints.per_octave": 0}
     changes |= dict.fromkeys(("training.stop_at", "training.stop_below", "training.stop_fitted"))
     changes |= {"training.checkpoints.every": n_steps, "training.save_every": n_steps} | _stop_after(config, n_steps)
-    with tempfile.TemporaryDirectory() as place:
-        train_run(override(config, changes), Path(place) / "run", evaluate=evaluate)
+    with tempfile.TemporaryDirectory() as folder:
+        train_run(override(config, changes), Path(folder) / "run", evaluate=evaluate)
     updates = moments[-1][0] - moments[1][1] - sum(after - before for before, after in moments[2:-1])
     evaluation = min(after - before for before, after in moments)
     per_step = updates / (n_steps - warm) + evaluation / training.evaluate_every

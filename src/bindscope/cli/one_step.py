@@ -47,7 +47,7 @@ def one_step(
     scale
         The factor λ on the logits; the prediction is for small ones.
     n
-        How many sums to try the step on, in each pool.
+        How many sums to try the step on, in each split.
     seed
         The seed that draws them.
     out
@@ -82,14 +82,14 @@ def format_step_tables(dataset: xr.Dataset) -> str:
         [term, f"{predicted:.3g}", f"{found:.3g}", f"{found / predicted:.3f}", _limit(scale_limit(dataset, term))]
         for term, predicted, found in _terms(dataset)
     ]
-    shares = ", ".join(f"{part} {share:.1%}" for part, share in _shares(dataset).items())
+    fractions = ", ".join(f"{part} {fraction:.1%}" for part, fraction in _fractions(dataset).items())
     a, b = fit_gap(dataset)
     notes = (
-        f"memory off the diagonal {float(dataset.off_diagonal):.2g}; squared norm: {shares}\n"
+        f"memory off the diagonal {float(dataset.off_diagonal):.2g}; squared norm: {fractions}\n"
         f"the memory's gap over β ≥ 3 and p = {', '.join(map(str, dataset.modulus.values))} is about {a:.2f}·ε + {b:.2f}/p"
     )
     answers = chosen(dataset)
-    rows = [_pool_row(answers, str(pool)) for pool in answers.pool.values]
+    rows = [_split_row(answers, str(split)) for split in answers.split.values]
     columns = [
         "variables, pairs",
         "before",
@@ -105,13 +105,13 @@ def format_step_tables(dataset: xr.Dataset) -> str:
     )
 
 
-def _pool_row(answers: xr.Dataset, pool: str) -> list[str]:
-    at = answers.sel(pool=pool)
+def _split_row(answers: xr.Dataset, split: str) -> list[str]:
+    at = answers.sel(split=split)
     after = [at.sel(direction=direction) for direction in answers.direction.values]
-    return [pool, _share(at, "before"), *(_share(cell, "after") for cell in after)]
+    return [split, _fraction(at, "before"), *(_fraction(cell, "after") for cell in after)]
 
 
-def _share(cell: Any, name: str) -> str:
+def _fraction(cell: Any, name: str) -> str:
     return f"{float(cell[name]):.3f}  {float(cell[f'{name}_low']):.3f}–{float(cell[f'{name}_high']):.3f}"
 
 
@@ -124,8 +124,8 @@ def _terms(dataset: xr.Dataset) -> list[tuple[str, float, float]]:
     return [(str(term), float(predicted), float(found)) for term, predicted, found in zip(*columns)]
 
 
-def _shares(dataset: xr.Dataset) -> dict[str, float]:
-    return {str(part): float(share) for part, share in zip(dataset.part.values, dataset.norm_share.values)}
+def _fractions(dataset: xr.Dataset) -> dict[str, float]:
+    return {str(part): float(fraction) for part, fraction in zip(dataset.part.values, dataset.norm_fraction.values)}
 
 
 def _to_json(dataset: xr.Dataset) -> dict[str, Any]:
@@ -136,14 +136,14 @@ def _to_json(dataset: xr.Dataset) -> dict[str, Any]:
         **dataset.attrs,
         "terms": [{"term": t, "predicted": predicted, "measured": found} for t, predicted, found in _terms(dataset)],
         "off_diagonal": float(dataset.off_diagonal),
-        "norm_share": _shares(dataset),
+        "norm_fraction": _fractions(dataset),
         "accuracy": [
             {
-                "pool": str(pool),
-                "before": float(answers.before.sel(pool=pool)),
-                **{str(d): float(answers.after.sel(pool=pool, direction=d)) for d in answers.direction.values},
+                "split": str(split),
+                "before": float(answers.before.sel(split=split)),
+                **{str(d): float(answers.after.sel(split=split, direction=d)) for d in answers.direction.values},
             }
-            for pool in answers.pool.values
+            for split in answers.split.values
         ],
     }
 

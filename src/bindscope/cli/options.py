@@ -1,4 +1,4 @@
-"""Kinds of options that several commands share."""
+"""Kinds of options that several commands fraction."""
 
 from __future__ import annotations
 

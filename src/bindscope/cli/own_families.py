@@ -26,14 +26,14 @@ def take_families(arguments: Sequence[str]) -> list[str]:
     rest: list[str] = []
     words = iter(arguments)
     for word in words:
-        option, equals, place = word.partition("=")
+        option, equals, location = word.partition("=")
         if option != OPTION:
             rest.append(word)
             continue
-        place = place if equals else next(words, "")
-        if not place:
+        location = location if equals else next(words, "")
+        if not location:
             raise BindscopeError("--family: say where the family is defined, as in --family mine.py:MyFamily.")
-        _named.append(_load(place))
+        _named.append(_load(location))
     if _named and rest[:1] == [KEEPS_IT]:
         rest += [OPTION, _named[-1].option]
     return rest
@@ -46,14 +46,14 @@ def named_family() -> Family | None:
 
 def option_of(family: Family) -> list[str]:
     """What a command needs to find a family again; nothing where it is found by itself."""
-    return [OPTION, family.place] if family.place else []
+    return [OPTION, family.location] if family.location else []
 
 
-def _load(place: str) -> Family:
+def _load(location: str) -> Family:
     from bindscope.families import VARIABLE, load_family
 
-    family = load_family(place)
-    if family.place:  # the processes that this one starts find it too
+    family = load_family(location)
+    if family.location:  # the processes that this one starts find it too
         known = [part for part in os.environ.get(VARIABLE, "").split(",") if part]
-        os.environ[VARIABLE] = ",".join(dict.fromkeys([*known, family.place]))
+        os.environ[VARIABLE] = ",".join(dict.fromkeys([*known, family.location]))
     return family

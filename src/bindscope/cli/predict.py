@@ -64,10 +64,10 @@ def describe_prediction(task: Any, answered: xr.Dataset, top: int) -> dict[str, 
     if "value" in answered:
         value, answer = float(answered.value), float(answered.attrs["target"])
         return {"step": step, "prediction": f"{value:+.3f}", "error": abs(value - answer), "top": []}
-    shares = answered.probability.values
-    best = np.argsort(-shares, kind="stable")[:top]
+    fractions = answered.probability.values
+    best = np.argsort(-fractions, kind="stable")[:top]
     shown = [
-        {"answer": task.vocabulary.symbols[place], "probability": round(float(shares[place]), 6)} for place in best
+        {"answer": task.vocabulary.symbols[index], "probability": round(float(fractions[index]), 6)} for index in best
     ]
     return {"step": step, "prediction": shown[0]["answer"], "top": shown}
 

@@ -99,13 +99,13 @@ def probe(
 
 def choose_positions(where: Where, n_lines: int) -> list[int]:
     """Token positions by a word for them."""
-    from bindscope.tasks.binding.positions import Place, n_positions, position_of
+    from bindscope.tasks.binding.positions import NamedPosition, n_positions, position_of
 
     if where == "all":
         return list(range(n_positions(n_lines)))
     lines = range(1, n_lines + 1) if where == "rhs" else [n_lines]
-    sides = [position_of(Place("rhs", line), n_lines) for line in lines]
-    return [*sides, position_of(Place("query"), n_lines), position_of(Place("colon"), n_lines)]
+    sides = [position_of(NamedPosition("rhs", line), n_lines) for line in lines]
+    return [*sides, position_of(NamedPosition("query"), n_lines), position_of(NamedPosition("colon"), n_lines)]
 
 
 def format_probes(dataset: xr.Dataset) -> str:
@@ -116,14 +116,14 @@ def format_probes(dataset: xr.Dataset) -> str:
             cells = dataset.sel(condition=condition, probe=kind)
             best = cells.isel(cells.accuracy.argmax(["layer", "position"]))  # type: ignore[arg-type]
             rows.append([
-                f"{condition}, {kind}", f"{int(best.layer)}", str(best.place.item()), f"{float(best.accuracy):.3f}",
+                f"{condition}, {kind}", f"{int(best.layer)}", str(best.position_name.item()), f"{float(best.accuracy):.3f}",
                 f"{float(best.accuracy_low):.3f}–{float(best.accuracy_high):.3f}", f"{float(cells.late_accuracy.max()):.3f}",
                 f"{float(cells.state.max()):.3f}",
             ])  # fmt: skip
     for name, words in (("line_1", "line 1's constant for all"), ("majority", "commonest digit")):
         values = [float(dataset[f"{name}_{measure}"]) for measure in ("accuracy", "late_accuracy", "state")]
         rows.append([words, "–", "–", f"{values[0]:.3f}", "–", f"{values[1]:.3f}", f"{values[2]:.3f}"])
-    headings = ["", "layer", "best place", "accuracy", "interval", "best, root line ≥ 3", "best whole state"]
+    headings = ["", "layer", "best position", "accuracy", "interval", "best, root line ≥ 3", "best whole state"]
     count = dataset.attrs["n_variables_tested"]
     notes = (
         f"accuracy: {count:,} assigned variables; the best of {dataset.sizes['layer'] * dataset.sizes['position']} cells "

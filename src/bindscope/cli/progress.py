@@ -28,7 +28,7 @@ def progress(
     """Measure how much of the circuit for modular addition each checkpoint has.
 
     Seven measures from 0 to 1, at every kept checkpoint: three read off the
-    weights, four over sequences from all pools, places that training never shows
+    weights, four over sequences from all splits, positions that training never shows
     included. Prints the table, keeps the numbers as netCDF and draws the figure
     with the run's spikes marked.
 
@@ -41,7 +41,7 @@ def progress(
     run
         A path, a name under ./runs, or a shipped run's name.
     n
-        How many sequences to draw from each of the nine pools; 200 when left out.
+        How many sequences to draw from each of the nine splits; 200 when left out.
     seed
         The seed that draws them.
     fresh
@@ -87,7 +87,7 @@ def format_progress(dataset: xr.Dataset) -> str:
         float((dataset[f"{name}_high"] - dataset[f"{name}_low"]).max()) for name in names if _sampled(dataset, name)
     )
     head = (
-        f"{dataset.attrs['run']}: {dataset.attrs['n_per_pool']} sequences from each pool, seed {dataset.attrs['seed']}; "
+        f"{dataset.attrs['run']}: {dataset.attrs['n_per_split']} sequences from each split, seed {dataset.attrs['seed']}; "
         f"95 % intervals of attn_… and probe_… are at most {100 * widest:.1f} points wide"
     )
     return f"{head}\n\n{format_table(['step', *names], rows, numbers=range(len(names) + 1))}"

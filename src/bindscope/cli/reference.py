@@ -181,14 +181,14 @@ measures on your machine.
 
 
 def describe_sites() -> str:
-    """docs/sites.md: every place in the network that can be read or written."""
+    """docs/sites.md: every position in the network that can be read or written."""
     from bindscope.model.sites import sites_markdown
 
     return f"{MADE_BY}\n# Sites\n\n{_SITES_LEAD}\n{sites_markdown()}"
 
 
 _SITES_LEAD = """\
-A site names a place in the network, with the same text in Python, on the command line and in JSON: `L3.resid_pre@12`
+A site names a position in the network, with the same text in Python, on the command line and in JSON: `L3.resid_pre@12`
 is the residual stream entering layer 3 at position 12, `L6.H5.z` one head's output before its output map. Layers, heads
 and positions count from 0; `@4,7` selects several positions (query positions for `scores` and `pattern`).
 

@@ -23,7 +23,7 @@ def sample(
     n: int = 3,
     seed: Seed = 0,
     depth: int | None = None,
-    pool: str | None = None,
+    split: str | None = None,
     pair: Flag = False,
     lines: Annotated[int | None, option(Sample, "n_lines")] = None,
     distractors: Annotated[int | None, option(Sample, "distractors")] = None,
@@ -37,7 +37,7 @@ def sample(
         bindscope sample binding-tiny
         bindscope sample binding --depth 4 --n 1
         bindscope sample binding --set lines=8 --set exponent=0 --json
-        bindscope sample assign-add --pool 2add
+        bindscope sample assign-add --split 2add
         bindscope sample binding-laptop --pair --depth 3 --lines 9 --distractors 2
 
     Parameters
@@ -51,8 +51,8 @@ def sample(
         The seed that draws them.
     depth
         Only binding programs whose query is this deep.
-    pool
-        Draw from this evaluation pool instead of the training data.
+    split
+        Draw from this evaluation split instead of the training data.
     pair
         Print one binding program and its counterfactual, which differs in the constant at the root.
     settings
@@ -72,7 +72,7 @@ def sample(
     if lines is not None or distractors is not None:
         raise BindscopeError("--lines and --distractors: say what a --pair is like; give that too.")
     task = _find_task(preset, settings)
-    examples = sample_examples(task, np.random.default_rng(seed), n, pool, depth)
+    examples = sample_examples(task, np.random.default_rng(seed), n, split, depth)
     if json:
         print("\n".join(json_format.dumps(asdict(example)) for example in examples))
     elif plain:

@@ -26,7 +26,7 @@ def subspace(
     method: Literal["pca", "rotation"] = "pca",
     rank: int | None = None,
     layer: int | None = None,
-    place: str | None = None,
+    position: str | None = None,
     n: int = 300,
     seed: Seed = 1,
     step: Annotated[str, option(Swap, "step")] = "last",
@@ -67,7 +67,7 @@ def subspace(
         How many dimensions; 10 for values and 26 for names when left out, as in the paper.
     layer
         The residual stream entering this layer; one more than the last is the residual stream that leaves it.
-    place
+    position
         Which tokens: rhs 1, lhs 1, …, query, colon, or several at once: rhs, chain, question, changed.
     n
         How many pairs are tested; twice as many are fitted on.
@@ -112,7 +112,7 @@ def subspace(
     found = opened.find_step(step)
     model = opened.checkpoint(found)
     default = default_search(model, of)
-    search = Search(of, method, rank, default.layer if layer is None else layer, place or default.place)
+    search = Search(of, method, rank, default.layer if layer is None else layer, position or default.position)
     fit, test = sample_pairs(task, of, n, seed)
     if over_training:
         dataset = _project(opened, found, model, test, search, refit)
@@ -163,10 +163,10 @@ def format_swap(dataset: xr.Dataset) -> str:
     """Each run's likeliest answer, and the probabilities of the two that are asked about."""
     attrs, rows = dataset.attrs, []
     for name in dataset.condition.values:
-        shares = dataset.probability.sel(condition=name)
-        top = str(shares.output.values[int(shares.argmax("output"))])
+        fractions = dataset.probability.sel(condition=name)
+        top = str(fractions.output.values[int(fractions.argmax("output"))])
         answers = (attrs["base_answer"], attrs["source_answer"])
-        rows.append([str(name), top, *(f"{float(shares.sel(output=answer)):.3f}" for answer in answers)])
+        rows.append([str(name), top, *(f"{float(fractions.sel(output=answer)):.3f}" for answer in answers)])
     head = f"{attrs['run']} at step {attrs['step']:,}: {attrs['rank']} dimensions for {attrs['of']}, {attrs['control']}"
     columns = ["run", "answers", f"p({attrs['base_answer']})", f"p({attrs['source_answer']})"]
     return f"{head}\n\n{format_table(columns, rows, numbers=[2, 3])}"
@@ -174,8 +174,8 @@ def format_swap(dataset: xr.Dataset) -> str:
 
 def format_points(dataset: xr.Dataset) -> str:
     """Each token with its coordinates along the first two axes."""
-    places = zip(dataset.token.values, dataset.position.values, dataset.coordinate.values)
-    rows = [[f"{token} @{position}", *(f"{value:+.3f}" for value in found[:2])] for token, position, found in places]
+    positions = zip(dataset.token.values, dataset.position.values, dataset.coordinate.values)
+    rows = [[f"{token} @{position}", *(f"{value:+.3f}" for value in found[:2])] for token, position, found in positions]
     head = (
         f"{dataset.attrs['run']} at step {dataset.attrs['step']:,}: {dataset.attrs['of']}, {dataset.attrs['axes']} axes"
     )
@@ -213,8 +213,12 @@ def format_subspace(dataset: xr.Dataset) -> str:
     rows = []
     for name in dataset.condition.values:
         row = dataset.sel(condition=name)
-        cells = [_share(row.success_share), _interval(row.success_low, row.success_high), _share(row.kept_share)]
-        rows.append([str(name), *cells, _share(row.score), _interval(row.score_low, row.score_high)])
+        cells = [
+            _fraction(row.success_fraction),
+            _interval(row.success_low, row.success_high),
+            _fraction(row.kept_fraction),
+        ]
+        rows.append([str(name), *cells, _fraction(row.score), _interval(row.score_low, row.score_high)])
     headings = ["swapped", "success", "interval", "base kept", "held-out score", "interval"]
     draws = ", ".join(f"{value:.3f}" for value in dataset.random_success.values)
     return f"{format_table(headings, rows, numbers=[1, 3, 4])}\n\nrandom draws one by one: {draws}"
@@ -223,11 +227,13 @@ def format_subspace(dataset: xr.Dataset) -> str:
 def format_sweep(dataset: xr.Dataset) -> str:
     """Success at every position and layer: in the subspace / whole residual stream."""
     rows = []
-    for name in dataset.place.values:
-        cells = dataset.sel(place=name)
-        shares = zip(cells.found.values, cells.whole_stream.values)
-        rows.append([str(name), *(f"{_share(found)} / {_share(whole)}" for found, whole in shares), str(int(cells.n))])
-    headings = ["place", *(f"layer {layer}" for layer in dataset.layer.values), "n"]
+    for name in dataset.position.values:
+        cells = dataset.sel(position=name)
+        fractions = zip(cells.found.values, cells.whole_stream.values)
+        rows.append(
+            [str(name), *(f"{_fraction(found)} / {_fraction(whole)}" for found, whole in fractions), str(int(cells.n))]
+        )
+    headings = ["position", *(f"layer {layer}" for layer in dataset.layer.values), "n"]
     table = format_table(headings, rows, numbers=range(1, len(headings)))
     return f"success in the subspace / of the whole residual stream; – where the latter is below {dataset.attrs['least_whole']}\n\n{table}"
 
@@ -235,14 +241,14 @@ def format_sweep(dataset: xr.Dataset) -> str:
 def describe(dataset: xr.Dataset) -> str:
     """What was looked for and where, on how many pairs, and what was left out."""
     attrs = dataset.attrs
-    where = f" in layer {attrs['layer']} at {attrs['place']}" if "layer" in attrs else ""
+    where = f" in layer {attrs['layer']} at {attrs['position']}" if "layer" in attrs else ""
     return (
         f"{attrs['rank']} dimensions for {attrs['of']} by {attrs['method']}{where}\n"
         f"fitted on {attrs['n_fit_pairs']} pairs, tested on {attrs['n_test_pairs']} others; left out: {attrs['exclusions']}"
     )
 
 
-def _share(value: Any) -> str:
+def _fraction(value: Any) -> str:
     return "–" if float(value) != float(value) else f"{float(value):.3f}"
 
 
@@ -257,7 +263,7 @@ def _project(opened: Any, found: int, model: Any, pairs: Any, search: Any, refit
     check_search(model, pairs, search)
     models = ((step, opened.checkpoint(step)) for step in opened.steps)
     frozen = None if refit else (found, model)
-    return project_over_training(models, pairs, layer=search.layer, place=search.place, frozen_to=frozen)
+    return project_over_training(models, pairs, layer=search.layer, position=search.position, frozen_to=frozen)
 
 
 def _draw(dataset: xr.Dataset, out: Path, of: str) -> Any:

@@ -75,8 +75,8 @@ def print_samples(question: TemplateSamples, json: bool) -> None:
     samples = question.draw()
     if json:
         for template, sample in samples:
-            line = {"template": template, "string": sample.string, "substitution": sample.substitution}
+            line = {"template": template, "sequence": sample.sequence, "substitution": sample.substitution}
             print(json_format.dumps(line))
         return
-    rows = [[template, " ".join(sample.string), describe_substitution(sample)] for template, sample in samples]
-    print(format_table(["template", "string", "substitution"], rows))
+    rows = [[template, " ".join(sample.sequence), describe_substitution(sample)] for template, sample in samples]
+    print(format_table(["template", "sequence", "substitution"], rows))

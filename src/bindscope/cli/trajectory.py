@@ -27,7 +27,7 @@ def trajectory(
     Prints each phase with its steps and the criterion that found it, and saves
     the figure (accuracy, by depth, by root line, where predictions come from)
     and the numbers behind it as netCDF. Of a run on modular addition it also prints the
-    spikes: which pools rose suddenly, and when.
+    spikes: which splits rose suddenly, and when.
 
     Examples:
         bindscope trajectory binding-laptop

@@ -28,7 +28,7 @@ def transplant(
 ) -> None:
     """Patch a component of one checkpoint into another (transplant), see whether it answers like it.
 
-    Accuracy on the nine pools with 95 % Wilson intervals: of the receiver, of
+    Accuracy on the nine splits with 95 % Wilson intervals: of the receiver, of
     the donor, and of the receiver with the part; and how far this is of the way
     from the one to the other, where they differ by 10 % or more.
 
@@ -79,18 +79,18 @@ def _measure(opened: Opened, question: Transplant) -> Any:
 def _format(name: str, dataset: Any) -> str:
     donor, receiver = int(dataset.attrs["donor_step"]), int(dataset.attrs["receiver_step"])
     blocks = [
-        f"{name}, from step {donor:,} to step {receiver:,}, {int(dataset.attrs['n'])} sums of each pool\n"
+        f"{name}, from step {donor:,} to step {receiver:,}, {int(dataset.attrs['n'])} sums of each split\n"
         "accuracy with 95 % Wilson intervals; way: from the receiver (0 %) to the donor (100 %), bootstrap intervals"
     ]
-    headings = ["pool", "receiver", "with it", "donor", "way"]
+    headings = ["split", "receiver", "with it", "donor", "way"]
     for part in dataset.part.values:
         at = dataset.sel(part=part)
         rows = [
-            [str(pool), *(_cell(at.sel(pool=pool), name) for name in ("receiver_accuracy", "accuracy", "donor_accuracy")),
-             _cell(at.sel(pool=pool), "share", 100)]
-            for pool in dataset.pool.values
+            [str(split), *(_cell(at.sel(split=split), name) for name in ("receiver_accuracy", "accuracy", "donor_accuracy")),
+             _cell(at.sel(split=split), "fraction", 100)]
+            for split in dataset.split.values
         ]  # fmt: skip
-        rows.append(["all that differ", "", "", "", _cell(at, "total_share", 100)])
+        rows.append(["all that differ", "", "", "", _cell(at, "total_fraction", 100)])
         blocks.append(f"{part}\n{format_table(headings, rows)}")
     return "\n\n".join(blocks)
 
@@ -114,7 +114,7 @@ def _figure(out: Path, name: str, dataset: Any) -> Any:
 
     steps = f"{int(dataset.attrs['donor_step']):,} into {int(dataset.attrs['receiver_step']):,}"
     names = ["accuracy", "accuracy_low", "accuracy_high"]
-    return figure_summary(dataset[names].transpose("part", "pool"), "accuracy", f"{name}, parts of step {steps}")
+    return figure_summary(dataset[names].transpose("part", "split"), "accuracy", f"{name}, parts of step {steps}")
 
 
 def _to_json(dataset: Any) -> dict[str, Any]:
@@ -125,19 +125,19 @@ def _to_json(dataset: Any) -> dict[str, Any]:
     rows = [
         {
             "part": str(part),
-            "pool": str(pool),
+            "split": str(split),
             **{
-                key: cell(dataset.sel(part=part, pool=pool), name)
+                key: cell(dataset.sel(part=part, split=split), name)
                 for key, name in (
                     ("receiver", "receiver_accuracy"),
                     ("donor", "donor_accuracy"),
                     ("transplanted", "accuracy"),
-                    ("share", "share"),
+                    ("fraction", "fraction"),
                 )
             },
         }
         for part in dataset.part.values
-        for pool in dataset.pool.values
+        for split in dataset.split.values
     ]
-    totals = {str(part): cell(dataset.sel(part=part), "total_share") for part in dataset.part.values}
-    return {**dataset.attrs, "rows": rows, "total_share": totals}
+    totals = {str(part): cell(dataset.sel(part=part), "total_fraction") for part in dataset.part.values}
+    return {**dataset.attrs, "rows": rows, "total_fraction": totals}

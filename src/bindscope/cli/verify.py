@@ -126,7 +126,7 @@ def format_verification(verification: Verification) -> str:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verification.counts.items() if count)
     reasons = [f"{judged.claim.id}  {judged.finding.reason}" for judged in verification.judged]
     parts = [
-        f"{verification.run}: {counts}; shares with 95 % intervals",
+        f"{verification.run}: {counts}; fractions with 95 % intervals",
         format_table(["claim", "paper", "this run", "verdict"], rows),
         "\n".join(reasons),
         "\n".join(_describe_origins(verification)),
@@ -158,12 +158,12 @@ def watch_results() -> Iterator[OnResult]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("", total=1.0)
 
-        def on_result(result: Result, place: int, total: int) -> OnProgress:
-            progress.update(bar, total=float(total), completed=float(place))
-            progress.update(bar, description=f"{place + 1}/{total} {result.title}")
+        def on_result(result: Result, index: int, total: int) -> OnProgress:
+            progress.update(bar, total=float(total), completed=float(index))
+            progress.update(bar, description=f"{index + 1}/{total} {result.title}")
 
             def advance(done: int, of: int) -> None:
-                progress.update(bar, completed=place + done / max(of, 1))
+                progress.update(bar, completed=index + done / max(of, 1))
 
             return advance
 

@@ -7,7 +7,7 @@ PUBLIC = {
     "patch_sites": "bindscope.interventions.interchange",
     "patch_path": "bindscope.interventions.paths",
     "residual_grid": "bindscope.interventions.grids",
-    "place_grid": "bindscope.interventions.grids",
+    "position_grid": "bindscope.interventions.grids",
     "head_grid": "bindscope.interventions.grids",
     "mlp_grid": "bindscope.interventions.grids",
     "summarise_outcomes": "bindscope.interventions.outcome",

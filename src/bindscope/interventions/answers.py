@@ -22,7 +22,7 @@ from bindscope.tasks.task import Batch
 
 Edits = dict[Site | str, Callable[[Tensor], Tensor]]  # what ``run`` writes
 ROWS_AT_ONCE = 128  # bounds memory, never changes a number
-UNITS = {"correct": "share", "answer": "output", "log_probability": "nat"}
+UNITS = {"correct": "fraction", "answer": "output", "log_probability": "nat"}
 
 
 def accuracy_by(dataset: xr.Dataset, label: str = "depth", confidence: float = 0.95) -> xr.Dataset:
@@ -46,7 +46,7 @@ def accuracy_by(dataset: xr.Dataset, label: str = "depth", confidence: float = 0
             numbers = {"accuracy": hits / n, "accuracy_low": low, "accuracy_high": high}
         for name, values in numbers.items():
             dims = (*right.dims[:-1], label)
-            summary[f"{prefix}{name}"] = (dims, np.where(n > 0, values, np.nan), {"units": "share"})
+            summary[f"{prefix}{name}"] = (dims, np.where(n > 0, values, np.nan), {"units": "fraction"})
         summary[f"{prefix}n"] = ((*right.dims[:-1], label), n)
     summary.attrs = {**dataset.attrs, "confidence": confidence, "interval": "Wilson"}
     return summary

@@ -42,15 +42,15 @@ def attribute_residual(model: Transformer, contrast: Contrast, *, site: str = "r
     return label_outcomes(grid, ("layer", "position"), coords, _describe(site, contrast))
 
 
-def attribute_places(
-    model: Transformer, contrast: Contrast, places: Mapping[str, np.ndarray], *, site: str = "resid_pre"
+def attribute_positions(
+    model: Transformer, contrast: Contrast, positions: Mapping[str, np.ndarray], *, site: str = "resid_pre"
 ) -> xr.Dataset:
-    """Over (layer, position, pair), as ``place_grid``: NaN where a pair has no such position."""
+    """Over (layer, position, pair), as ``position_grid``: NaN where a pair has no such position."""
     whole = attribute_residual(model, contrast, site=site)
-    columns = np.stack(list(places.values()))  # [position, pair]
+    columns = np.stack(list(positions.values()))  # [position, pair]
     pairs = np.arange(len(contrast))
     grid = {name: np.where(columns >= 0, whole[name].values[:, columns, pairs], np.nan) for name in METRICS}
-    return label_outcomes(grid, ("layer", "place"), {"layer": whole.layer, "place": list(places)}, whole.attrs)
+    return label_outcomes(grid, ("layer", "position"), {"layer": whole.layer, "position": list(positions)}, whole.attrs)
 
 
 def attribute_heads(model: Transformer, contrast: Contrast, *, at_positions: Columns | None = None) -> xr.Dataset:
@@ -82,8 +82,8 @@ class Agreement:
     n_cells: int
     correlation: float  # Pearson's, NaN where one of the two is constant
     mean_absolute_error: float
-    sign_agreement: float  # the share of cells with an exact effect above ``smallest`` whose sign is right
-    top_overlap: float  # the share of the exact grid's ``top`` strongest cells that the approximate one names too
+    sign_agreement: float  # the fraction of cells with an exact effect above ``smallest`` whose sign is right
+    top_overlap: float  # the fraction of the exact grid's ``top`` strongest cells that the approximate one names too
     top: int
 
 

@@ -3,25 +3,25 @@
 A *move* is (layer, head, source position, target position): the head, at the target, looks at the source and writes what it
 finds. Two tests find moves, on pairs of one depth that differ in the root's constant:
 
-- **interchange** asks who carries the value. What a head adds at a place is a sum over the positions it looks at,
+- **interchange** asks who carries the value. What a head adds at a position is a sum over the positions it looks at,
   output = Σ_source pattern·(v W_O + b x). First its whole output at the target is taken from the source run; if the
   answer follows in at least ``least_success`` of the pairs, each single term of the sum is, and every term that alone
-  makes the answer follow in that share of them is a move. If none does, it comes in parts or from positions without a
+  makes the answer follow in that fraction of them is a move. If none does, it comes in parts or from positions without a
   name, and its source is called ``spread``.
 - **knock-out** asks what the answer cannot do without, also where both runs agree (a right-hand side learning whose
   value it is). The edge target→source is cut in that head; it is a move if the answer is lost in at least
   ``least_loss`` of the pairs that were answered right. Edges that hold less than ``least_attention`` of the head's
-  attention on average are not tried: cutting an edge moves no more attention than it holds. Nor are those from a place
+  attention on average are not tried: cutting an edge moves no more attention than it holds. Nor are those from a position
   to itself, which move nothing.
 
 Each test asks only the pairs that have both positions; how many those were is in the move.
 
 A circuit is plain data. Found at the last checkpoint it can be frozen and applied to any other one.
 
-    >>> circuit = find_circuit(model, contrast, structural_places(pairs))
+    >>> circuit = find_circuit(model, contrast, named_positions(pairs))
     >>> [str(move) for move in circuit.moves]
     ['L0.H0 lhs 1 → rhs 1', 'L1.H0 rhs 1 → query', 'L3.H0 query → colon']
-    >>> patch_circuit(earlier_model, contrast, places, circuit).success.mean()
+    >>> patch_circuit(earlier_model, contrast, named, circuit).success.mean()
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch
 
-Places = Mapping[str, np.ndarray]  # columns [pair] by name, −1 where a pair has none
+NamedPositions = Mapping[str, np.ndarray]  # columns [pair] by name, −1 where a pair has none
 Progress = Callable[[int, int], None]
 Metric = Literal["success", "logit_difference"]
 SPREAD = "spread"  # the source of a move that comes in parts, or from positions without a name
@@ -58,14 +58,14 @@ SAME = 1e-5  # activations this near are the same in both runs: putting one for 
 
 @dataclass(frozen=True, order=True)
 class Move:
-    """One head moving information from one place to another, with what each test found (NaN: not tried)."""
+    """One head moving information from one position to another, with what each test found (NaN: not tried)."""
 
     layer: int
     head: int
     source: str
     target: str
     success: float = math.nan  # interchange: how far the answer follows this term alone
-    loss: float = math.nan  # knock-out: share of right answers lost without this edge
+    loss: float = math.nan  # knock-out: fraction of right answers lost without this edge
     n_pairs: int = 0  # how many pairs have both positions; a spread source is in all that have the target
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class Circuit:
 def find_circuit(
     model: Transformer,
     contrast: Contrast,
-    places: Places,
+    named: NamedPositions,
     *,
     metric: Metric = "success",
     least_success: float = 0.5,
@@ -122,18 +122,18 @@ def find_circuit(
     ``metric`` says how far the answer follows: ``success`` asks that the source's answer be on top; ``logit_difference``
     measures the way towards it, which also finds heads that carry the value together, each a part of the way.
     """
-    for name, share in (("least_success", least_success), ("least_loss", least_loss)):
-        if not 0 < share <= 1:
-            raise BindscopeError(f"{name}: must lie above 0 and at most at 1, got {share}.")
-    search = _Search(model, contrast, places, metric)
+    for name, fraction in (("least_success", least_success), ("least_loss", least_loss)):
+        if not 0 < fraction <= 1:
+            raise BindscopeError(f"{name}: must lie above 0 and at most at 1, got {fraction}.")
+    search = _Search(model, contrast, named, metric)
     found: dict[tuple[int, int, str, str], dict[str, float]] = {}
-    for done, target in enumerate(places, start=1):
+    for done, target in enumerate(named, start=1):
         for layer, head, source, success in search.carried(target, least_success):
             found.setdefault((layer, head, source, target), {})["success"] = success
         for layer, head, source, loss in search.needed(target, least_loss, least_attention):
             found.setdefault((layer, head, source, target), {})["loss"] = loss
         if on_progress is not None:
-            on_progress(done, len(places))
+            on_progress(done, len(named))
     moves = tuple(
         Move(*move, evidence.get("success", math.nan), evidence.get("loss", math.nan), search.count(*move[2:]))
         for move, evidence in sorted(found.items())
@@ -144,20 +144,20 @@ def find_circuit(
 def patch_circuit(
     model: Transformer,
     contrast: Contrast,
-    places: Places,
+    named: NamedPositions,
     circuit: Circuit,
     *,
     source_model: Transformer | None = None,
 ) -> xr.Dataset:
-    """Interchange of the whole circuit: every head at every place where it writes, all together."""
-    positions = _columns(circuit, places)
+    """Interchange of the whole circuit: every head at every position where it writes, all together."""
+    positions = _columns(circuit, named)
     return patch_sites(model, contrast, list(positions), positions=positions, source_model=source_model)
 
 
 def ablate_circuit(
     model: Transformer,
     batch: Batch,
-    places: Places,
+    named: NamedPositions,
     circuit: Circuit,
     *,
     kind: Kind = "mean",
@@ -169,7 +169,7 @@ def ablate_circuit(
 
     MLPs are left alone either way; a circuit consists of heads.
     """
-    columns = _columns(circuit, places)
+    columns = _columns(circuit, named)
     inside = {site: mark_columns(where, *batch.tokens.shape) for site, where in columns.items()}
     if keep:
         config, nowhere = model.config, np.zeros(batch.tokens.shape, bool)
@@ -178,22 +178,22 @@ def ablate_circuit(
     return ablate_together(model, batch, list(inside), kind, positions=inside, reference=reference, rng=rng)
 
 
-def _columns(circuit: Circuit, places: Places) -> dict[Site | str, np.ndarray]:
+def _columns(circuit: Circuit, named: NamedPositions) -> dict[Site | str, np.ndarray]:
     if not circuit.moves:
         raise BindscopeError("the circuit has no moves; find one with lower thresholds first.")
     targets = circuit.targets()
-    for place in {place for names in targets.values() for place in names}:
-        if place not in places:
-            raise BindscopeError(f"the circuit writes at '{place}', which these programs do not have.")
-    return {site: np.stack([places[place] for place in names], axis=1) for site, names in targets.items()}
+    for position in {position for names in targets.values() for position in names}:
+        if position not in named:
+            raise BindscopeError(f"the circuit writes at '{position}', which these programs do not have.")
+    return {site: np.stack([named[position] for position in names], axis=1) for site, names in targets.items()}
 
 
 class _Search:
     """Both tests at one target position: every head of every layer in one sweep, its output there replaced."""
 
     @torch.no_grad()
-    def __init__(self, model: Transformer, contrast: Contrast, places: Places, metric: Metric) -> None:
-        self.model, self.contrast, self.places, self.metric = model, contrast, places, metric
+    def __init__(self, model: Transformer, contrast: Contrast, named: NamedPositions, metric: Metric) -> None:
+        self.model, self.contrast, self.named, self.metric = model, contrast, named, metric
         self.layers = range(model.config.n_layers)
         read = [Site(name, layer) for layer in self.layers for name in ("resid_pre", "scores", "v")]
         self.base, self.source = (run(model, tokens, read) for tokens in (contrast.base, contrast.source))
@@ -210,12 +210,12 @@ class _Search:
         moved = self._follow(target, outputs, [term.sum(1) for term in terms])
         together = _mean_over(moved, self.present(target))
         found = []
-        for source in self.places:
+        for source in self.named:
             present = self.present(source, target)
             likely = _mean_over(moved, present) >= least_success
             if not likely.any():
                 continue
-            marks = torch.from_numpy(mark_columns(self.places[source], *self.contrast.base.shape)).to(terms[0].dtype)
+            marks = torch.from_numpy(mark_columns(self.named[source], *self.contrast.base.shape)).to(terms[0].dtype)
             changes = [torch.einsum("pkhm,pk->phm", term, marks) for term in terms]
             alone = _mean_over(self._follow(target, outputs, changes), present)
             strong = np.argwhere((alone >= least_success) & likely).tolist()
@@ -227,9 +227,9 @@ class _Search:
 
     def needed(self, target: str, least_loss: float, least_attention: float) -> list[tuple[int, int, str, float]]:
         """(layer, head, source, loss) of every edge without which the answer is lost."""
-        query, found = self.places[target], []
+        query, found = self.named[target], []
         patterns = torch.stack([self._row(self.base, layer, query).softmax(-1) for layer in self.layers])
-        for source, key in self.places.items():
+        for source, key in self.named.items():
             present = (query >= 0) & (key >= 0) & (query > key if self.model.config.causal else query != key)
             if not (present & self.right).any():
                 continue
@@ -244,14 +244,14 @@ class _Search:
             found += [(layer, head, source, float(loss[layer, head])) for layer, head in lossy]
         return found
 
-    def present(self, *places: str) -> np.ndarray:
+    def present(self, *names: str) -> np.ndarray:
         """Which pairs have all of these positions, [pair]; any pair has what is ``spread``."""
-        named = [self.places[place] for place in places if place != SPREAD]
-        return np.all([column >= 0 for column in named], axis=0)
+        columns = [self.named[name] for name in names if name != SPREAD]
+        return np.all([column >= 0 for column in columns], axis=0)
 
-    def count(self, *places: str) -> int:
+    def count(self, *names: str) -> int:
         """How many pairs have all of these positions."""
-        return int(self.present(*places).sum())
+        return int(self.present(*names).sum())
 
     def _follow(self, target: str, outputs: Sequence[Tensor], changes: Sequence[Tensor]) -> np.ndarray:
         """How far each answer follows [layer, head, pair] when each head's output at the target moves by this much."""
@@ -262,7 +262,7 @@ class _Search:
 
     def _replace(self, target: str, values: Sequence[Tensor]) -> Tensor:
         """Logits [layer, head, pair, output] with each head in turn giving ``values[layer]`` [pair, head, d_model]."""
-        marks = torch.from_numpy(mark_columns(self.places[target], *self.contrast.base.shape))
+        marks = torch.from_numpy(mark_columns(self.named[target], *self.contrast.base.shape))
         return replace_heads(
             self.model,
             self.contrast.base,
@@ -279,7 +279,7 @@ class _Search:
         """
         attention = self.model.layers[layer].attention
         x = self.model.layers[layer].norm1(trace[Site("resid_pre", layer)])  # [pair, key, d_model]
-        pattern = self._row(trace, layer, self.places[target], cut).softmax(-1).transpose(1, 2)  # [pair, key, head]
+        pattern = self._row(trace, layer, self.named[target], cut).softmax(-1).transpose(1, 2)  # [pair, key, head]
         brought = torch.einsum("pkhe,hem->pkhm", trace[Site("v", layer)], attention.W_O)
         return pattern[..., None] * (brought + attention.scaled_b[:, None] * x[:, :, None])
 

@@ -1,7 +1,7 @@
-"""Patch grids: change one place after another, exactly, and see what becomes of the answer.
+"""Patch grids: change one position after another, exactly, and see what becomes of the answer.
 
     >>> grid = residual_grid(model, contrast)                # layer × position
-    >>> summarise_outcomes(grid, rng).success                # the share of pairs whose answer becomes the source's
+    >>> summarise_outcomes(grid, rng).success                # the fraction of pairs whose answer becomes the source's
 
 Every cell equals running the model again with that one change (``model.run``), up to rounding; ``engine`` says how what
 cannot change is not computed again. A head's output is all that it adds to the residual stream: z·W_O, and where the model has
@@ -61,10 +61,10 @@ def residual_grid(
     return label_outcomes(outcomes, ("layer", "position"), coords, _attributes(model, contrast, site, source_model))
 
 
-def place_grid(
+def position_grid(
     model: Transformer,
     contrast: Contrast,
-    places: Mapping[str, np.ndarray],
+    positions: Mapping[str, np.ndarray],
     *,
     site: str = "resid_pre",
     source_model: Transformer | None = None,
@@ -72,11 +72,13 @@ def place_grid(
 ) -> xr.Dataset:
     """Outcomes over (layer, position, pair) at named columns [pair], −1 where a pair has no such position.
 
-    >>> place_grid(model, contrast, structural_places(pairs))
+    >>> position_grid(model, contrast, named_positions(pairs))
     """
-    if not places:
-        raise BindscopeError("place_grid: no place was named; name at least one.")
-    columns = np.stack([_check_place(name, column, contrast) for name, column in places.items()])  # [position, pair]
+    if not positions:
+        raise BindscopeError("position_grid: no position was named; name at least one.")
+    columns = np.stack(
+        [_check_position(name, column, contrast) for name, column in positions.items()]
+    )  # [position, pair]
     wanted = np.zeros(tuple(contrast.base.shape), dtype=bool)
     pairs = np.arange(len(contrast))
     for column in columns:
@@ -86,8 +88,8 @@ def place_grid(
     for name in METRICS:
         values = grid[name].values[:, columns, pairs]  # [layer, position, pair]
         outcomes[name] = np.where(columns < 0, np.nan, values)
-    coords = {"layer": grid.layer.values, "place": list(places)}
-    return label_outcomes(outcomes, ("layer", "place"), coords, grid.attrs)
+    coords = {"layer": grid.layer.values, "position": list(positions)}
+    return label_outcomes(outcomes, ("layer", "position"), coords, grid.attrs)
 
 
 def head_grid(
@@ -155,7 +157,7 @@ def _check_marks(marks: np.ndarray, contrast: Contrast, name: str) -> torch.Tens
     return torch.from_numpy(marks)
 
 
-def _check_place(name: str, column: np.ndarray, contrast: Contrast) -> np.ndarray:
+def _check_position(name: str, column: np.ndarray, contrast: Contrast) -> np.ndarray:
     column = np.asarray(column)
     if (
         column.shape != (len(contrast),)

@@ -1,7 +1,7 @@
 """Interchange: put activations of one run into another, at any set of sites at once, and see what becomes of the answer.
 
     >>> outcome = patch_sites(model, contrast, ["L2.H1", "L3.H0"])                      # two heads, all positions
-    >>> outcome = patch_sites(model, contrast, ["L2.resid_pre"], positions=places["rhs 2"])     # its own in each pair
+    >>> outcome = patch_sites(model, contrast, ["L2.resid_pre"], positions=positions["rhs 2"])     # its own in each pair
     >>> float(outcome.success.mean())
 
 Everything is one source run and one base run per set: exact, and as plain as ``run``. For whole grids use ``grids``.

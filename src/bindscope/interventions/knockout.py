@@ -1,9 +1,9 @@
-"""Attention knock-out: cut what one place may see of another, and see which answers fall.
+"""Attention knock-out: cut what one position may see of another, and see which answers fall.
 
 An edge is written from the position that attends to the position that is looked at: ``colon>query``, ``rhs 2>rhs 1``. Where it
 is cut, the score is −∞ and the rest of the row is renormalised, identity-scaling term included, so the head looks elsewhere.
 
-    >>> edge = name_edge("colon>query", structural_places(pairs))
+    >>> edge = name_edge("colon>query", named_positions(pairs))
     >>> dataset = knock_out_edges(model, pairs.base, [edge])
     >>> accuracy_by(dataset, "depth")
 
@@ -47,15 +47,19 @@ class Edge:
         return query[:, :, None] & key[:, None, :]
 
 
-def name_edge(text: str, places: Mapping[str, np.ndarray], layer: int | None = None, head: int | None = None) -> Edge:
-    """The edge between two named positions: ``name_edge("query>rhs 2", structural_places(pairs), layer=3)``."""
+def name_edge(
+    text: str, positions: Mapping[str, np.ndarray], layer: int | None = None, head: int | None = None
+) -> Edge:
+    """The edge between two named positions: ``name_edge("query>rhs 2", named_positions(pairs), layer=3)``."""
     looker, arrow, target = (part.strip() for part in text.partition(">"))
     if not arrow or not looker or not target:
         raise BindscopeError(f"edge '{text}': write who looks and what it attends to, as in 'colon>query'.")
-    for place in (looker, target):
-        if place not in places:
-            raise BindscopeError(f"edge '{text}': there is no place '{place}'.{suggest_nearest(place, places)}")
-    return Edge(places[looker], places[target], layer, head, f"{looker}>{target}")
+    for position in (looker, target):
+        if position not in positions:
+            raise BindscopeError(
+                f"edge '{text}': there is no position '{position}'.{suggest_nearest(position, positions)}"
+            )
+    return Edge(positions[looker], positions[target], layer, head, f"{looker}>{target}")
 
 
 def knock_out_edges(model: Transformer, batch: Batch, edges: Iterable[Edge]) -> xr.Dataset:
@@ -139,7 +143,7 @@ def _check_edges(model: Transformer, edges: Sequence[Edge], marks: Sequence[Tens
             raise BindscopeError(f"edge '{edge.name}': no program here has both positions.")
         if model.config.causal and not bool(mark.tril().any()):
             raise BindscopeError(
-                f"edge '{edge.name}': the first place stands before the second and cannot see it; turn them round."
+                f"edge '{edge.name}': the first position stands before the second and cannot see it; turn them round."
             )
 
 

@@ -24,7 +24,7 @@ from bindscope.interventions.contrast import Contrast
 from bindscope.model.run import widen
 
 SMALLEST_RANGE = 1e-3
-UNITS = {"success": "share", "kept": "share", "logit_difference": "1", "new_logit": "1", "kl": "nat"}
+UNITS = {"success": "fraction", "kept": "fraction", "logit_difference": "1", "new_logit": "1", "kl": "nat"}
 METRICS = tuple(UNITS)
 
 

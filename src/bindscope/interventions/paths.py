@@ -12,7 +12,7 @@ computed from the changed stream on that side and the base stream on the two oth
 of a scaled head, whose scores and copies read the residual stream itself (for heads without one it is the same as changing q, k
 or v). ``final`` as receiver is the direct effect on the logits; ``L3.pre`` the way through one MLP; any site works.
 
-    >>> outcome = patch_path(model, contrast, "L2.H1", "L4.H0.k", receiver_positions=places["rhs 2"])
+    >>> outcome = patch_path(model, contrast, "L2.H1", "L4.H0.k", receiver_positions=positions["rhs 2"])
     >>> float(outcome.logit_difference.mean())
 """
 

@@ -181,8 +181,8 @@ def _embedding_parts(config: ModelConfig, sums: SequenceFormat) -> list[Part]:
         Part("numbers", "the embeddings of the numbers", rows(0, sums.modulus)),
         Part("variables", "the embeddings of all variables", rows(first, sums.n_variables)),
         *(
-            Part(f"variable {name}", f"the embedding of {name} alone", rows(first + place))
-            for place, name in enumerate(sums.variables)
+            Part(f"variable {name}", f"the embedding of {name} alone", rows(first + index))
+            for index, name in enumerate(sums.variables)
         ),
         Part("operator", "the embedding of the operator", rows(sums.operator_token)),
         Part("equals", "the embedding of =", rows(sums.equals_token)),
@@ -190,11 +190,14 @@ def _embedding_parts(config: ModelConfig, sums: SequenceFormat) -> list[Part]:
     ]
     if config.positions != "learned":
         return parts
-    places = [(place, Region("pos_embed", place, place + 1)) for place in range(N_POSITIONS)]
+    positions = [(index, Region("pos_embed", index, index + 1)) for index in range(N_POSITIONS)]
     return [
         *parts,
         Part("positions", "the embeddings of all positions", (Region("pos_embed"),)),
-        *(Part(f"position {place}", f"the embedding of position {place} alone", (row,)) for place, row in places),
+        *(
+            Part(f"position {position}", f"the embedding of position {position} alone", (row,))
+            for position, row in positions
+        ),
     ]
 
 

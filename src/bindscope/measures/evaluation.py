@@ -1,11 +1,11 @@
-"""Measure a model on a task's held-out pools, the same pools every time.
+"""Measure a model on a task's held-out splits, the same splits every time.
 
 >>> evaluate = build_evaluator(task, size=2000, seed=0)
 >>> evaluate(model)["test"]["accuracy_by_depth"]
 [0.27, 0.62, 0.71, 0.73]
 
-An evaluation is a JSON-ready mapping: one entry per pool, and ``watched``, the named accuracies that must all be high
-for the task to count as learned. What is recorded of a pool, and what is watched, is for the task's family to say.
+An evaluation is a JSON-ready mapping: one entry per split, and ``watched``, the named accuracies that must all be high
+for the task to count as learned. What is recorded of a split, and what is watched, is for the task's family to say.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from bindscope.model.lean import shorten
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch, Task
 
-Evaluation = dict[str, Any]  # pool name → scores, and "watched" → name → accuracy
+Evaluation = dict[str, Any]  # split name → scores, and "watched" → name → accuracy
 Evaluator = Callable[[Transformer], Evaluation]
 TOKENS_AT_ONCE = 1 << 15  # how many tokens go through the model together; bounds memory, never changes a number
 
 
-def build_evaluator(task: Task, size: int, seed: int, pools: Mapping[str, Batch] | None = None) -> Evaluator:
-    """Draw the pools once with ``seed`` and return the function that measures any model on them.
+def build_evaluator(task: Task, size: int, seed: int, splits: Mapping[str, Batch] | None = None) -> Evaluator:
+    """Draw the splits once with ``seed`` and return the function that measures any model on them.
 
-    ``pools`` replace the drawn ones of the same name (the test split of a fixed dataset).
+    ``splits`` replace the drawn ones of the same name (the test split of a fixed dataset).
     """
     if size < 1:
         raise BindscopeError(f"evaluation size: must be at least 1, got {size}.")
-    pools = {**task.sample_evaluation(np.random.default_rng(seed), size), **(pools or {})}
+    splits = {**task.sample_evaluation(np.random.default_rng(seed), size), **(splits or {})}
     family = family_of(task)
 
     def evaluate(model: Transformer) -> Evaluation:
         evaluation: Evaluation = {
-            name: family.score_pool(task, model, name, batch) or score_answers(task, model, batch)
-            for name, batch in pools.items()
+            name: family.score_split(task, model, name, batch) or score_answers(task, model, batch)
+            for name, batch in splits.items()
         }
         watched, loss = family.watch(evaluation), family.watch_loss(evaluation)
         evaluation["watched"] = {name: accuracy for name, accuracy in watched.items() if accuracy is not None}
@@ -52,7 +52,7 @@ def build_evaluator(task: Task, size: int, seed: int, pools: Mapping[str, Batch]
 
 
 def score_answers(task: Task, model: Transformer, batch: Batch) -> Scores:
-    """What is recorded of a pool of any family: accuracy, loss and chance of the answers."""
+    """What is recorded of a split of any family: accuracy, loss and chance of the answers."""
     outputs = read_answers(model, batch)
     if task.target_kind == "real":
         return score_reals(outputs[:, 0], batch.targets[:, 0])

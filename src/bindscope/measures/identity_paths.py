@@ -88,10 +88,10 @@ def without_part(model: Transformer, part: str, heads: HeadSet) -> Iterator[None
 def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
     """How much each head owes to its identity-scaling terms, over (layer, head).
 
-    ``identity_share_of_scores``: variance of the identity part over the variance of both parts, of the scores that one
-    query gives to the keys it sees. ``identity_share_of_outputs``: the same with squared lengths of what a head adds to
+    ``identity_fraction_of_scores``: variance of the identity part over the variance of both parts, of the scores that one
+    query gives to the keys it sees. ``identity_fraction_of_outputs``: the same with squared lengths of what a head adds to
     the residual stream. ``name_attention`` (layer, head, path, target): attention from names (references and the query
-    variable) to certain places, by the whole head, by its trained scores alone and by its identity scores alone.
+    variable) to certain positions, by the whole head, by its trained scores alone and by its identity scores alone.
     ``likeness`` (layer, target): the mean product x·x/d_model, after LayerNorm, of a name with what stands there.
     """
     _require_identity(model)
@@ -111,8 +111,8 @@ def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
     scores, outputs, attention = (np.stack([row[index] for row in rows]) for index in range(3))
     return xr.Dataset(
         {
-            "identity_share_of_scores": (("layer", "head"), scores),
-            "identity_share_of_outputs": (("layer", "head"), outputs),
+            "identity_fraction_of_scores": (("layer", "head"), scores),
+            "identity_fraction_of_outputs": (("layer", "head"), outputs),
             "name_attention": (("layer", "head", "path", "target"), attention),
             "likeness": (("layer", "target"), np.stack(likeness)),
         },
@@ -134,20 +134,20 @@ def scales_of(model: Transformer) -> xr.Dataset:
 def _compare_in_layer(
     attention: Attention, x: Tensor, values: dict[str, Tensor], names: Tensor, targets: Tensor
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Shares of scores and outputs [head], and attention [head, path, target]."""
+    """Fractions of scores and outputs [head], and attention [head, path, target]."""
     q, k = (values[name].transpose(1, 2) for name in ("rot_q", "rot_k"))  # [batch, head, position, d_head]
     trained = q @ k.transpose(2, 3) * attention.config.d_head**-0.5  # [batch, head, query, key]
     identity = attention.scaled_a[:, None, None] * (x @ x.transpose(1, 2))[:, None]
     hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
-    shares = [_spread(part, hidden) for part in (identity, trained)]  # each [head]
+    fractions = [_spread(part, hidden) for part in (identity, trained)]  # each [head]
     pattern = values["pattern"]
     written = torch.einsum("bqhe,hem->bqhm", values["z"], attention.W_O).square().sum(-1).mean((0, 1))  # [head]
     echoed = torch.einsum("h,bhqk,bkm->bqhm", attention.scaled_b, pattern, x).square().sum(-1).mean((0, 1))
     paths = (trained + identity, trained, identity)
     softmaxes = [path.masked_fill(hidden, -torch.inf).softmax(-1) for path in paths]
     looks = torch.stack([_attention_to(soft, names, targets) for soft in softmaxes], 1)  # [head, path, target]
-    score_share = shares[0] / (shares[0] + shares[1])
-    return score_share.numpy(), (echoed / (echoed + written)).numpy(), looks.numpy()
+    score_fraction = fractions[0] / (fractions[0] + fractions[1])
+    return score_fraction.numpy(), (echoed / (echoed + written)).numpy(), looks.numpy()
 
 
 def _spread(scores: Tensor, hidden: Tensor) -> Tensor:
@@ -184,14 +184,14 @@ def _name_targets(tokens: np.ndarray) -> tuple[Tensor, Tensor]:
     refers[:, LINE_WIDTH * programs.n_lines + 1] = queries[rows, 0]
     names = refers >= 0
     is_name = names[:, :, None]
-    place = np.arange(n_positions)
-    before = place[None, :] < place[:, None]  # [query, key]
-    assigned = place == (LINE_WIDTH * refers + 2)[:, :, None]  # [batch, query, key]
-    on_right = (place % LINE_WIDTH == 2) & (place < LINE_WIDTH * programs.n_lines)  # [key]
+    index = np.arange(n_positions)
+    before = index[None, :] < index[:, None]  # [query, key]
+    assigned = index == (LINE_WIDTH * refers + 2)[:, :, None]  # [batch, query, key]
+    on_right = (index % LINE_WIDTH == 2) & (index < LINE_WIDTH * programs.n_lines)  # [key]
     found = {
-        "itself": np.broadcast_to(place[:, None] == place, assigned.shape),
+        "itself": np.broadcast_to(index[:, None] == index, assigned.shape),
         "own token earlier": (tokens[:, :, None] == tokens[:, None, :]) & before,
-        "left of the assignment": place == (LINE_WIDTH * refers)[:, :, None],
+        "left of the assignment": index == (LINE_WIDTH * refers)[:, :, None],
         "right of the assignment": assigned,
         "right of another": on_right & before & ~assigned,
     }

@@ -32,7 +32,7 @@ from bindscope.tasks.binding import constants_by_line
 from bindscope.tasks.task import Batch
 
 CANDIDATES = ("answer", "line 1", "others")
-READINGS = {"logit": "logit", "probability": "share", "rank": "rank", "top": "share"}  # and their units
+READINGS = {"logit": "logit", "probability": "fraction", "rank": "rank", "top": "fraction"}  # and their units
 N_DIGITS = 10
 CONFIDENCE = 0.95
 
@@ -41,22 +41,22 @@ def logit_lens(
     models: Iterable[tuple[int, Transformer]],
     batch: Batch,
     *,
-    places: Mapping[str, np.ndarray] | None = None,
+    positions: Mapping[str, np.ndarray] | None = None,
     rng: np.random.Generator | None = None,
     n_resamples: int = 500,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> xr.Dataset:
     """Means over programs with bootstrap intervals, over (step, layer, candidate); layer k is after k layers.
 
-    ``logit``, ``probability``, ``rank`` (1 = highest; equals share their ranks), ``top`` (the share of programs on
+    ``logit``, ``probability``, ``rank`` (1 = highest; equals fraction their ranks), ``top`` (the fraction of programs on
     which the candidate alone is highest; for ``others``, one of them), and ``margin`` (step, layer): the logit of the
     answer above that of line 1. Each has ``_low`` and ``_high``.
 
-    ``places`` (name → columns [row of the batch], −1 = none) reads there instead of at the answer's column and adds a
-    dimension ``place``. Rows where answer and line 1 agree, or without any other digit, are left out and counted.
+    ``positions`` (name → columns [row of the batch], −1 = none) reads there instead of at the answer's column and adds a
+    dimension ``position``. Rows where answer and line 1 agree, or without any other digit, are left out and counted.
     """
     kept, competitors = _find_competitors(batch)
-    columns = _place_columns(batch, kept, places)  # [position, row]
+    columns = _named_columns(batch, kept, positions)  # [position, row]
     rng = np.random.default_rng(0) if rng is None else rng
     counts = rng.multinomial(len(kept), np.full(len(kept), 1 / len(kept)), n_resamples)  # [resample, row]
     rows, steps, sites = [], [], []
@@ -70,7 +70,7 @@ def logit_lens(
             on_progress(len(steps), max(length_hint(models), len(steps)))
     if not steps:
         raise BindscopeError("logit lens: no checkpoint was given.")
-    dataset = _label(rows, steps, sites, list(places) if places is not None else ["answer column"])
+    dataset = _label(rows, steps, sites, list(positions) if positions is not None else ["answer column"])
     dataset.attrs = {
         "title": "logit lens",
         "n": len(kept),
@@ -79,7 +79,7 @@ def logit_lens(
         "confidence": CONFIDENCE,
         "interval": "bootstrap over programs",
     }
-    return dataset if places is not None else dataset.isel(place=0, drop=True)
+    return dataset if positions is not None else dataset.isel(position=0, drop=True)
 
 
 def lens_sites(model: Transformer) -> list[Site]:
@@ -118,12 +118,12 @@ def _find_competitors(batch: Batch) -> tuple[np.ndarray, _Competitors]:
     return kept, _Competitors(*parts)
 
 
-def _place_columns(batch: Batch, kept: np.ndarray, places: Mapping[str, np.ndarray] | None) -> np.ndarray:
-    if places is None:
+def _named_columns(batch: Batch, kept: np.ndarray, positions: Mapping[str, np.ndarray] | None) -> np.ndarray:
+    if positions is None:
         return np.full((1, len(kept)), int(batch.target_positions[0]))
-    if not places:
+    if not positions:
         raise BindscopeError("logit lens: positions names none; give at least one, or leave it out.")
-    columns = np.stack([np.broadcast_to(at, len(batch))[kept] for at in places.values()])
+    columns = np.stack([np.broadcast_to(at, len(batch))[kept] for at in positions.values()])
     if columns.max() >= batch.tokens.shape[1]:
         raise BindscopeError(f"logit lens: column {columns.max()} is beyond the {batch.tokens.shape[1]} of these rows.")
     return columns
@@ -194,15 +194,15 @@ def _summarise(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.stack([mean, low, high]).reshape(3, *values.shape[:-1])
 
 
-def _label(rows: list[dict[str, np.ndarray]], steps: list[int], sites: list[Site], places: list[str]) -> xr.Dataset:
+def _label(rows: list[dict[str, np.ndarray]], steps: list[int], sites: list[Site], positions: list[str]) -> xr.Dataset:
     variables = {}
     for name in rows[0]:
         values = np.stack([row[name] for row in rows])  # [step, bound, layer, position, candidate]
-        dims: tuple[str, ...] = ("step", "layer", "place", "candidate")
+        dims: tuple[str, ...] = ("step", "layer", "position", "candidate")
         if name == "margin":
             values, dims = values[..., 0], dims[:-1]
         for bound, suffix in enumerate(("", "_low", "_high")):
             variables[f"{name}{suffix}"] = (dims, values[:, bound], {"units": READINGS.get(name, "logit")})
-    coordinates = {"step": steps, "layer": np.arange(len(sites)), "place": places, "candidate": list(CANDIDATES)}
+    coordinates = {"step": steps, "layer": np.arange(len(sites)), "position": positions, "candidate": list(CANDIDATES)}
     dataset = xr.Dataset(variables, coordinates)
     return dataset.assign_coords(site=("layer", [str(site) for site in sites]))

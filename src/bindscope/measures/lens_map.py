@@ -36,18 +36,18 @@ def map_lens(model: Transformer, program: Program) -> xr.Dataset:
         trace = run(model, tokens, read=sites, layout=batch.layout)
         stream = torch.stack([trace[site][0] for site in sites])  # [layer, position, d_model]
         logits = model.to_logits(stream).double().cpu()  # [layer, position, output]
-    shares = logits.softmax(-1)
-    top = shares.max(-1)
+    fractions = logits.softmax(-1)
+    top = fractions.max(-1)
     symbols = VOCABULARY.shown()
     answer, line_1 = program.answer, program.values[0]  # a digit is its own token
-    entropy = -(shares * shares.clamp_min(1e-300).log2()).sum(-1)
+    entropy = -(fractions * fractions.clamp_min(1e-300).log2()).sum(-1)
     readings = {
-        "answer": (shares[..., answer].numpy(), "share"),
-        "line_1": (shares[..., line_1].numpy(), "share"),
+        "answer": (fractions[..., answer].numpy(), "fraction"),
+        "line_1": (fractions[..., line_1].numpy(), "fraction"),
         "answer_logit": (logits[..., answer].numpy(), "logit"),
         "line_1_logit": (logits[..., line_1].numpy(), "logit"),
         "top": ([[symbols[index] for index in row] for row in top.indices.tolist()], ""),
-        "top_probability": (top.values.numpy(), "share"),
+        "top_probability": (top.values.numpy(), "fraction"),
         "entropy": (entropy.numpy(), "bits"),
     }
     dims = ("layer", "position")

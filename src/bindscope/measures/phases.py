@@ -46,7 +46,7 @@ class Phase:
     last_step: int
     accuracy: float  # the plateau: median over its evaluations
     n_evaluations: int
-    consistency: float  # the share of those evaluations that read as its name
+    consistency: float  # the fraction of those evaluations that read as its name
 
 
 def phases_from_readings(

@@ -29,7 +29,7 @@ def predict_example(
         attrs |= {"answer": f"{target:+.3f}", "target": target}
         return xr.Dataset({"value": ("step", rows[:, 0])}, {"step": list(found)}, attrs)
     weights = np.exp(rows - rows.max(1, keepdims=True))
-    shares = weights / weights.sum(1, keepdims=True)
+    fractions = weights / weights.sum(1, keepdims=True)
     attrs["answer"] = task.vocabulary.symbols[int(batch.targets[0, 0])]
-    data = {"probability": (("step", "output"), shares, {"units": "share"})}
+    data = {"probability": (("step", "output"), fractions, {"units": "fraction"})}
     return xr.Dataset(data, {"step": list(found), "output": task.vocabulary.shown(rows.shape[1])}, attrs)

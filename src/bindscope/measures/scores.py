@@ -1,6 +1,6 @@
-"""What a model's outputs say about one pool of examples: numbers only, ready for JSON.
+"""What a model's outputs say about one split of examples: numbers only, ready for JSON.
 
-A share of nothing is ``None``, never 0. Every share comes with the count it was taken over, so that a reader can put an
+A fraction of nothing is ``None``, never 0. Every fraction comes with the count it was taken over, so that a reader can put an
 interval on it.
 
 Two ideas carry the scores of the binding family:
@@ -28,22 +28,22 @@ EARLY_RULES = ("line_1", "line_2")
 def score_tokens(outputs: np.ndarray, targets: np.ndarray) -> Scores:
     """Accuracy, cross-entropy and the rank of the right answer (1 = on top), for outputs ``[batch, output]``.
 
-    ``chance`` is the accuracy of always giving the pool's most frequent answer.
+    ``chance`` is the accuracy of always giving the split's most frequent answer.
     """
     log_probabilities = _log_softmax(outputs)  # [batch, output]
     rows = np.arange(len(targets))
     right = outputs[rows, targets]  # [batch]
     return {
         "n": len(targets),
-        "accuracy": _share(outputs.argmax(1) == targets),
-        "chance": _share(targets == np.bincount(targets).argmax()),
+        "accuracy": _fraction(outputs.argmax(1) == targets),
+        "chance": _fraction(targets == np.bincount(targets).argmax()),
         "loss": _mean(-log_probabilities[rows, targets]),
         "mean_rank": _mean(1 + (outputs > right[:, None]).sum(1)),
     }
 
 
 def score_reals(outputs: np.ndarray, targets: np.ndarray) -> Scores:
-    """Mean squared error of outputs ``[batch]``, and the share of them nearest to the right one of the pool's labels.
+    """Mean squared error of outputs ``[batch]``, and the fraction of them nearest to the right one of the split's labels.
 
     ``chance_loss`` is the error of always giving the mean label.
     """
@@ -53,7 +53,7 @@ def score_reals(outputs: np.ndarray, targets: np.ndarray) -> Scores:
         "n": len(targets),
         "loss": _mean((outputs.astype(float) - targets) ** 2),
         "chance_loss": _mean((targets - targets.mean(dtype=float)) ** 2),
-        "accuracy": _share(nearest == targets) if len(labels) > 1 else None,
+        "accuracy": _fraction(nearest == targets) if len(labels) > 1 else None,
     }
 
 
@@ -63,7 +63,7 @@ def score_binding(
     constants: np.ndarray,
     digits: np.ndarray,
 ) -> Scores:
-    """All that is recorded of a binding pool.
+    """All that is recorded of a binding split.
 
     ``outputs [batch, output]``; ``constants [batch, line]`` the digit each line assigns, or −1; ``digits [output]`` the
     digit an output stands for, or −1.
@@ -75,14 +75,14 @@ def score_binding(
     rules = {name.removeprefix("rule_"): labels[name] for name in sorted(labels) if name.startswith("rule_")}
     return {
         **score_tokens(outputs, targets),
-        "digit_share": _share(predicted >= 0),
+        "digit_share": _fraction(predicted >= 0),
         **_by_group("depth", right, labels["depth"]),
         **_by_group("root_line", right, labels["root_line"], constants.shape[1]),
-        "agreement": {name: _share((predicted == says)[says >= 0]) for name, says in rules.items()},
-        "rule_accuracy": {name: _share((answers == says)[says >= 0]) for name, says in rules.items()},
+        "agreement": {name: _fraction((predicted == says)[says >= 0]) for name, says in rules.items()},
+        "rule_accuracy": {name: _fraction((answers == says)[says >= 0]) for name, says in rules.items()},
         "rule_n": {name: int((says >= 0).sum()) for name, says in rules.items()},
-        "prediction_source": _share_by_source(predicted, constants),
-        "answer_source": _share_by_source(answers, constants),
+        "prediction_source": _fraction_by_source(predicted, constants),
+        "answer_source": _fraction_by_source(answers, constants),
         "misleading": _score_misleading(predicted, answers, rules),
     }
 
@@ -92,7 +92,7 @@ def score_halves(outputs: np.ndarray, targets: np.ndarray, swap_seen: np.ndarray
     right = outputs.argmax(1) == targets
     seen = np.asarray(swap_seen, dtype=bool)
     halves = {"swap_seen": right[seen], "both_held": right[~seen]}
-    return {name: {"n": len(half), "accuracy": _share(half)} for name, half in halves.items()}
+    return {name: {"n": len(half), "accuracy": _fraction(half)} for name, half in halves.items()}
 
 
 def _score_misleading(predicted: np.ndarray, answers: np.ndarray, rules: Mapping[str, np.ndarray]) -> Scores:
@@ -101,8 +101,8 @@ def _score_misleading(predicted: np.ndarray, answers: np.ndarray, rules: Mapping
     misleading = np.all([answers != says for says in early], axis=0)  # [batch]
     return {
         "n": int(misleading.sum()),
-        "follows_chain": _share((predicted == answers)[misleading]),
-        "follows_early_lines": _share(follows_early[misleading]),
+        "follows_chain": _fraction((predicted == answers)[misleading]),
+        "follows_early_lines": _fraction(follows_early[misleading]),
     }
 
 
@@ -110,7 +110,7 @@ def _by_group(name: str, right: np.ndarray, group: np.ndarray, n_groups: int | N
     """Accuracy and count in each group 1, 2, … as two lists."""
     groups = range(1, (int(group.max()) if n_groups is None else n_groups) + 1)
     return {
-        f"accuracy_by_{name}": [_share(right[group == g]) for g in groups],
+        f"accuracy_by_{name}": [_fraction(right[group == g]) for g in groups],
         f"n_by_{name}": [int((group == g).sum()) for g in groups],
     }
 
@@ -121,10 +121,10 @@ def find_sources(digits: np.ndarray, constants: np.ndarray) -> np.ndarray:
     return np.where(matches.any(1), matches.argmax(1), constants.shape[1])  # argmax takes the earliest line
 
 
-def _share_by_source(digits: np.ndarray, constants: np.ndarray) -> list[float | None]:
-    """The share of ``digits [batch]`` that come from line 1, 2, …, and last the share that come from no line."""
+def _fraction_by_source(digits: np.ndarray, constants: np.ndarray) -> list[float | None]:
+    """The fraction of ``digits [batch]`` that come from line 1, 2, …, and last the fraction that come from no line."""
     source = find_sources(digits, constants)  # [batch]
-    return [_share(source == line) for line in range(constants.shape[1] + 1)]
+    return [_fraction(source == line) for line in range(constants.shape[1] + 1)]
 
 
 def _log_softmax(outputs: np.ndarray) -> np.ndarray:
@@ -132,7 +132,7 @@ def _log_softmax(outputs: np.ndarray) -> np.ndarray:
     return shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
 
 
-def _share(hits: np.ndarray) -> float | None:
+def _fraction(hits: np.ndarray) -> float | None:
     return _mean(hits)
 
 

@@ -53,8 +53,8 @@ class OneHotMLP(_Answering):
         self.rest = _stack(baseline.d_hidden, baseline, shape.outputs, first=False)
 
     def answer(self, tokens: Tensor) -> Tensor:
-        places = torch.arange(tokens.shape[1], device=tokens.device) * self.d_vocab
-        return self.rest(torch.relu(self.table(tokens + places).sum(1) + self.bias))
+        positions = torch.arange(tokens.shape[1], device=tokens.device) * self.d_vocab
+        return self.rest(torch.relu(self.table(tokens + positions).sum(1) + self.bias))
 
 
 class EmbeddingMLP(_Answering):
@@ -115,7 +115,7 @@ def _stack(d_in: int, baseline: BaselineConfig, d_out: int, first: bool = True) 
 
 @torch.no_grad()
 def _draw_weights(network: nn.Module, generator: torch.Generator) -> None:
-    """Embeddings N(0, 1), all else uniform within ±1/√fan_in, as torch starts them; a table counts one row a place."""
+    """Embeddings N(0, 1), all else uniform within ±1/√fan_in, as torch starts them; a table counts one row a position."""
     for name, parameter in network.named_parameters():
         if name.startswith("embed"):
             parameter.normal_(generator=generator)

@@ -68,7 +68,7 @@ class ModelConfig:
     causal: bool = True
     positions: Literal["rope", "learned", "normal", "none"] = "rope"  # normal: fixed N(0, 1/d_model), never trained
     rope_base: float = 10000.0
-    rope_fraction: float = 1.0  # share of each head's dimensions that rotate (GPT-NeoX's rotary_pct)
+    rope_fraction: float = 1.0  # fraction of each head's dimensions that rotate (GPT-NeoX's rotary_pct)
     norm: Literal["layer", "none"] = "layer"
     bias: bool = True  # biases of the linear maps; LayerNorm always has its own
     activation: Literal["gelu", "gelu_tanh", "relu", "cos"] = "gelu"

@@ -7,7 +7,7 @@ complex view of RoPE a query bias c·e^{−ioθ} against a key bias c scores Re 
 
 A *relay* separates two uses of a name. In ``y=x`` the head that looks two positions back brings y to the position of x, where
 y and x would otherwise look alike. The relay head copies through a fixed random rotation R, and the keys of later
-layers look through R, so that a query for y finds the position y was brought to, and not every place where y stands.
+layers look through R, so that a query for y finds the position y was brought to, and not every position where y stands.
 
 A *tied start* lets a copied token be read out at once: the unembedding begins as the embedding, and is then free.
 """

@@ -39,7 +39,7 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "subspace": ("bindscope.studies.plots.subspaces", "figure_subspace"),
     "sum": (f"{_OF_SUMS}.attention.draw", "draw_sum"),
     "circuit": (f"{_OF_SUMS}.weights.draw", "draw_matrices"),
-    "pools": (_SUMS, "figure_pools"),
+    "splits": (_SUMS, "figure_splits"),
     "spikes": (_SUMS, "figure_spikes"),
     "progress": (_SUMS, "figure_progress"),
     "neuron": (_SUMS, "figure_neuron"),

@@ -21,7 +21,7 @@ from bindscope.studies.plots.style import (
     figure_style,
     format_step,
     phase_colours,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
 )
 from bindscope.studies.plots.subspaces import figure_projections
@@ -57,25 +57,25 @@ def figure_prediction(dataset: xr.Dataset) -> Figure:
     probability = dataset.probability.transpose("step", "output").values
     outputs = [str(output) for output in dataset.output.values]
     order = np.argsort(-probability.max(0), kind="stable")
-    likely = [int(place) for place in order if probability[:, place].max() >= SHOWN_FROM][:MOST_SHOWN]
+    likely = [int(index) for index in order if probability[:, index].max() >= SHOWN_FROM][:MOST_SHOWN]
     answer = str(dataset.attrs["answer"])
     with figure_style():
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.add_subplot()
         if len(probability) == 1:
-            colours = [BLUE if outputs[place] == answer else GREY for place in likely]
+            colours = [BLUE if outputs[index] == answer else GREY for index in likely]
             axes.bar(range(len(likely)), probability[0, likely], color=colours, width=0.65)
-            axes.set_xticks(range(len(likely)), [outputs[place] for place in likely])
+            axes.set_xticks(range(len(likely)), [outputs[index] for index in likely])
         else:
             others = iter(list(zip(CATEGORIES, DASHES))[1:])
-            for place in likely:
-                right = outputs[place] == answer
+            for index in likely:
+                right = outputs[index] == answer
                 colour, dash = (BLUE, "-") if right else next(others, (GREY, "-"))
-                label = f"{outputs[place]} (answer)" if right else outputs[place]
-                axes.plot(dataset.step.values, probability[:, place], color=colour, linestyle=dash, label=label)
+                label = f"{outputs[index]} (answer)" if right else outputs[index]
+                axes.plot(dataset.step.values, probability[:, index], color=colour, linestyle=dash, label=label)
             set_step_axis(axes, dataset.step.values)
             axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-        set_share_axis(axes)
+        set_fraction_axis(axes)
         axes.set_ylabel("probability")
         axes.set_title(f"{dataset.attrs['program']}  → {answer}", loc="left", fontsize=9, color=INK)
     return figure
@@ -92,7 +92,7 @@ def figure_lens(dataset: xr.Dataset, reading: str = "answer") -> Figure:
             figsize=(2.0 + 0.16 * dataset.sizes["position"], 1.3 + 0.3 * dataset.sizes["layer"]), layout="constrained"
         )
         axes = figure.add_subplot()
-        low, high = (0, 1) if dataset[reading].attrs.get("units") == "share" else (None, None)
+        low, high = (0, 1) if dataset[reading].attrs.get("units") == "fraction" else (None, None)
         mesh = draw_cells(
             axes, dataset[reading].values, rows=dataset.layer.values, columns=dataset.token.values, colours="cividis",
             limits=(low, high),
@@ -135,12 +135,16 @@ def figure_swap(dataset: xr.Dataset) -> Figure:
         figure = Figure(figsize=(2.6 * len(names), 2.6), layout="constrained")
         panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
         for axes, name in zip(panels, names):
-            shares = dataset.probability.sel(condition=name).values[:N_DIGITS]
+            fractions = dataset.probability.sel(condition=name).values[:N_DIGITS]
             answers = {dataset.attrs["base_answer"]: GREY, dataset.attrs["source_answer"]: BLUE}
-            axes.bar(range(len(shares)), shares, color=[answers.get(str(digit), MUTED) for digit in range(len(shares))])
-            axes.set_xticks(range(len(shares)))
+            axes.bar(
+                range(len(fractions)),
+                fractions,
+                color=[answers.get(str(digit), MUTED) for digit in range(len(fractions))],
+            )
+            axes.set_xticks(range(len(fractions)))
             axes.set_title(name, loc="left", fontsize=9, color=INK)
-            set_share_axis(axes)
+            set_fraction_axis(axes)
         title = f"{dataset.attrs['control']}: {dataset.attrs['rank']} dimensions for {dataset.attrs['of']}"
         figure.suptitle(f"{title} · blue: the counterfactual's answer", fontsize=9, color=INK, x=0.01, ha="left")
     return figure
@@ -153,9 +157,9 @@ def figure_points(dataset: xr.Dataset) -> Figure:
         axes = figure.add_subplot()
         x, y = dataset.coordinate.values[:, 0], dataset.coordinate.values[:, 1]
         axes.scatter(x, y, s=24, color=BLUE, linewidths=0)
-        for place, token in enumerate(dataset.token.values):
-            label = f"{token} @{int(dataset.position.values[place])}"
-            axes.annotate(label, (x[place], y[place]), (4, 4), textcoords="offset points", fontsize=8, color=INK)
+        for index, token in enumerate(dataset.token.values):
+            label = f"{token} @{int(dataset.position.values[index])}"
+            axes.annotate(label, (x[index], y[index]), (4, 4), textcoords="offset points", fontsize=8, color=INK)
         axes.set_xlabel("axis 1")
         axes.set_ylabel("axis 2")
         axes.margins(0.15)
@@ -175,7 +179,7 @@ def figure_result(dataset: xr.Dataset) -> Figure:
                 axes=f"frozen to step {int(dataset.step.values[-1])}",
                 inside="the subspace of values",
                 layer=int(dataset.search_layer.sel(quality="values")),
-                place=str(dataset.search_place.sel(quality="values").item()),
+                position=str(dataset.search_position.sel(quality="values").item()),
             )
         )
     for study in all_studies():

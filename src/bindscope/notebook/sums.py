@@ -1,4 +1,4 @@
-"""A run on modular addition as Python meets it: typed sums, the nine pools, the circuit in the weights, and transplants."""
+"""A run on modular addition as Python meets it: typed sums, the nine splits, the circuit in the weights, and transplants."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ class SumsView(RunView):
         dataset = Sum(run=self.name, sequence=text, steps=self._steps(step)).answer(self.opened)
         return self._drawn(dataset.isel(step=0) if dataset.sizes["step"] == 1 else dataset, "sum")
 
-    def pools(self) -> Drawn:
-        """Accuracy in the nine pools, over (step, pool), and its spikes, over (spike): ``spike_before`` and
-        ``spike_after`` are evaluated steps, ``spike_size`` the largest rise, ``spike_pools`` those that rise.
+    def splits(self) -> Drawn:
+        """Accuracy in the nine splits, over (step, split), and its spikes, over (spike): ``spike_before`` and
+        ``spike_after`` are evaluated steps, ``spike_size`` the largest rise, ``spike_splits`` those that rise.
         """
         from bindscope.studies.assign_add.learning.spikes import with_spikes
 
-        return self._drawn(with_spikes(self.trajectory()), "pools")
+        return self._drawn(with_spikes(self.trajectory()), "splits")
 
     def spikes(self) -> Drawn:
-        """Accuracy in the nine pools before and after each spike, over (spike, pool), and the kept checkpoints around
+        """Accuracy in the nine splits before and after each spike, over (spike, split), and the kept checkpoints around
         it (``kept_before``, ``kept_after``; -1 where none is close by): those that ``transplant`` can be asked with.
         """
         from bindscope.studies.assign_add.learning.spikes import spike_table
@@ -77,7 +77,7 @@ class SumsView(RunView):
 
     def neuron(self, k: int, step: Step = "last") -> Drawn:
         """Neuron ``k`` of the last MLP over all pairs, beside the Fourier component that fits it best: ``preactivation`` and
-        ``fitted`` over (source, place_1, place_2), and ``frequency``, ``explained_variance`` … over (source).
+        ``fitted`` over (source, index_1, index_2), and ``frequency``, ``explained_variance`` … over (source).
 
         The sources are the whole model on literal sums, and the circuit OV2 e_n1 + OV2 e_n2 alone.
         """
@@ -89,8 +89,8 @@ class SumsView(RunView):
     def transplant(
         self, receiver: Step, donor: Step, parts: str | Sequence[str], *, n: int = 200, seed: int = 0
     ) -> Drawn:
-        """The model of one step with parts of another's, on ``n`` sums of each pool: ``accuracy`` and ``share``, how far
-        this is of the way to the donor, over (part, pool).
+        """The model of one step with parts of another's, on ``n`` sums of each split: ``accuracy`` and ``fraction``, how far
+        this is of the way to the donor, over (part, split).
 
         Each part is tried by itself; a name such as ``"QK1 + variables"`` takes several together.
 

@@ -1,4 +1,4 @@
-"""Figures of what a notebook asks of a run on modular addition and no other page draws: pools, spikes, progress, a neuron, transplants."""
+"""Figures of what a notebook asks of a run on modular addition and no other page draws: splits, spikes, progress, a neuron, transplants."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from bindscope.studies.assign_add.learning.spikes import read_spikes
 from bindscope.studies.assign_add.neurons.draw import draw_neuron
 from bindscope.studies.assign_add.progress.draw import draw_progress
 from bindscope.studies.framework.trajectory import phases_of
-from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_fraction_map
 from bindscope.studies.plots.panels import draw_grid
-from bindscope.studies.plots.style import BLUE, GREY, INK, MUTED, figure_style, set_share_axis, title_figure
+from bindscope.studies.plots.style import BLUE, GREY, INK, MUTED, figure_style, set_fraction_axis, title_figure
 
-POOL_PANELS = ("accuracy", "swap", "variables-1", "variables-2")
+SPLIT_PANELS = ("accuracy", "swap", "variables-1", "variables-2")
 MOST_BESIDE = 3  # spikes in a row
 SOURCES = {"model": "on all literal sums", "circuit": "OV2 and the MLP alone"}
 
 
-def figure_pools(dataset: xr.Dataset) -> Figure:
-    """The nine pools together and by kind, with the spikes marked."""
-    figure = draw_grid(dataset, phases_of(dataset), names=POOL_PANELS)
-    n = int(dataset.pool_n.values[0])
+def figure_splits(dataset: xr.Dataset) -> Figure:
+    """The nine splits together and by kind, with the spikes marked."""
+    figure = draw_grid(dataset, phases_of(dataset), names=SPLIT_PANELS)
+    n = int(dataset.split_n.values[0])
     with figure_style():
-        words = f"{dataset.attrs.get('run', '')} · {n:,} sums a pool, 95 % Wilson intervals; grey bands: spikes"
-        title_figure(figure, "Nine pools over training", words)
+        words = f"{dataset.attrs.get('run', '')} · {n:,} sums a split, 95 % Wilson intervals; grey bands: spikes"
+        title_figure(figure, "Nine splits over training", words)
     return figure
 
 
 def figure_spikes(dataset: xr.Dataset) -> Figure:
-    """Each pool before and after a spike; blue where the pool jumps."""
+    """Each split before and after a spike; blue where the split jumps."""
     if not dataset.sizes["spike"]:
         raise BindscopeError("this run has no spike to draw.")
-    pools = [str(pool) for pool in dataset.pool.values]
+    splits = [str(split) for split in dataset.split.values]
     with figure_style():
         n_columns = min(dataset.sizes["spike"], MOST_BESIDE)
         n_rows = -(-dataset.sizes["spike"] // MOST_BESIDE)
@@ -47,7 +47,7 @@ def figure_spikes(dataset: xr.Dataset) -> Figure:
         for axes, number in zip(panels, dataset.spike.values):
             spike = dataset.sel(spike=number)
             _draw_spike(axes, spike)
-            axes.set_xticks(range(len(pools)), pools)
+            axes.set_xticks(range(len(splits)), splits)
             words = f"spike {int(number)}: step {int(spike.before_step):,} → {int(spike.after_step):,}"
             axes.set_title(words, loc="left", fontsize=9, color=INK)
         title_figure(figure, "What the spikes change", "accuracy before (open) and after (filled) · blue: jumps")
@@ -71,20 +71,20 @@ def figure_neuron(dataset: xr.Dataset, source: str = "model") -> Figure:
 
 
 def figure_transplant(dataset: xr.Dataset) -> Figure:
-    """Accuracy in each pool: the receiver, the receiver with each part, the donor."""
+    """Accuracy in each split: the receiver, the receiver with each part, the donor."""
     rows = [str(part) for part in dataset.part.values]
     ends = [dataset[f"{end}_accuracy"].values[None] for end in ("receiver", "donor")]
-    cells = np.concatenate([ends[0], dataset.accuracy.transpose("part", "pool").values, ends[1]])
+    cells = np.concatenate([ends[0], dataset.accuracy.transpose("part", "split").values, ends[1]])
     names = [f"step {int(dataset.attrs['receiver']):,}", *(f"… with {row}" for row in rows)]
     with figure_style():
         figure = Figure(figsize=(7.6, 1.3 + 0.3 * len(cells)), layout="constrained")
         axes = figure.add_subplot()
         labels = [*names, f"step {int(dataset.attrs['donor']):,}"]
-        mesh = draw_share_map(axes, cells, labels, [str(pool) for pool in dataset.pool.values])
+        mesh = draw_fraction_map(axes, cells, labels, [str(split) for split in dataset.split.values])
         for edge in (0.5, len(cells) - 1.5):
             axes.axhline(edge, color=MUTED, linewidth=1)
         add_colour_bar(axes, mesh, percent=True)
-        words = f"{dataset.attrs.get('run', '')} · accuracy in per cent, {int(dataset.n.values[0])} sums a pool"
+        words = f"{dataset.attrs.get('run', '')} · accuracy in per cent, {int(dataset.n.values[0])} sums a split"
         later = int(dataset.attrs["donor"]) >= int(dataset.attrs["receiver"])
         given, taking = ("a later", "an earlier") if later else ("an earlier", "a later")
         title_figure(figure, f"Parts of {given} checkpoint in {taking} one", words)
@@ -92,7 +92,7 @@ def figure_transplant(dataset: xr.Dataset) -> Figure:
 
 
 def _draw_spike(axes: Axes, spike: xr.Dataset) -> None:
-    """One pool beside the other: an open mark before, a filled one after, each with its interval."""
+    """One split beside the other: an open mark before, a filled one after, each with its interval."""
     for column, jumps in enumerate(spike.jumped.values):
         colour = BLUE if jumps else GREY
         marks = {"before": (column - 0.16, "white"), "after": (column + 0.16, colour)}
@@ -103,4 +103,4 @@ def _draw_spike(axes: Axes, spike: xr.Dataset) -> None:
             axes.plot([x, x], [low, high], color=colour, linewidth=1)
             axes.plot([x], [values[end]], "o", markersize=5, markeredgecolor=colour, color=face)
     axes.grid(False, axis="x")
-    set_share_axis(axes)
+    set_fraction_axis(axes)

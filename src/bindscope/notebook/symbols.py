@@ -55,7 +55,7 @@ class SymbolsView:
         return tuple(self._experiments)
 
     def curves(self, name: str, models: Sequence[str] = ()) -> Drawn:
-        """What an experiment measured, over (variant, seed, step, pool): made here, else shipped; all models or some.
+        """What an experiment measured, over (variant, seed, step, split): made here, else shipped; all models or some.
 
         >>> study.curves("same-different", models=["plain", "both"]).plot()
         """
@@ -78,32 +78,32 @@ class SymbolsView:
         return self._experiments[name].conclude(curves)
 
     def samples(self, template: str, n: int = 5, seed: int = 0) -> Drawn:
-        """Strings of a template: ``token`` over (sample, place), ``symbol`` over (sample, wildcard).
+        """Sequences of a template: ``token`` over (sample, position), ``symbol`` over (sample, wildcard).
 
         >>> study.samples("ABA").plot()
         """
-        from bindscope.tasks.templates.checks import parse, sample_strings
+        from bindscope.tasks.templates.checks import parse, sample_sequences
 
         parsed = parse(template)
-        found = sample_strings(parsed, n, np.random.default_rng(seed))
+        found = sample_sequences(parsed, n, np.random.default_rng(seed))
         substitutions = [[sample.substitution[name] for name in parsed.wildcards] for sample in found]
         arrays = {
-            "token": (("sample", "place"), np.array([sample.string for sample in found])),
+            "token": (("sample", "position"), np.array([sample.sequence for sample in found])),
             "symbol": (("sample", "wildcard"), np.array(substitutions, dtype=str).reshape(n, -1)),
         }
         written = [token if isinstance(token, str) else token.name for token in parsed.tokens]
         coordinates = {
             "sample": np.arange(n),
-            "place": np.arange(len(parsed)),
+            "position": np.arange(len(parsed)),
             "wildcard": list(parsed.wildcards),
-            "written": ("place", written),
-            "is_wildcard": ("place", [not isinstance(token, str) for token in parsed.tokens]),
+            "written": ("position", written),
+            "is_wildcard": ("position", [not isinstance(token, str) for token in parsed.tokens]),
         }
         return Drawn.of(xr.Dataset(arrays, coordinates), "samples", template=str(parsed), seed=seed)
 
     @asks(TemplateSamples)
-    def strings(self, *templates: str, n: int = 5, seed: int = 0) -> xr.Dataset:
-        """Strings of several templates: ``template``, ``string``, ``substitution`` over (sample), and over (problem) what
+    def sequences(self, *templates: str, n: int = 5, seed: int = 0) -> xr.Dataset:
+        """Sequences of several templates: ``template``, ``sequence``, ``substitution`` over (sample), and over (problem) what
         is wrong with the templates as a task.
         """
         return TemplateSamples(templates=templates, n=n, seed=seed).answer()

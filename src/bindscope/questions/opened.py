@@ -31,9 +31,9 @@ class Opened:
         return cls(run.name, run, run.checkpoint)
 
     @classmethod
-    def at(cls, place: str) -> Opened:
+    def at(cls, location: str) -> Opened:
         """A run by its path, its name under ./runs, or the name of a shipped one."""
-        return cls.of(Run.open(find_run(place)))
+        return cls.of(Run.open(find_run(location)))
 
     @property
     def task(self) -> Any:

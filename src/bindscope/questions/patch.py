@@ -94,12 +94,12 @@ class Patch(PairQuestion):
         """Of a typed pair: distributions of base, source and patched run (step, condition, output), every metric (step)."""
         from bindscope.measures.binding.patching_live import patch_distributions
         from bindscope.tasks.binding.program import VOCABULARY
-        from bindscope.tasks.binding.structure import structural_places
+        from bindscope.tasks.binding.structure import named_positions
 
         drawn, steps = self.find_pairs(opened), opened.find_steps(self.steps)
-        contrast, places = self._contrast(drawn), structural_places(drawn.pairs)
+        contrast, positions = self._contrast(drawn), named_positions(drawn.pairs)
         source = None if self.source_step is None else opened.find_step(self.source_step)
-        dataset = patch_distributions(opened.load, steps, contrast, self.sites, places, source)
+        dataset = patch_distributions(opened.load, steps, contrast, self.sites, positions, source)
         dataset = dataset.assign_coords(output=VOCABULARY.shown(dataset.sizes["output"]))
         return dataset.assign_attrs({**_answers(contrast), "sites": " ".join(self.sites)})
 
@@ -170,15 +170,15 @@ class Path(PairQuestion):
         from bindscope.interventions.contrast import contrast_pairs
         from bindscope.interventions.paths import patch_path
         from bindscope.measures.binding.patching import locate_sites
-        from bindscope.tasks.binding import structural_places
+        from bindscope.tasks.binding import named_positions
 
         drawn, step = self.find_pairs(opened), opened.find_step(self.step)
-        contrast, places = contrast_pairs(drawn.pairs, self.direction), structural_places(drawn.pairs)
+        contrast, positions = contrast_pairs(drawn.pairs, self.direction), named_positions(drawn.pairs)
         model = opened.load(step)
-        (speaks,), sent = locate_sites([self.sender], places)
+        (speaks,), sent = locate_sites([self.sender], positions)
         parts: list[Any] = []
         for text in self.receivers:
-            (hears,), received = locate_sites([text], places)
+            (hears,), received = locate_sites([text], positions)
             end, ends = "final" if hears == "logits" else hears, received.get(hears)
             parts.append(
                 patch_path(model, contrast, speaks, end, sender_positions=sent.get(speaks), receiver_positions=ends)

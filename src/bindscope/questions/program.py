@@ -156,9 +156,9 @@ class Ablate(DrawnQuestion):
 
         program = task.read(text, opened.n_positions)
         found = ablate_program(opened.model(self.step), task, program, self.sites, self.kind)
-        shares = np.stack([found.before, found.after])
+        fractions = np.stack([found.before, found.after])
         return xr.Dataset(
-            {"probability": (("condition", "output"), shares, {"units": "share"})},
+            {"probability": (("condition", "output"), fractions, {"units": "fraction"})},
             {"condition": ["before", "after"], "output": VOCABULARY.shown(len(found.before))},
             {"answer": str(program.answer), "sites": " ".join(self.sites)},
         )
@@ -169,17 +169,17 @@ class Ablate(DrawnQuestion):
         from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
         from bindscope.interventions.knockout import knock_out_edges, name_edge
         from bindscope.measures.binding.patching import locate_sites
-        from bindscope.tasks.binding import structural_places
+        from bindscope.tasks.binding import named_positions
 
-        places, rng = structural_places(pairs), np.random.default_rng([self.seed, 2])
+        named, rng = named_positions(pairs), np.random.default_rng([self.seed, 2])
         if self.cut:
-            edges = [name_edge(text, places, self.layer, self.head) for text in self.cut]
+            edges = [name_edge(text, named, self.layer, self.head) for text in self.cut]
             return knock_out_edges(model, pairs.base, edges)
         if self.sites in ((), ("heads",)):
             return ablate_heads(model, pairs.base, kind=self.kind, rng=rng, on_progress=on_progress)
         if self.sites == ("mlps",):
             return ablate_mlps(model, pairs.base, kind=self.kind, rng=rng, on_progress=on_progress)
-        sites, positions = locate_sites(self.sites, places)
+        sites, positions = locate_sites(self.sites, named)
         return ablate_together(model, pairs.base, sites, self.kind, positions=positions, rng=rng)
 
 

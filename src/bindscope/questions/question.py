@@ -190,7 +190,7 @@ def _ordered_fields(question: type[Question]) -> list[dataclasses.Field[Any]]:
     lineage = question.__mro__
 
     def first_named(each: dataclasses.Field[Any]) -> int:
-        return max(place for place, cls in enumerate(lineage) if each.name in get_annotations(cls))
+        return max(index for index, cls in enumerate(lineage) if each.name in get_annotations(cls))
 
     return sorted(fields(question), key=lambda each: (each.name != "run", first_named(each)))
 

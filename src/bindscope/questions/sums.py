@@ -65,7 +65,7 @@ class Transplant(RunQuestion):
         help="What is given, by a name of --list. Names joined by + are given together. Give it once for each trial; "
         "'pattern 2', 'routing' and 'computing' when none is named.",
     )  # fmt: skip
-    n: int = ask(200, shown=True, ge=1, live={"ge": 10, "le": 1000}, help="How many sums to draw from each pool.")
+    n: int = ask(200, shown=True, ge=1, live={"ge": 10, "le": 1000}, help="How many sums to draw from each split.")
     seed: int = a_seed()
 
     def check(self) -> None:
@@ -88,11 +88,11 @@ class Transplant(RunQuestion):
         return [replace(self, donor=window.after, receiver=window.before) for window in windows]
 
     def answer(self, opened: Opened, on_progress: Progress | None = None) -> xr.Dataset:
-        """Accuracy of the receiver, of the donor and with each part, over (part, pool)."""
+        """Accuracy of the receiver, of the donor and with each part, over (part, split)."""
         import numpy as np
 
         from bindscope.interventions.transplant import find_parts
-        from bindscope.measures.arithmetic.transplanting import ask_pools, measure_transplants, split_row
+        from bindscope.measures.arithmetic.transplanting import ask_splits, measure_transplants, split_row
 
         task = opened.task_of(self.runs_on)
         if self.receiver is None or self.donor is None:
@@ -100,7 +100,7 @@ class Transplant(RunQuestion):
         for row in self.parts:
             find_parts(opened.run.config.model, split_row(row))
         ends: dict[str, Any] = {name: opened.find_step(getattr(self, name)) for name in ("receiver", "donor")}
-        asked = ask_pools(task, np.random.default_rng(self.seed), self.n)
+        asked = ask_splits(task, np.random.default_rng(self.seed), self.n)
         models = opened.load(ends["receiver"]), opened.load(ends["donor"])
         dataset = measure_transplants(*models, list(self.parts), asked, self.seed, on_progress)
         return dataset.assign_attrs(run=opened.name, **ends, n=self.n, seed=self.seed)

@@ -59,7 +59,7 @@ class Kernel(Question):
     b2: float = ask(0.5, help="The shift in cos(b1·t + b2).")
     cls: bool = ask(True, help="Whether sequences end with a CLS token.")
     points: int = ask(
-        512, help="Points over what two sequences share; more make the error smaller.", live={"ge": 16, "le": 1024}
+        512, help="Points over what two sequences fraction; more make the error smaller.", live={"ge": 16, "le": 1024}
     )
     inner_points: int = ask(16, help="Points over the wildcards of each sequence, for every one of those.")
     randomisations: int = ask(16, help="Random shifts of the points, from which errors are estimated.")
@@ -93,7 +93,7 @@ class Kernel(Question):
 class TemplateSamples(Question):
     """Sequences of these templates."""
 
-    command_name, method = "templates sample", "strings"
+    command_name, method = "templates sample", "sequences"
 
     templates: tuple[str, ...] = ask(positional=True, convert=to_texts, live=LIVE_TEMPLATES, help="The templates.")
     n: int = ask(5, help="How many sequences to draw of each template.", live={"ge": 1, "le": 50})
@@ -103,11 +103,11 @@ class TemplateSamples(Question):
         """Each template with a sequence of it, one template after another."""
         import numpy as np
 
-        from bindscope.tasks.templates.checks import parse, sample_strings
+        from bindscope.tasks.templates.checks import parse, sample_sequences
 
         rng = np.random.default_rng(self.seed)
         parsed = [parse(text) for text in self.templates]
-        return [(str(template), sample) for template in parsed for sample in sample_strings(template, self.n, rng)]
+        return [(str(template), sample) for template in parsed for sample in sample_sequences(template, self.n, rng)]
 
     def answer(self) -> xr.Dataset:
         """Over (sample) each sequence with its substitution; over (problem) what is wrong with the templates as a task."""
@@ -116,7 +116,7 @@ class TemplateSamples(Question):
         samples = self.draw()
         columns = {
             "template": [template for template, _ in samples],
-            "string": [" ".join(sample.string) for _, sample in samples],
+            "sequence": [" ".join(sample.sequence) for _, sample in samples],
             "substitution": [describe_substitution(sample) for _, sample in samples],
         }
         problems = TemplateCheck(templates=self.templates).answer()

@@ -96,8 +96,8 @@ def _check_machines(ray: Any, directory: Path, address: str) -> None:
         if not nodes:
             raise BindscopeError(f"--cluster {address}: none of its machines has a processor to train on.")
         look = ray.remote(num_cpus=0, max_retries=0)(_look_around)
-        places = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
-        asked = [look.options(scheduling_strategy=place).remote(str(token)) for place in places]
+        strategies = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
+        asked = [look.options(scheduling_strategy=strategy).remote(str(token)) for strategy in strategies]
         for node, task in zip(nodes, asked):
             _check_machine(ray, node["NodeManagerHostname"], task, directory)
     finally:
@@ -117,7 +117,7 @@ def _check_machine(ray: Any, machine: str, task: Any, directory: Path) -> None:
         raise BindscopeError(f"{machine}: has Bindscope {version} and this machine {__version__}; install the same.")
     if not sees:
         raise BindscopeError(
-            f"{machine}: does not see {directory}; name a directory with --out that all machines share under one path."
+            f"{machine}: does not see {directory}; name a directory with --out that all machines fraction under one path."
         )
 
 

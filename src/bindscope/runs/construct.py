@@ -21,7 +21,7 @@ from bindscope.training.config import TrainingConfig
 
 
 def construct_run(destination: Path, lines: int = 16, max_depth: int = 4, n: int = 2000) -> Run:
-    """A new run with the dereferencer for programs of this size, evaluated on ``n`` of each pool."""
+    """A new run with the dereferencer for programs of this size, evaluated on ``n`` of each split."""
     model = construct_dereferencer(lines, max_depth)
     task = BindingTask(lines=lines, max_depth=max_depth)
     config = RunConfig(destination.name, task, model.config, TrainingConfig(steps=1))

@@ -16,11 +16,11 @@ __all__ = ["TrainingData", "hash_batch", "prepare_data"]
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Batches by step, what they are recognised by, and pools to evaluate on that belong to the same dataset."""
+    """Batches by step, what they are recognised by, and splits to evaluate on that belong to the same dataset."""
 
     loader: Loader
     fingerprint: dict[str, Any]  # {"kind": "stream" | "fixed" | "text", "sha256": …}
-    pools: Mapping[str, Batch] = field(default_factory=dict)  # instead of the task's own of the same name
+    splits: Mapping[str, Batch] = field(default_factory=dict)  # instead of the task's own of the same name
 
     def check_unchanged(self, recorded: Mapping[str, Any]) -> None:
         """A run may only go on with the data it began with."""
@@ -50,7 +50,7 @@ def prepare_data(config: RunConfig) -> TrainingData:
         )
     fixed = task.draw_fixed(seed, asdict(config.dataset or DatasetConfig()), config.training.evaluation_size)
     fingerprint = {"kind": "fixed", "sha256": fixed.sha256}
-    return TrainingData(EpochLoader(fixed.dataset, seed, batch_size), fingerprint, fixed.pools)
+    return TrainingData(EpochLoader(fixed.dataset, seed, batch_size), fingerprint, fixed.splits)
 
 
 def _stream(task: Task, seed: int, batch_size: int) -> StreamLoader | StagedLoader:

@@ -1,6 +1,6 @@
 """Reading and writing files so that a kill, a full disk or a damaged byte never passes unnoticed.
 
-A file is written beside its place under a temporary name, forced to disk and renamed: at every moment its place holds
+A file is written beside its position under a temporary name, forced to disk and renamed: at every moment its position holds
 the whole old content or the whole new one.
 """
 

@@ -1,4 +1,4 @@
-"""Directories that appear whole: filled under a hidden name beside their place, then renamed.
+"""Directories that appear whole: filled under a hidden name beside their folder, then renamed.
 
 A process that is killed meanwhile leaves its hidden directory behind. Whoever fills one holds a lock beside it, which the
 system releases with the process; so whoever writes there next sees which ones are nobody's any more, and removes them.
@@ -30,7 +30,7 @@ def new_directory(path: Path) -> Iterator[Path]:
     ...     write_atomically(unfinished / "manifest.json", b"{}")
     """
     _refuse_to_overwrite(path)
-    with hidden_place(path) as unfinished:
+    with hidden_folder(path) as unfinished:
         with explain_failure(path):
             unfinished.mkdir()
         yield unfinished
@@ -42,7 +42,7 @@ def new_directory(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def hidden_place(path: Path) -> Iterator[Path]:
+def hidden_folder(path: Path) -> Iterator[Path]:
     """Where a directory may lie, beside ``path``, until the block ends: nobody else removes it; then it is removed."""
     with explain_failure(path):
         path.parent.mkdir(parents=True, exist_ok=True)

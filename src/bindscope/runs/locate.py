@@ -20,9 +20,9 @@ def find_run(name: str) -> Path:
     >>> find_run("binding-laptop")
     PosixPath('.../bindscope/shipped/binding-laptop')
     """
-    for place in (Path(name), RUNS_DIRECTORY / name, SHIPPED_DIRECTORY / name):
-        if (place / MANIFEST).is_file():
-            return place
+    for path in (Path(name), RUNS_DIRECTORY / name, SHIPPED_DIRECTORY / name):
+        if (path / MANIFEST).is_file():
+            return path
     if Path(name).exists():
         raise BindscopeError(f"{name} is not a run: it has no {MANIFEST}.")
     if name == CONSTRUCTED_NAME:
@@ -36,12 +36,12 @@ def runs_in(directory: Path) -> list[Path]:
     """The runs directly inside a directory, by name."""
     if not directory.is_dir():
         return []
-    return sorted(place for place in directory.iterdir() if (place / MANIFEST).is_file())
+    return sorted(path for path in directory.iterdir() if (path / MANIFEST).is_file())
 
 
 def shipped_runs() -> list[Path]:
     """The runs that come with the package: the one that is shown first, then the others by name."""
-    return sorted(runs_in(SHIPPED_DIRECTORY), key=lambda place: (place.name != SHOWN_FIRST, place.name))
+    return sorted(runs_in(SHIPPED_DIRECTORY), key=lambda path: (path.name != SHOWN_FIRST, path.name))
 
 
 def is_shipped(directory: Path) -> bool:

@@ -4,7 +4,7 @@ from bindscope.subspaces.axes import Axes, align_axes, fit_axes
 from bindscope.subspaces.cross import cross_swaps
 from bindscope.subspaces.find import RANKS, Samples, find_subspace, fit_subspace, sample_stream
 from bindscope.subspaces.measure import Search, default_search, measure_subspace
-from bindscope.subspaces.places import QUALITIES, find_columns, label_columns
+from bindscope.subspaces.positions import QUALITIES, find_columns, label_columns
 from bindscope.subspaces.projections import project_over_training
 from bindscope.subspaces.rotation import learn_rotation
 from bindscope.subspaces.stream import read_stream, swap_stream

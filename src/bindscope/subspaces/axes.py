@@ -31,7 +31,7 @@ class Axes:
         """The axes along which coordinates are those of before times ``rotation`` [axis, axis]."""
         return Axes(self.mean, rotation.T @ self.directions)
 
-    def variance_shares(self, points: Tensor) -> Tensor:
+    def variance_fractions(self, points: Tensor) -> Tensor:
         """[axis]: the part of the variance of points [point, d_model] that lies along each axis."""
         centred = points - points.mean(0)
         return (centred @ self.directions.T).square().sum(0) / centred.square().sum().clamp_min(1e-12)

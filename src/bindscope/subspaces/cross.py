@@ -14,7 +14,7 @@ import xarray as xr
 
 from bindscope.intervals import wilson_interval
 from bindscope.model.transformer import Transformer
-from bindscope.subspaces.places import find_columns
+from bindscope.subspaces.positions import find_columns
 from bindscope.subspaces.stream import swap_stream
 from bindscope.subspaces.subspace import Subspace, principal_angles
 from bindscope.tasks.binding import CounterfactualPairs
@@ -26,19 +26,19 @@ def cross_swaps(
     pairs: Mapping[str, CounterfactualPairs],
     *,
     layer: int,
-    place: str,
+    position: str,
 ) -> xr.Dataset:
     """Swap success of every subspace on every kind of pairs at one layer and position: dims (subspace, pairs).
 
     ``overlap`` over (subspace, other) is the mean squared cosine between two subspaces: 1 when the smaller lies in the
     larger, rank/d_model for random ones.
 
-    >>> cross_swaps(model, {"values": v, "names": w}, {"values": roots, "names": queries}, layer=2, place="question")
+    >>> cross_swaps(model, {"values": v, "names": w}, {"values": roots, "names": queries}, layer=2, position="question")
     """
     names, kinds = list(subspaces), list(pairs)
     hits = np.zeros((len(names), len(kinds)))
     for column, kind in enumerate(kinds):
-        columns = find_columns(pairs[kind], place)
+        columns = find_columns(pairs[kind], position)
         for row, name in enumerate(names):
             top = swap_stream(model, pairs[kind], layer, columns, subspaces[name].swap).argmax(-1).numpy()
             hits[row, column] = (top == pairs[kind].counterfactual_answers).sum()
@@ -48,10 +48,10 @@ def cross_swaps(
         [float(principal_angles(subspaces[one], subspaces[other]).cos().square().mean()) for other in names]
         for one in names
     ]
-    shares = {"success_share": hits / counts, "success_low": low, "success_high": high}
+    fractions = {"success_fraction": hits / counts, "success_low": low, "success_high": high}
     return xr.Dataset(
-        {name: (("subspace", "pairs"), values, {"units": "share"}) for name, values in shares.items()}
+        {name: (("subspace", "pairs"), values, {"units": "fraction"}) for name, values in fractions.items()}
         | {"overlap": (("subspace", "other"), np.array(overlap), {"units": "1"}), "n": ("pairs", counts)},
         {"subspace": names, "pairs": kinds, "other": names},
-        {"layer": layer, "place": place, "interval": "95 % Wilson"},
+        {"layer": layer, "position": position, "interval": "95 % Wilson"},
     )

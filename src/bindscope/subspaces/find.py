@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.model.transformer import Transformer
-from bindscope.subspaces.places import N_CLASSES, Quality, find_columns, label_columns
+from bindscope.subspaces.positions import N_CLASSES, Quality, find_columns, label_columns
 from bindscope.subspaces.sparse import Classifier, Components, choose_features, fit_classifier, fit_components
 from bindscope.subspaces.stream import read_stream
 from bindscope.subspaces.subspace import Subspace, check_rank
@@ -52,14 +52,14 @@ class FoundSubspace:
     n_fit: int
 
     def score(self, samples: Samples) -> float:
-        """The share of samples whose label the classifier reads off the subspace."""
+        """The fraction of samples whose label the classifier reads off the subspace."""
         return self.classifier.accuracy(self._features(samples), samples.labels)
 
     def _features(self, samples: Samples) -> Tensor:
         return self.components.coordinates(samples.vectors)[:, list(self.chosen)]
 
     @property
-    def variance_share(self) -> float:
+    def variance_fraction(self) -> float:
         """How much of the activations' variance lies inside."""
         variance = self.components.variance
         return float(variance[list(self.chosen)].sum() / variance.sum())
@@ -71,30 +71,30 @@ def find_subspace(
     *,
     of: Quality = "values",
     layer: int,
-    place: str,
+    position: str,
     rank: int | None = None,
 ) -> FoundSubspace:
     """The subspace of ``of`` in the base programs' stream, to be tested on other pairs.
 
-    >>> found = find_subspace(model, pairs, of="values", layer=4, place="chain")
-    >>> found.score(sample_stream(model, other_pairs, of="values", layer=4, place="chain"))
+    >>> found = find_subspace(model, pairs, of="values", layer=4, position="chain")
+    >>> found.score(sample_stream(model, other_pairs, of="values", layer=4, position="chain"))
     """
     check_rank(RANKS[of] if rank is None else rank, model.config.d_model)
-    return fit_subspace(sample_stream(model, pairs, of=of, layer=layer, place=place), of, rank)
+    return fit_subspace(sample_stream(model, pairs, of=of, layer=layer, position=position), of, rank)
 
 
-def sample_stream(model: Transformer, pairs: CounterfactualPairs, *, of: Quality, layer: int, place: str) -> Samples:
+def sample_stream(model: Transformer, pairs: CounterfactualPairs, *, of: Quality, layer: int, position: str) -> Samples:
     """The base programs' stream at one layer and position, labelled; each column of each program is a sample."""
-    columns = find_columns(pairs, place)
+    columns = find_columns(pairs, position)
     labels = label_columns(pairs.base_tokens, columns, of)
-    return label_stream(read_stream(model, pairs.base_tokens, layer, columns), labels, place)
+    return label_stream(read_stream(model, pairs.base_tokens, layer, columns), labels, position)
 
 
-def label_stream(stream: Tensor, labels: np.ndarray, place: str) -> Samples:
+def label_stream(stream: Tensor, labels: np.ndarray, position: str) -> Samples:
     """The samples of a stream [program, column, d_model] whose labels [program, column] are not −1."""
     known = torch.from_numpy(labels >= 0)
     if not bool(known.any()):
-        raise BindscopeError(f"position '{place}': none of the {len(labels)} programs has it; ask for deeper ones.")
+        raise BindscopeError(f"position '{position}': none of the {len(labels)} programs has it; ask for deeper ones.")
     return Samples(stream[known], torch.from_numpy(labels.astype(np.int64))[known])
 
 

@@ -29,7 +29,7 @@ from bindscope.errors import BindscopeError
 from bindscope.intervals import bootstrap_interval, wilson_interval
 from bindscope.model.transformer import Transformer
 from bindscope.subspaces.find import LIGHT, RANKS, Samples, fit_subspace, sample_stream
-from bindscope.subspaces.places import N_CLASSES, QUALITIES, Quality, find_columns
+from bindscope.subspaces.positions import N_CLASSES, QUALITIES, Quality, find_columns
 from bindscope.subspaces.rotation import RotationPlan, learn_rotation
 from bindscope.subspaces.sparse import fit_classifier
 from bindscope.subspaces.stream import Change, read_stream, run_changed, stream_site
@@ -50,7 +50,7 @@ class Search:
     method: Method = "pca"
     rank: int | None = None  # the paper's 10 for values and 26 for names when left out
     layer: int = 0
-    place: str = "chain"  # see subspaces/positions.py
+    position: str = "chain"  # see subspaces/positions.py
     plan: RotationPlan = field(default_factory=RotationPlan)
 
     def __post_init__(self) -> None:
@@ -71,8 +71,8 @@ def default_search(model: Transformer, of: Quality = "values", method: Method = 
     colon a third of the way up, when the name has left its own token and the value has not yet come.
     """
     if of == "names":
-        return Search(of, method, layer=max(1, model.config.n_layers // 3), place="question")
-    return Search(of, method, layer=model.config.n_layers - 1, place="chain")
+        return Search(of, method, layer=max(1, model.config.n_layers // 3), position="question")
+    return Search(of, method, layer=model.config.n_layers - 1, position="chain")
 
 
 def measure_subspace(
@@ -87,8 +87,8 @@ def measure_subspace(
 ) -> xr.Dataset:
     """Find a subspace on the pairs ``fit``, swap it on the pairs ``test``, and do the same for every control.
 
-    >>> search = Search(of="values", method="pca", layer=4, place="chain")
-    >>> measure_subspace(model, fit, test, search, generator).success_share.sel(condition="found").item()
+    >>> search = Search(of="values", method="pca", layer=4, position="chain")
+    >>> measure_subspace(model, fit, test, search, generator).success_fraction.sel(condition="found").item()
     """
     check_search(model, fit, search)
     if n_draws < 1:
@@ -108,10 +108,10 @@ def measure_subspace(
 
 
 def check_search(model: Transformer, pairs: CounterfactualPairs, search: Search) -> None:
-    """Refuse a rank, a layer or a place that this model and these pairs do not have."""
+    """Refuse a rank, a layer or a position that this model and these pairs do not have."""
     check_rank(search.size, model.config.d_model)
     stream_site(model, search.layer)
-    find_columns(pairs, search.place)
+    find_columns(pairs, search.position)
 
 
 def fit_search(
@@ -129,7 +129,7 @@ def fit_search(
         model,
         pairs,
         layer=search.layer,
-        place=search.place,
+        position=search.position,
         rank=search.size,
         generator=generator,
         of=search.of,
@@ -162,7 +162,7 @@ class _Trials:
         generator: torch.Generator,
     ) -> None:
         self.model, self.fit, self.test, self.search, self.generator = model, fit, test, search, generator
-        self.columns = find_columns(test, search.place)
+        self.columns = find_columns(test, search.position)
         self.fit_samples = self._sample(model, fit)
         self.test_samples = self._sample(model, test)
         self.source = read_stream(model, test.counterfactual_tokens, search.layer, self.columns)
@@ -201,7 +201,7 @@ class _Trials:
         self.hits["untrained model"] = [score_subspace(fitted, fit, test, self.search.of)]
 
     def _sample(self, model: Transformer, pairs: CounterfactualPairs) -> Samples:
-        return sample_stream(model, pairs, of=self.search.of, layer=self.search.layer, place=self.search.place)
+        return sample_stream(model, pairs, of=self.search.of, layer=self.search.layer, position=self.search.position)
 
     def _swap(self, condition: str, change: Change) -> None:
         logits = run_changed(self.model, self.test, self.search.layer, self.columns, self.source, change)
@@ -217,24 +217,28 @@ class _Trials:
         success = np.stack([(top == self.test.counterfactual_answers).mean(0) for top in tops])
         kept = np.stack([(top == self.test.base_answers).mean(0) for top in tops])
         hits = [np.stack(self.hits[condition]).mean(0) if condition in self.hits else None for condition in CONDITIONS]
-        share, low, high = np.array([share_with_interval(values, rng) for values in success]).T
+        fraction, low, high = np.array([fraction_with_interval(values, rng) for values in success]).T
         score, score_low, score_high = np.array(
-            [(np.nan,) * 3 if values is None else share_with_interval(values, rng) for values in hits]
+            [(np.nan,) * 3 if values is None else fraction_with_interval(values, rng) for values in hits]
         ).T
-        shares = {
-            "success_share": share,
+        fractions = {
+            "success_fraction": fraction,
             "success_low": low,
             "success_high": high,
-            "kept_share": kept.mean(1),
+            "kept_fraction": kept.mean(1),
             "score": score,
             "score_low": score_low,
             "score_high": score_high,
         }
         dataset = xr.Dataset(
-            {name: ("condition", values, {"units": "share"}) for name, values in shares.items()}
+            {name: ("condition", values, {"units": "fraction"}) for name, values in fractions.items()}
             | {
-                "success": (("condition", "pair"), success, {"units": "share"}),
-                "random_success": ("draw", (tops[4] == self.test.counterfactual_answers).mean(1), {"units": "share"}),
+                "success": (("condition", "pair"), success, {"units": "fraction"}),
+                "random_success": (
+                    "draw",
+                    (tops[4] == self.test.counterfactual_answers).mean(1),
+                    {"units": "fraction"},
+                ),
                 "basis": (("component", "d_model"), self.subspace.basis.numpy(), {"units": "1"}),
                 "depth": ("pair", self.test.labels["depth"][:, 0]),
             },
@@ -256,7 +260,7 @@ def describe_search(search: Search, fit: CounterfactualPairs, test: Counterfactu
         "method": search.method,
         "rank": search.size,
         "layer": search.layer,
-        "place": search.place,
+        "position": search.position,
         "n_fit_pairs": len(fit),
         "n_test_pairs": len(test),
         "first_root_line": first,
@@ -265,7 +269,7 @@ def describe_search(search: Search, fit: CounterfactualPairs, test: Counterfactu
     }
 
 
-def share_with_interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
+def fraction_with_interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
     """The mean of ``values`` [item] and its interval; values between 0 and 1 are means over draws."""
     if np.isin(values, (0, 1)).all():
         low, high = wilson_interval(values.sum(), len(values))

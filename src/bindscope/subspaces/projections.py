@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.model.transformer import Transformer
-from bindscope.subspaces.places import find_columns, label_columns
+from bindscope.subspaces.positions import find_columns, label_columns
 from bindscope.subspaces.sparse import Components, fit_components
 from bindscope.subspaces.stream import read_stream, stream_site
 from bindscope.subspaces.subspace import Subspace, check_rank
@@ -28,7 +28,7 @@ def project_over_training(
     pairs: CounterfactualPairs,
     *,
     layer: int,
-    place: str,
+    position: str,
     frozen_to: tuple[int, Transformer] | None = None,
     inside: Subspace | None = None,
     n_axes: int = 2,
@@ -38,12 +38,12 @@ def project_over_training(
 
     ``frozen_to`` names the checkpoint whose axes are used; without it they are refitted at every step. ``inside``
     looks only at the part of the residual stream in a subspace. Points are labelled with ``value``, ``name``, ``depth`` and
-    ``root_line``; ``variance_share`` over (step, axis) is the part of that step's variance along each axis.
+    ``root_line``; ``variance_fraction`` over (step, axis) is the part of that step's variance along each axis.
 
     >>> steps = ((step, run.checkpoint(step)) for step in run.steps)
-    >>> project_over_training(steps, pairs, layer=4, place="colon", frozen_to=(3700, run.checkpoint("last")))
+    >>> project_over_training(steps, pairs, layer=4, position="colon", frozen_to=(3700, run.checkpoint("last")))
     """
-    columns = find_columns(pairs, place)
+    columns = find_columns(pairs, position)
     known = torch.from_numpy(columns >= 0)
 
     def read(model: Transformer) -> Tensor:
@@ -55,7 +55,7 @@ def project_over_training(
     frozen = None if frozen_to is None else fit_components(read(frozen_to[1]))
     steps: list[int] = []
     coordinates: list[Tensor] = []
-    shares: list[np.ndarray] = []
+    fractions: list[np.ndarray] = []
     for step, model in models:
         points = read(model)
         axes = frozen or fit_components(points)
@@ -64,7 +64,7 @@ def project_over_training(
             seen = seen * _matching_signs(seen, coordinates[-1])
         steps.append(step)
         coordinates.append(seen)
-        shares.append(_variance_shares(points, axes, n_axes))
+        fractions.append(_variance_fractions(points, axes, n_axes))
         if on_progress:
             on_progress(len(steps), len(steps))
     if not steps:
@@ -72,14 +72,14 @@ def project_over_training(
     attrs = {
         "axes": "refitted at each step" if frozen_to is None else f"frozen to step {frozen_to[0]}",
         "layer": layer,
-        "place": place,
+        "position": position,
         "n_pairs": len(pairs),
         "inside": "the whole stream" if inside is None else inside.describe(),
     }
     dataset = xr.Dataset(
         {
             "coordinate": (("step", "point", "axis"), torch.stack(coordinates).numpy(), {"units": "1"}),
-            "variance_share": (("step", "axis"), np.array(shares), {"units": "share"}),
+            "variance_fraction": (("step", "axis"), np.array(fractions), {"units": "fraction"}),
         },
         {"step": steps, "axis": np.arange(1, n_axes + 1)},
         attrs,
@@ -106,7 +106,7 @@ def _matching_signs(seen: Tensor, before: Tensor) -> Tensor:
     return torch.where((seen * centred).sum(0) < 0, -1.0, 1.0)
 
 
-def _variance_shares(points: Tensor, axes: Components, n_axes: int) -> np.ndarray:
+def _variance_fractions(points: Tensor, axes: Components, n_axes: int) -> np.ndarray:
     centred = points - points.mean(0)
     along = (centred @ axes.directions[:n_axes].T).square().sum(0)  # [axis]
     return (along / centred.square().sum().clamp_min(1e-12)).numpy()

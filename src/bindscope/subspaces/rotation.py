@@ -20,7 +20,7 @@ from torch import Tensor
 from bindscope.errors import BindscopeError
 from bindscope.model.run import run
 from bindscope.model.transformer import Transformer
-from bindscope.subspaces.places import Quality, find_columns
+from bindscope.subspaces.positions import Quality, find_columns
 from bindscope.subspaces.stream import edit_columns, read_stream, stream_site
 from bindscope.subspaces.subspace import Subspace, check_rank
 from bindscope.tasks.binding import CounterfactualPairs
@@ -54,7 +54,7 @@ def learn_rotation(
     pairs: CounterfactualPairs,
     *,
     layer: int,
-    place: str,
+    position: str,
     rank: int,
     generator: torch.Generator,
     of: Quality = "values",
@@ -66,13 +66,13 @@ def learn_rotation(
 
     ``answers`` [pair] replace the counterfactual answers as what is trained for; shuffled ones are the control.
 
-    >>> learned = learn_rotation(model, pairs, layer=4, place="chain", rank=10, generator=generator)
+    >>> learned = learn_rotation(model, pairs, layer=4, position="chain", rank=10, generator=generator)
     >>> swap_stream(model, other_pairs, 4, find_columns(other_pairs, "chain"), learned.subspace.swap)
     """
     check_rank(rank, model.config.d_model)
     plan = plan or RotationPlan()
     frozen = copy.deepcopy(model).requires_grad_(False).eval()
-    columns = find_columns(pairs, place)
+    columns = find_columns(pairs, position)
     source = read_stream(frozen, pairs.counterfactual_tokens, layer, columns)  # [pair, column, d_model]
     wanted = torch.from_numpy(pairs.counterfactual_answers) if answers is None else answers
     tokens, marked = torch.from_numpy(pairs.base_tokens), torch.from_numpy(columns)

@@ -18,8 +18,8 @@ from torch import Tensor
 
 MOST_ITERATIONS = 300
 ON_THE_PATH = 60  # iterations with each penalty while features are being chosen
-SETTLED = 1e-5  # no weight moved further than this share of the largest
-WEAKEN = 0.7  # each penalty on the path is this share of the one before
+SETTLED = 1e-5  # no weight moved further than this fraction of the largest
+WEAKEN = 0.7  # each penalty on the path is this fraction of the one before
 LONGEST_PATH = 25
 
 
@@ -56,7 +56,7 @@ class Classifier:
         return (x @ self.weight + self.bias).argmax(-1)
 
     def accuracy(self, x: Tensor, labels: Tensor) -> float:
-        """The share of samples it puts in their own class."""
+        """The fraction of samples it puts in their own class."""
         return float((self.predict(x) == labels).float().mean())
 
 

@@ -78,11 +78,11 @@ def run_changed(
 
 def edit_columns(columns: Tensor, source: Tensor, change: Change) -> Callable[[Tensor], Tensor]:
     """The write that applies ``change`` at ``columns`` [row, column] of a stream [row, position, d_model]."""
-    row, place = torch.nonzero(columns >= 0, as_tuple=True)
-    column = columns[row, place]
+    row, index = torch.nonzero(columns >= 0, as_tuple=True)
+    column = columns[row, index]
 
     def edit(value: Tensor) -> Tensor:
-        changed = change(widen(value[row, column]), source[row, place])
+        changed = change(widen(value[row, column]), source[row, index])
         return value.index_put((row, column), changed.to(value.dtype))
 
     return edit

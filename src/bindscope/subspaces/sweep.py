@@ -13,7 +13,7 @@ from torch import Tensor
 from bindscope.model.transformer import Transformer
 from bindscope.subspaces.find import Samples, label_stream
 from bindscope.subspaces.measure import Search, check_search, describe_search, fit_search, score_subspace
-from bindscope.subspaces.places import find_columns, label_columns, place_columns
+from bindscope.subspaces.positions import find_columns, label_columns, named_columns
 from bindscope.subspaces.stream import Change, read_layers, run_changed
 from bindscope.subspaces.subspace import random_subspace
 from bindscope.tasks.binding import CounterfactualPairs
@@ -30,7 +30,7 @@ def sweep_subspaces(
     generator: torch.Generator,
     *,
     layers: Sequence[int] | None = None,
-    places: Sequence[str] | None = None,
+    positions: Sequence[str] | None = None,
     least_whole: float = LEAST_WHOLE,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> xr.Dataset:
@@ -38,27 +38,29 @@ def sweep_subspaces(
 
     ``found``, ``random`` and ``score`` are missing where the whole residual stream's success is below ``least_whole``.
 
-    >>> sweep_subspaces(model, fit, test, Search(of="values"), generator).found.max("place")
+    >>> sweep_subspaces(model, fit, test, Search(of="values"), generator).found.max("position")
     """
     layers = range(model.config.n_layers) if layers is None else layers
-    places = [name for name in place_columns(fit) if name != "distractor"] if places is None else places
+    positions = [name for name in named_columns(fit) if name != "distractor"] if positions is None else positions
     for layer in layers:
-        for place in places:
-            check_search(model, fit, replace(search, layer=layer, place=place))
-    grid = {name: np.full((len(layers), len(places)), np.nan) for name in QUANTITIES}
-    n_pairs = np.zeros(len(places), int)
-    for column, place in enumerate(places):
-        cell = _Place(model, fit, test, place, search, layers)
+        for position in positions:
+            check_search(model, fit, replace(search, layer=layer, position=position))
+    grid = {name: np.full((len(layers), len(positions)), np.nan) for name in QUANTITIES}
+    n_pairs = np.zeros(len(positions), int)
+    for column, position in enumerate(positions):
+        cell = _Position(model, fit, test, position, search, layers)
         n_pairs[column] = len(cell.present)
         for row, layer in enumerate(layers):
-            measured = cell.measure(replace(search, layer=layer, place=place), generator, least_whole)
+            measured = cell.measure(replace(search, layer=layer, position=position), generator, least_whole)
             for name, value in measured.items():
                 grid[name][row, column] = value
             if on_progress:
-                on_progress(column * len(layers) + row + 1, len(layers) * len(places))
-    dims = ("layer", "place")
-    variables = {name: (dims, values, {"units": "share"}) for name, values in grid.items()}
-    dataset = xr.Dataset({**variables, "n": ("place", n_pairs)}, {"layer": list(layers), "place": list(places)})
+                on_progress(column * len(layers) + row + 1, len(layers) * len(positions))
+    dims = ("layer", "position")
+    variables = {name: (dims, values, {"units": "fraction"}) for name, values in grid.items()}
+    dataset = xr.Dataset(
+        {**variables, "n": ("position", n_pairs)}, {"layer": list(layers), "position": list(positions)}
+    )
     described = describe_search(search, fit, test)
     dataset.attrs = {name: value for name, value in described.items() if name not in dims} | {
         "least_whole": least_whole
@@ -66,7 +68,7 @@ def sweep_subspaces(
     return dataset
 
 
-class _Place:
+class _Position:
     """One position at all layers: its streams are read once; pairs without it are left out of the test."""
 
     def __init__(
@@ -74,12 +76,12 @@ class _Place:
         model: Transformer,
         fit: CounterfactualPairs,
         test: CounterfactualPairs,
-        place: str,
+        position: str,
         search: Search,
         layers: Sequence[int],
     ) -> None:
         self.model, self.fit, self.test = model, fit, test
-        fit_columns, self.columns = find_columns(fit, place), find_columns(test, place)
+        fit_columns, self.columns = find_columns(fit, position), find_columns(test, position)
         self.present = np.flatnonzero((self.columns >= 0).any(1))  # [pair]
         self.fit_stream = read_layers(model, fit.base_tokens, layers, fit_columns)
         self.base = read_layers(model, test.base_tokens, layers, self.columns)
@@ -93,7 +95,7 @@ class _Place:
         whole = self._success(search.layer, lambda base, source: source)
         if whole < least_whole:
             return {"whole_stream": whole}
-        fit = label_stream(self.fit_stream[search.layer], self.fit_labels, search.place)
+        fit = label_stream(self.fit_stream[search.layer], self.fit_labels, search.position)
         found = fit_search(self.model, self.fit, fit, search, generator)
         drawn = random_subspace(found.d_model, found.rank, generator)
         return {
@@ -104,7 +106,7 @@ class _Place:
         }
 
     def _samples(self, search: Search) -> Samples:
-        return label_stream(self.base[search.layer], self.labels, search.place)
+        return label_stream(self.base[search.layer], self.labels, search.position)
 
     def _success(self, layer: int, change: Change) -> float:
         source: Tensor = self.source[layer]

@@ -1,4 +1,4 @@
-"""The few ideas that every task family shares.
+"""The few ideas that every task family fractions.
 
 A *task* is a frozen dataclass. It samples examples with a generator that is passed in, encodes them as tokens, knows
 the true answer by its reference interpreter, and maps the structure of an example to token positions and back.
@@ -85,11 +85,11 @@ class SampledDataset:
 
 @dataclass(frozen=True, eq=False)
 class FixedData:
-    """A fixed training set, the hash it is recognised by, and pools to evaluate on that belong to it."""
+    """A fixed training set, the hash it is recognised by, and splits to evaluate on that belong to it."""
 
     dataset: Dataset
     sha256: str
-    pools: Mapping[str, Batch] = field(default_factory=dict)  # instead of the task's own of the same name
+    splits: Mapping[str, Batch] = field(default_factory=dict)  # instead of the task's own of the same name
 
 
 class Task(Protocol):
@@ -123,7 +123,7 @@ class Task(Protocol):
 
     @abstractmethod
     def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
-        """Named held-out pools of one-answer examples."""
+        """Named held-out splits of one-answer examples."""
         ...
 
     def read(self, text: str, n_positions: int | None = None) -> Any:
@@ -152,7 +152,7 @@ class Task(Protocol):
         return n_asked
 
     def draw_fixed(self, seed: int, sizes: Mapping[str, int], n_evaluated: int) -> FixedData:
-        """A fixed training set of ``sizes["train"]`` examples; pools that belong to it have ``n_evaluated`` each."""
+        """A fixed training set of ``sizes["train"]`` examples; splits that belong to it have ``n_evaluated`` each."""
         examples = self.sample_batch(np.random.default_rng(seed), sizes["train"])
         return FixedData(SampledDataset(examples), hash_batch(examples))
 

@@ -6,7 +6,7 @@ PUBLIC = {
     "construct_dereferencer": "bindscope.theory.constructed",
     "constructed_circuit": "bindscope.theory.constructed",
     "template_kernel": "bindscope.theory.kernel",
-    "string_kernel": "bindscope.theory.kernel",
+    "sequence_kernel": "bindscope.theory.kernel",
     "attention_kernel": "bindscope.theory.kernel",
 }
 __all__ = [*PUBLIC]

@@ -48,7 +48,7 @@ LOGIT = 20.0  # the logit of the answer; all others are 0
 class Step:
     """One step of the circuit: in this layer this head moves information between two positions of the queried chain.
 
-    Places are ``lhs k`` and ``rhs k``, the two sides of the chain's k-th line from its constant on, then ``query``
+    NamedPositions are ``lhs k`` and ``rhs k``, the two sides of the chain's k-th line from its constant on, then ``query``
     and ``colon``.
     """
 
@@ -145,11 +145,11 @@ def _write_head(attention: Attention, head: int, query: Tensor, key: Tensor, rea
 
 
 def _look_back(space: _Space, distance: int) -> tuple[Tensor, Tensor]:
-    """Query and key of a head that looks ``distance`` positions back; the first places look at themselves."""
-    places = torch.arange(space.n_positions)
-    behind = torch.where(places < distance, places, places - distance)  # [position]
+    """Query and key of a head that looks ``distance`` positions back; the first positions look at themselves."""
+    positions = torch.arange(space.n_positions)
+    behind = torch.where(positions < distance, positions, positions - distance)  # [position]
     wanted = torch.zeros(space.n_positions, space.n_positions)  # [wanted position, position]
-    wanted[behind, places] = SHARP
+    wanted[behind, positions] = SHARP
     return wanted @ space.position, space.position
 
 
@@ -164,11 +164,11 @@ def _look_up_name(space: _Space, lines: int) -> tuple[Tensor, Tensor]:
     so any other name stays below the '=', which stays below my own, the latest one highest, until I have a value.
     """
     most = SHARP * (lines + 2)
-    places = torch.arange(space.n_positions)
+    positions = torch.arange(space.n_positions)
     anywhere = space.position.sum(0)  # [d_model]: reads 1 at every position
     is_equals = space.token[EQUALS]
-    is_right = (places % LINE_WIDTH == RIGHT_HAND_SIDE).float()  # [position]
-    preferred = (is_right * (most + SHARP * (places // LINE_WIDTH))) @ space.position  # [d_model]
+    is_right = (positions % LINE_WIDTH == RIGHT_HAND_SIDE).float()  # [position]
+    preferred = (is_right * (most + SHARP * (positions // LINE_WIDTH))) @ space.position  # [d_model]
     alone = preferred + (2 * most - SHARP) * is_equals  # what a key scores by itself
     has_value = 2 * most * space.value.sum(0)
     query = torch.cat([most * space.letters, anywhere[None], has_value[None], -3 * most * space.position])

@@ -1,6 +1,6 @@
 """The first gradient step of a transformer that learns to copy (arXiv 2310.09753, symbolic labels), in closed form.
 
-One layer without LayerNorm and MLP reads a symbol x and must answer x. Attention puts a share α on x, the heads map its
+One layer without LayerNorm and MLP reads a symbol x and must answer x. Attention puts a fraction α on x, the heads map its
 embedding by W = Σ_h W_V,h W_O,h, and the embeddings also read the answer: logits = λα·(e_x W) Eᵀ. While logits are small
 the softmax is flat, and with m training symbols the negative gradient of W is
 
@@ -13,7 +13,7 @@ directions, and S_O, S_V multiples of the identity on average,
 
     e_xᵀ Δ e_x ∝ 1/m + (1 − 1/m)/d   for a training symbol      e_tᵀ Δ e_t ∝ 1/d   for one never seen
 
-An unseen symbol gets what any direction gets, tr Δ/d, and of a training symbol's reading it gets the share
+An unseen symbol gets what any direction gets, tr Δ/d, and of a training symbol's reading it gets the fraction
 m/(m + d − 1): training has to show as many symbols as the model is wide. A trained multiple of the identity has the
 gradient tr G and acts on all symbols alike.
 
@@ -82,10 +82,10 @@ class CopyModel:
     @cached_property
     def gradient(self) -> np.ndarray:
         """G, the negative gradient of the mean loss by W, [d_model, d_model]: with the softmax as it is."""
-        shares = np.exp(self.logits - self.logits.max(1, keepdims=True))
-        shares /= shares.sum(1, keepdims=True)
+        fractions = np.exp(self.logits - self.logits.max(1, keepdims=True))
+        fractions /= fractions.sum(1, keepdims=True)
         seen = self.embeddings[: self.n_symbols]
-        missing = seen - shares @ self.embeddings  # e_x − Σ_v p_v e_v
+        missing = seen - fractions @ self.embeddings  # e_x − Σ_v p_v e_v
         return self.scale * ATTENTION / self.n_symbols * seen.T @ missing
 
     def update(self, identity_gain: float = 0.0) -> np.ndarray:
@@ -113,13 +113,13 @@ def identity_strength(width: int, n_heads: int, d_head: int, gain: float) -> flo
     return n_heads * gain**2 / _mean_size(width, n_heads * d_head)
 
 
-def predict_share(width: int, inner: int) -> float:
-    """Of the squared norm of G S_O + S_V G, the share in span{e_x e_xᵀ}, for orthonormal embeddings.
+def predict_fraction(width: int, inner: int) -> float:
+    """Of the squared norm of G S_O + S_V G, the fraction in span{e_x e_xᵀ}, for orthonormal embeddings.
 
     The products have few dimensions (``inner`` = heads · d_head), so S_O and S_V are noisy multiples of the identity;
     in a wide model most of the step is that noise. For one head alone ``inner`` is d_head.
 
-    >>> predict_share(width=64, inner=1024), predict_share(width=1024, inner=128)
+    >>> predict_fraction(width=64, inner=1024), predict_fraction(width=1024, inner=128)
     (0.94…, 0.13…)
     """
     variances = np.array([TORCH_VARIANCE / inner, TORCH_VARIANCE / width])  # of W_O and W_V

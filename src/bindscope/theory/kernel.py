@@ -26,7 +26,7 @@ from bindscope.errors import BindscopeError
 from bindscope.tasks.templates import CLS, Template
 from bindscope.tasks.templates.template import Wildcard, check_templates
 from bindscope.theory.kernel_activation import Activation, Function, find_activation
-from bindscope.theory.kernel_attention import AttentionMoments, Sampling, fresh_moments, string_moments
+from bindscope.theory.kernel_attention import AttentionMoments, Sampling, fresh_moments, sequence_moments
 
 MOST_SHARPNESS = 40.0  # of β(1 + γ): beyond, e^βu leaves the range of double precision
 MOST_POINTS = 2**17
@@ -44,7 +44,7 @@ class KernelSettings:
     b1: float = 1.0  # cos(b1·t + b2)
     b2: float = 0.5
     cls: bool = True  # sequences end with a CLS token
-    points: int = 512  # lattice points over what two sequences share; taken up to a power of two
+    points: int = 512  # lattice points over what two sequences fraction; taken up to a power of two
     inner_points: int = 16  # … and over the wildcards of each, for every one of those
     randomisations: int = 16
     seed: int = 0
@@ -142,10 +142,10 @@ def attention_kernel(pairs: Sequence[tuple[String, String]], settings: KernelSet
     return jackknife(lambda same, crossed: crossed[first, second], moments)
 
 
-def string_kernel(pairs: Sequence[tuple[String, String]], settings: KernelSettings | None = None) -> Estimate:
+def sequence_kernel(pairs: Sequence[tuple[String, String]], settings: KernelSettings | None = None) -> Estimate:
     """K_trans of any pairs of sequences of equal length, [pair].
 
-    >>> string_kernel([("ab", "ab"), ("ab", "cd")]).value
+    >>> sequence_kernel([("ab", "ab"), ("ab", "cd")]).value
     array([0.69…, 0.52…])
     """
     settings = settings or KernelSettings()
@@ -201,7 +201,7 @@ def parse_templates(templates: Sequence[str | Template]) -> tuple[Template, ...]
 
 
 def encode_templates(templates: Sequence[Template], cls: bool) -> tuple[np.ndarray, int]:
-    """[template, place]: wildcards by first appearance from 0, then numbers for regular tokens; and how many are wild."""
+    """[template, position]: wildcards by first appearance from 0, then numbers for regular tokens; and how many are wild."""
     n_wildcards = max(len(template.wildcards) for template in templates)
     regular = dict.fromkeys(token for template in templates for token in template.regular_tokens)
     number = {token: n_wildcards + index for index, token in enumerate((*regular, *((_END,) if cls else ())))}
@@ -223,7 +223,7 @@ def _pair_moments(
     canonical = [canonical_pair(first, second, settings.cls) for first, second in pairs]
     lefts = {left: row for row, left in enumerate(dict.fromkeys(left for left, _ in canonical))}
     rights = {right: row for row, right in enumerate(dict.fromkeys(right for _, right in canonical))}
-    moments = string_moments(
+    moments = sequence_moments(
         np.array(list(lefts)),
         np.array(list(rights)),
         settings.beta,

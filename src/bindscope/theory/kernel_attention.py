@@ -3,7 +3,7 @@
 The Gaussians are u = Xw + γp and v = Yw + γp, with a number w for each symbol and p for each position, so a sequence has
 the random features (attention on each symbol, γ · attention on each position) and K_attn is their mean product.
 
-For templates with fresh symbols u and v share only p and the numbers of regular tokens. *Given those* they are
+For templates with fresh symbols u and v fraction only p and the numbers of regular tokens. *Given those* they are
 independent, and K_attn(i, j) is the mean of ⟨g_i, g_j⟩ with g_i the features' mean over the wildcards alone: an outer
 lattice over what is shared, an inner one over wildcards, and all T² pairs cost T means. The inner means of both sides
 come from independent points, so that the estimate has no bias; both use the same outer points, and every template the
@@ -50,7 +50,7 @@ def fresh_moments(
     sampling: Sampling,
     rng: np.random.Generator,
 ) -> AttentionMoments:
-    """Both kinds of K_attn for templates [template, place] of wildcards 0 … n_wildcards − 1 and, above, shared tokens.
+    """Both kinds of K_attn for templates [template, position] of wildcards 0 … n_wildcards − 1 and, above, shared tokens.
 
     >>> codes = np.array([[0, 0, 2], [0, 1, 2]])  # AA and AB, then CLS
     >>> fresh_moments(codes, 2, 3.0, 1.0, Sampling(256, 8, 4), rng).fresh.mean(0)
@@ -70,7 +70,7 @@ def fresh_moments(
     return AttentionMoments(np.array(same), np.array(fresh))
 
 
-def string_moments(
+def sequence_moments(
     first: np.ndarray,
     second: np.ndarray,
     beta: float,
@@ -78,21 +78,21 @@ def string_moments(
     sampling: Sampling,
     rng: np.random.Generator,
 ) -> AttentionMoments:
-    """K_attn of every sequence of ``first`` [sequence, place] with every one of ``second``, which may share symbols.
+    """K_attn of every sequence of ``first`` [sequence, position] with every one of ``second``, which may share symbols.
 
     Symbols are small integers, the same in both. ``same`` is of ``first``, ``fresh`` is [randomisation, first, second].
     """
-    n_symbols, n_places = int(max(first.max(), second.max())) + 1, first.shape[1]
+    n_symbols, n_positions = int(max(first.max(), second.max())) + 1, first.shape[1]
     n_points = sampling.n_outer * sampling.n_inner
-    scales = beta * np.repeat([1, gamma], [n_symbols, n_places])
+    scales = beta * np.repeat([1, gamma], [n_symbols, n_positions])
     _, _, basis = mix_shared(np.eye(n_symbols)[np.concatenate([first, second])], gamma)
     same, crossed = [], []
     for shift in rng.random((sampling.n_randomisations, len(basis))):
         points = lattice_points(n_points, len(basis), shift)
         diagonal, cross = np.zeros(len(first)), np.zeros((len(first), len(second)))
-        for part in _split(points, (len(first) + len(second)) * (n_symbols + n_places)):
-            weights = np.exp(scales * (to_gaussian(part) @ basis))  # [point, symbol … place]
-            left, right = (_string_features(strings, weights, n_symbols, gamma) for strings in (first, second))
+        for part in _split(points, (len(first) + len(second)) * (n_symbols + n_positions)):
+            weights = np.exp(scales * (to_gaussian(part) @ basis))  # [point, symbol … position]
+            left, right = (_sequence_features(sequences, weights, n_symbols, gamma) for sequences in (first, second))
             diagonal += np.einsum("sf,sf->s", left, left)
             cross += left @ right.T
         same.append(diagonal / n_points)
@@ -100,15 +100,15 @@ def string_moments(
     return AttentionMoments(np.array(same), np.array(crossed))
 
 
-def _string_features(strings: np.ndarray, weights: np.ndarray, n_symbols: int, gamma: float) -> np.ndarray:
-    """[sequence, point × (symbol, place)]: attention on each symbol and γ times that on each place."""
-    features = np.empty((len(strings), len(weights), weights.shape[1]))
-    for row, string in enumerate(strings):
-        attention = weights[:, string] * weights[:, n_symbols:]  # [point, place]
+def _sequence_features(sequences: np.ndarray, weights: np.ndarray, n_symbols: int, gamma: float) -> np.ndarray:
+    """[sequence, point × (symbol, position)]: attention on each symbol and γ times that on each position."""
+    features = np.empty((len(sequences), len(weights), weights.shape[1]))
+    for row, sequence in enumerate(sequences):
+        attention = weights[:, sequence] * weights[:, n_symbols:]  # [point, position]
         attention /= attention.sum(1, keepdims=True)
-        features[row, :, :n_symbols] = attention @ np.eye(n_symbols)[string]
+        features[row, :, :n_symbols] = attention @ np.eye(n_symbols)[sequence]
         features[row, :, n_symbols:] = gamma * attention
-    return features.reshape(len(strings), -1)
+    return features.reshape(len(sequences), -1)
 
 
 class _Integrand:
@@ -116,20 +116,20 @@ class _Integrand:
 
     def __init__(self, codes: np.ndarray, n_wildcards: int, beta: float, gamma: float) -> None:
         self.n_wildcards, self.beta, self.gamma = n_wildcards, beta, gamma
-        self.n_templates, self.n_places = codes.shape
-        self.stands_at = (codes[:, :, None] == np.arange(codes.max() + 1)).astype(float)  # [template, place, token]
-        self.shared = self.stands_at[:, :, n_wildcards:]  # [template, place, shared token]
-        self.kinds = np.concatenate(  # [template, place, wildcard …, whether the token is shared]
+        self.n_templates, self.n_positions = codes.shape
+        self.stands_at = (codes[:, :, None] == np.arange(codes.max() + 1)).astype(float)  # [template, position, token]
+        self.shared = self.stands_at[:, :, n_wildcards:]  # [template, position, shared token]
+        self.kinds = np.concatenate(  # [template, position, wildcard …, whether the token is shared]
             [self.stands_at[:, :, :n_wildcards], (codes >= n_wildcards)[:, :, None]], axis=2
         )
         left, sizes, _ = mix_shared(self.shared, gamma)
-        self.mixing = left * sizes  # [template × place, outer dimension]
+        self.mixing = left * sizes  # [template × position, outer dimension]
 
     def evaluate(self, points: np.ndarray, n_inner: int) -> tuple[np.ndarray, np.ndarray]:
         """[template] and [template, other], summed over the points [outer, dimension]."""
         rank = self.mixing.shape[1]
         shared = np.exp(self.beta * (to_gaussian(points[:, :rank]) @ self.mixing.T))
-        shared = shared.reshape(len(points), self.n_templates, self.n_places)  # e^β(…) of the shared part
+        shared = shared.reshape(len(points), self.n_templates, self.n_positions)  # e^β(…) of the shared part
         totals = np.einsum("otp,tpk->otk", shared, self.kinds)
         squares = np.einsum("otp,tpk->otk", shared**2, self.kinds)
         by_token = np.einsum("otp,tpc->otc", shared, self.shared)
@@ -140,8 +140,8 @@ class _Integrand:
             start = rank + side * self.n_wildcards
             mean, mean_square = self._average(totals, points[:, start : start + self.n_wildcards], n_inner)
             same += (mean_square * second_moment).sum((0, 2)) / 2
-            on_places = np.einsum("otk,tpk->otp", mean, self.kinds) * shared
-            features.append(np.concatenate([self.gamma * on_places, mean[:, :, -1:] * by_token], axis=2))
+            on_positions = np.einsum("otk,tpk->otp", mean, self.kinds) * shared
+            features.append(np.concatenate([self.gamma * on_positions, mean[:, :, -1:] * by_token], axis=2))
         left, right = (feature.transpose(1, 0, 2).reshape(self.n_templates, -1) for feature in features)
         cross = left @ right.T
         return same, (cross + cross.T) / 2
@@ -160,14 +160,14 @@ class _Integrand:
 def mix_shared(shared: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Logits' shared part as a mixture of as few Gaussians as it takes, largest first: its singular value decomposition.
 
-    From [template, place, token] come [template × place, dimension], [dimension] and [dimension, token … place]. A
-    softmax does not feel what is added to all its logits, so each template's mean over places is taken away.
+    From [template, position, token] come [template × position, dimension], [dimension] and [dimension, token … position]. A
+    softmax does not feel what is added to all its logits, so each template's mean over positions is taken away.
     """
-    n_templates, n_places, _ = shared.shape
-    positions = np.broadcast_to(gamma * np.eye(n_places), (n_templates, n_places, n_places))
+    n_templates, n_positions, _ = shared.shape
+    positions = np.broadcast_to(gamma * np.eye(n_positions), (n_templates, n_positions, n_positions))
     mixture = np.concatenate([shared, positions], axis=2)
     mixture = mixture - mixture.mean(1, keepdims=True)
-    mixture = mixture.reshape(n_templates * n_places, -1)
+    mixture = mixture.reshape(n_templates * n_positions, -1)
     left, sizes, _ = np.linalg.svd(mixture, full_matrices=False)
     sizes = sizes[: int((sizes > RANK_TOLERANCE).sum())]
     groups = np.split(np.arange(len(sizes)), np.flatnonzero(sizes[:-1] - sizes[1:] > RANK_TOLERANCE) + 1)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Verdict = Literal["learnable", "not learnable", "undecided", "not covered"]
-ROUNDING = 1e-12  # eigenvalues below this share of the largest are not told from 0 in double precision
-LABEL_TOLERANCE = 1e-6  # labels with a smaller share in the null directions have none
-PRECISE_SHARE = 1e-2  # … and when less than this can be told apart from none, there is said to be none
+ROUNDING = 1e-12  # eigenvalues below this fraction of the largest are not told from 0 in double precision
+LABEL_TOLERANCE = 1e-6  # labels with a smaller fraction in the null directions have none
+PRECISE_FRACTION = 1e-2  # … and when less than this can be told apart from none, there is said to be none
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,9 @@ class KernelReport:
         return Estimate(found.value[0], found.standard_error[0], found.low[0], found.high[0])
 
     @property
-    def label_share(self) -> float | None:
+    def label_fraction(self) -> float | None:
         """How much of the labels' length lies in null directions; None without labels."""
-        return None if self.labels is None else _label_share(self.labels, self.null_directions)
+        return None if self.labels is None else _label_fraction(self.labels, self.null_directions)
 
     def to_dataset(self) -> xr.Dataset:
         """Dims template, other, eigenvalue (smallest first), null; errors as ``…_error``, intervals ``…_low/high``."""
@@ -127,21 +127,21 @@ def _judge(kernel: TemplateKernel, labels: tuple[float, ...] | None, null: np.nd
     singular = f"N is singular: it takes {directions} to 0"
     if labels is None:
         return "not learnable", f"{singular}; labels with a component there cannot be learned."
-    share = _estimate_share(kernel, labels, len(null))
-    if share.low > LABEL_TOLERANCE:
-        return "not learnable", f"{singular}, where the labels have a component ({share.value:.1%} of their length)."
-    if share.high > PRECISE_SHARE or (len(null) < len(labels) and found.low[len(null)] <= _floor(kernel)):
+    fraction = _estimate_fraction(kernel, labels, len(null))
+    if fraction.low > LABEL_TOLERANCE:
+        return "not learnable", f"{singular}, where the labels have a component ({fraction.value:.1%} of their length)."
+    if fraction.high > PRECISE_FRACTION or (len(null) < len(labels) and found.low[len(null)] <= _floor(kernel)):
         return "undecided", f"{singular}; whether the labels have a component there cannot be told; use more points."
     return "learnable", f"{singular}, but the labels have no component there."
 
 
-def _estimate_share(kernel: TemplateKernel, labels: Sequence[float], n_null: int) -> Estimate:
+def _estimate_fraction(kernel: TemplateKernel, labels: Sequence[float], n_null: int) -> Estimate:
     """How much of the labels lies in the null directions, which are themselves estimated."""
     expect = kernel.settings.phi.expect
 
     def statistic(same: np.ndarray, fresh: np.ndarray) -> np.ndarray:
         vectors = np.linalg.eigh(expect(same[:, None], same[None, :], fresh))[1]
-        return np.array(_label_share(labels, vectors[:, :n_null].T))
+        return np.array(_label_fraction(labels, vectors[:, :n_null].T))
 
     return kernel.estimate(statistic)
 
@@ -157,7 +157,7 @@ def _floor(kernel: TemplateKernel) -> float:
     return ROUNDING * float(kernel.eigenvalues.value[-1]) * len(kernel.templates)
 
 
-def _label_share(labels: Sequence[float], null: np.ndarray) -> float:
+def _label_fraction(labels: Sequence[float], null: np.ndarray) -> float:
     values = np.array(labels)
     length = float(np.linalg.norm(values))
     return float(np.linalg.norm(null @ values)) / length if length else 0.0

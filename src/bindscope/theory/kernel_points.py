@@ -35,14 +35,14 @@ def generating_vector(n_points: int, n_dimensions: int) -> np.ndarray:
     The criterion is the worst-case error of functions with square-integrable mixed second derivatives; dimension j weighs
     1/j², so the ones that matter most should come first.
     """
-    places = np.arange(n_points)
-    fractions = places / n_points
+    indices = np.arange(n_points)
+    fractions = indices / n_points
     bernoulli = 2 * np.pi**2 * (fractions**2 - fractions + 1 / 6)
     candidates = _candidates(n_points)
     products, vector = np.ones(n_points), np.zeros(n_dimensions, dtype=np.int64)
     for dimension in range(n_dimensions):
         tried = candidates if dimension else candidates[:1]
-        factors = 1 + bernoulli[tried[:, None] * places % n_points] / (dimension + 1) ** 2  # [candidate, point]
+        factors = 1 + bernoulli[tried[:, None] * indices % n_points] / (dimension + 1) ** 2  # [candidate, point]
         errors = factors @ products
         best = int((errors <= errors.min() * (1 + TIE)).argmax())  # the first of equals, however the sums are rounded
         vector[dimension] = tried[best]

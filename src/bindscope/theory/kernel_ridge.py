@@ -22,7 +22,7 @@ import numpy as np
 from bindscope.errors import BindscopeError
 from bindscope.tasks.templates import TemplateTask
 from bindscope.theory.kernel import Estimate, KernelSettings, TemplateKernel, encode_templates, template_kernel
-from bindscope.theory.kernel_attention import string_moments
+from bindscope.theory.kernel_attention import sequence_moments
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,19 +54,19 @@ def ridge_generalises(
     _check(task, n_values, ridge)
     kernel = template_kernel(task.parsed_templates, settings)
     tasks = {(n, seed): replace(task, alphabet=n, seed=seed) for n in n_values for seed in seeds}
-    samples = {key: StringSample.of(each) for key, each in tasks.items()}
+    samples = {key: SequenceSample.of(each) for key, each in tasks.items()}
     structures = Structures.of(kernel, task, list(samples.values()))
     labels = np.array(task.template_set.labels, dtype=float)
     answers = np.empty((len(n_values), len(seeds), len(labels)))
     by_means, shuffled = np.empty_like(answers), np.empty_like(answers)
     for done, ((n, seed), sample) in enumerate(samples.items()):
-        place = list(n_values).index(n), list(seeds).index(seed)
+        cell = list(n_values).index(n), list(seeds).index(seed)
         counts = np.bincount(sample.templates, minlength=len(labels))
         targets = labels[sample.templates]
         both = np.stack([targets, np.random.default_rng([seed, n]).permutation(targets)], axis=1)
         fitted = fit_answers(structures.gram(sample), kernel.matrix.value, sample.templates, both, ridge)
-        answers[place], shuffled[place] = fitted.T
-        by_means[place] = answers_from_means(kernel, labels, counts, ridge)
+        answers[cell], shuffled[cell] = fitted.T
+        by_means[cell] = answers_from_means(kernel, labels, counts, ridge)
         if on_progress is not None:
             on_progress(done + 1, len(samples))
     arrays = {
@@ -137,20 +137,20 @@ def _answer_means(
 
 
 @dataclass(frozen=True, eq=False)
-class StringSample:
+class SequenceSample:
     """Sequences by their template and the symbol of each wildcard; −1 − row where the template has fewer."""
 
     templates: np.ndarray  # [sequence]
     symbols: np.ndarray  # [sequence, wildcard]
 
     @classmethod
-    def of(cls, task: TemplateTask) -> StringSample:
+    def of(cls, task: TemplateTask) -> SequenceSample:
         batch = task.training_set()
         templates = batch.labels["template"][:, 0]
-        places = np.full((len(task.parsed_templates), task.n_wildcards), -1)
+        positions = np.full((len(task.parsed_templates), task.n_wildcards), -1)
         for row, template in enumerate(task.parsed_templates):
-            places[row, : len(template.wildcards)] = [template.positions(name)[0] for name in template.wildcards]
-        chosen = places[templates]
+            positions[row, : len(template.wildcards)] = [template.positions(name)[0] for name in template.wildcards]
+        chosen = positions[templates]
         symbols = np.take_along_axis(batch.tokens, np.maximum(chosen, 0), axis=1)
         absent = -1 - np.arange(len(templates) * task.n_wildcards).reshape(len(templates), -1)
         return cls(templates, np.where(chosen >= 0, symbols, absent))
@@ -166,14 +166,14 @@ class Structures:
     values: np.ndarray  # K_trans, [structure]
 
     @classmethod
-    def of(cls, kernel: TemplateKernel, task: TemplateTask, samples: Sequence[StringSample]) -> Structures:
+    def of(cls, kernel: TemplateKernel, task: TemplateTask, samples: Sequence[SequenceSample]) -> Structures:
         """The table of every structure that occurs in the samples."""
         n_templates, n_wildcards = len(kernel.templates), task.n_wildcards
         found = [np.unique(part) for sample in samples for part in _pair_keys(sample, n_templates, n_wildcards)]
         keys = np.unique(np.concatenate(found))
         return cls(kernel, n_wildcards, keys, _fill(kernel, task, keys))
 
-    def gram(self, sample: StringSample) -> np.ndarray:
+    def gram(self, sample: SequenceSample) -> np.ndarray:
         """K_trans between all sequences of a sample."""
         parts = _pair_keys(sample, len(self.kernel.templates), self.n_wildcards)
         rows = [self.values[np.searchsorted(self.keys, part)] for part in parts]
@@ -181,7 +181,7 @@ class Structures:
         return (gram + gram.T) / 2
 
 
-def _pair_keys(sample: StringSample, n_templates: int, n_wildcards: int) -> list[np.ndarray]:
+def _pair_keys(sample: SequenceSample, n_templates: int, n_wildcards: int) -> list[np.ndarray]:
     """[sequence of the part, sequence] for parts of the rows: structures as numbers, template · template · matching."""
     powers = (n_wildcards + 1) ** np.arange(n_wildcards)
     parts = []
@@ -225,11 +225,11 @@ def _integrate(
     spread = np.where(codes >= n, codes + n, codes)  # regular tokens come after both sequences' wildcards
     symbols = np.where(meets > 0, meets - 1, n + np.arange(n))  # [structure, wildcard of the second]
     regular = np.broadcast_to(np.arange(2 * n, codes.max() + n + 1), (len(meets), max(codes.max() + 1 - n, 0)))
-    strings = np.take_along_axis(np.concatenate([symbols, regular], axis=1), codes[second], axis=1)
-    distinct, places = np.unique(strings, axis=0, return_inverse=True)
+    sequences = np.take_along_axis(np.concatenate([symbols, regular], axis=1), codes[second], axis=1)
+    distinct, inverse = np.unique(sequences, axis=0, return_inverse=True)
     rng = np.random.default_rng(settings.seed)
-    moments = string_moments(spread, distinct, settings.beta, settings.gamma, settings.sampling, rng)
-    return moments.fresh.mean(0)[first, places.reshape(-1)]
+    moments = sequence_moments(spread, distinct, settings.beta, settings.gamma, settings.sampling, rng)
+    return moments.fresh.mean(0)[first, inverse.reshape(-1)]
 
 
 def _check(task: TemplateTask, n_values: Sequence[int], ridge: float) -> None:

@@ -2,8 +2,8 @@
 
 The model is that of ``one_step_model``. '=' starts out attending to the literal operand, W₀ = β p_rhs e_=ᵀ, and W takes
 one step down the mean cross-entropy of f = λ·MLP over *all* sums ``v_j = n₁ | v_j + n₂``: every pair (n₁, n₂), every
-variable and all eleven places of the assignment. With α the attention on the literal and ε on every other token, the
-theorem says that for small λ the negative gradient is, up to a share that vanishes with ε and 1/p,
+variable and all eleven positions of the assignment. With α the attention on the literal and ε on every other token, the
+theorem says that for small λ the negative gradient is, up to a fraction that vanishes with ε and 1/p,
 
     associative   (2αελ/K)·Σ_j Φv_j (Φv_j)ᵀ     look where the variable that is asked for was bound
     spurious      (2αελ/K)·Σ_j Φv_j e_=ᵀ        look at whatever was bound
@@ -176,7 +176,7 @@ class Step:
         return parts | {"rest": self.gradient - sum(parts.values())}
 
     @property
-    def norm_shares(self) -> dict[str, float]:
+    def norm_fractions(self) -> dict[str, float]:
         """How much of the squared norm each part has; they sum to 1."""
         whole = (self.gradient**2).sum()
         return {name: float((part**2).sum() / whole) for name, part in self.parts.items()}
@@ -225,9 +225,9 @@ def pulls(setting: Setting) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     same = raised[:, None] == raised[None]  # [3, 3, n1, n2]: some of the three may be one answer
     logits = setting.scale * np.einsum("j,ijab->iab", amounts, same)
     largest = logits.max(0)
-    shares = 1 / same.sum(1)  # an answer that is listed twice counts once
+    fractions = 1 / same.sum(1)  # an answer that is listed twice counts once
     exponentials = np.exp(logits - largest)
-    total = (exponentials * shares).sum(0) + (setting.modulus - shares.sum(0)) * np.exp(-largest)
+    total = (exponentials * fractions).sum(0) + (setting.modulus - fractions.sum(0)) * np.exp(-largest)
     missing = same[1] - exponentials / total  # r at 2n₂, n₁+n₂, 2n₁
     first_pull = 2 * setting.scale * (on_literal * missing[1] + on_value * missing[2])
     second_pull = 2 * setting.scale * (on_value * missing[1] + on_literal * missing[0])
@@ -249,20 +249,20 @@ class _KeyMeans:
         model = self.model
         value, literal, other = (_only(table, number) for table in (self.value, self.literal, self.other))  # [n1, n2]
         binding = _only(self.binding, variable)  # [assigned, asked]
-        share, mean = binding.sum(), np.zeros(model.width)
-        mean[model.position(LITERAL_POSITION)] += share * literal.sum()
-        mean[model.numbers] += share * (literal.sum(0) + value.sum(1))
+        fraction, mean = binding.sum(), np.zeros(model.width)
+        mean[model.position(LITERAL_POSITION)] += fraction * literal.sum()
+        mean[model.numbers] += fraction * (literal.sum(0) + value.sum(1))
         mean[model.bound_variables] += value.sum() * binding.sum(1)
-        self._add_places(mean, share * value.sum(), share * other.sum())
-        self._add_bystanders(mean, share * other.sum(0), other.sum() * binding)
+        self._add_positions(mean, fraction * value.sum(), fraction * other.sum())
+        self._add_bystanders(mean, fraction * other.sum(0), other.sum() * binding)
         return mean
 
-    def _add_places(self, mean: np.ndarray, value: float, other: float) -> None:
+    def _add_positions(self, mean: np.ndarray, value: float, other: float) -> None:
         """Positions before the sum: the assignment's value stands at 1 … 11, each as often; the rest are bystanders."""
         model = self.model
-        for place in range(N_PREFIX):
-            is_value = (place > 0) / (N_PREFIX - 1)
-            mean[model.position(place)] += is_value * value + (1 - is_value) * self.attention[place] * other
+        for index in range(N_PREFIX):
+            is_value = (index > 0) / (N_PREFIX - 1)
+            mean[model.position(index)] += is_value * value + (1 - is_value) * self.attention[index] * other
         mean[model.pad] += (N_PREFIX - 2) * self.attention[0] * other
 
     def _add_bystanders(self, mean: np.ndarray, other: np.ndarray, binding: np.ndarray) -> None:
@@ -272,8 +272,8 @@ class _KeyMeans:
         """
         model, operand = self.model, OPERAND_POSITIONS[0]
         mean[model.variables] += self.attention[0] * binding.sum(1) + self.attention[operand] * binding.sum(0)
-        for place, token in ((OPERATOR_POSITION, model.operator), (ANSWER_POSITION, model.equals)):
-            mean[[token, model.position(place)]] += self.attention[place] * other.sum()
+        for position, token in ((OPERATOR_POSITION, model.operator), (ANSWER_POSITION, model.equals)):
+            mean[[token, model.position(position)]] += self.attention[position] * other.sum()
         mean[model.position(operand)] += self.attention[operand] * other.sum()
         mean[model.bound_variables] += self.attention[ANSWER_POSITION] * binding.sum(0)
         mean[model.bound_numbers] += self.attention[ANSWER_POSITION] * other

@@ -18,26 +18,26 @@ from bindscope.tasks.assign_add.task import AssignAddTask
 from bindscope.theory.one_step import Setting
 from bindscope.theory.one_step_model import LITERAL_POSITION
 
-POOLS = {
+SPLITS = {
     "1 seen": "1tr",
     "1 unseen": "1add",
     "2 seen": "2tr",
     "2 unseen": "2add",
-}  # variables and pairs: the task's pool
+}  # variables and pairs: the task's split
 TIE = 1e-9  # outputs this near to the highest share it
 
 
 def sample_sums(task: AssignAddTask, rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
-    """tokens [row, 16] of each pool, ``n`` rows: one variable and then a literal, or two variables; one to six
+    """tokens [row, 16] of each split, ``n`` rows: one variable and then a literal, or two variables; one to six
     variables are assigned, so most rows have values that nobody asks for.
     """
     if n < 1:
         raise BindscopeError(f"n: at least 1 sum must be drawn, got {n}.")
-    return {name: _sample_pool(task, rng, n, pool) for name, pool in POOLS.items()}
+    return {name: _sample_split(task, rng, n, split) for name, split in SPLITS.items()}
 
 
 def accuracy_over_sizes(setting: Setting, direction: np.ndarray, tokens: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The share of rows answered correctly after a step of each size along ``direction``: [size, row]."""
+    """The fraction of rows answered correctly after a step of each size along ``direction``: [size, row]."""
     model = setting.model
     embedded = model.embed(tokens)
     before = model.scores(setting.start, embedded)  # [row, position]
@@ -56,11 +56,11 @@ def count_assignments(modulus: int, tokens: np.ndarray) -> np.ndarray:
     return (tokens[:, :N_PREFIX] < modulus).sum(1)
 
 
-def _sample_pool(task: AssignAddTask, rng: np.random.Generator, n: int, pool: str) -> np.ndarray:
+def _sample_split(task: AssignAddTask, rng: np.random.Generator, n: int, split: str) -> np.ndarray:
     rows: list[np.ndarray] = []
     while sum(map(len, rows)) < n:
-        tokens = task.sample_pool(rng, 2 * n, pool).tokens
-        two_variables = pool.startswith("2")
+        tokens = task.sample_split(rng, 2 * n, split).tokens
+        two_variables = split.startswith("2")
         rows.append(tokens if two_variables else tokens[tokens[:, LITERAL_POSITION] < task.modulus])
     return np.concatenate(rows)[:n]
 

@@ -101,21 +101,21 @@ class DisentangledModel:
     @cached_property
     def groups(self) -> dict[str, np.ndarray]:
         """The coordinates of each kind of embedding, by name."""
-        places = np.arange(self.width)
+        indices = np.arange(self.width)
         return {
-            "number": places[self.numbers],
-            "variable": places[self.variables],
-            "+": places[[self.operator]],
-            "=": places[[self.equals]],
-            "PAD": places[[self.pad]],
-            "position": places[self.positions],
-            "Φ number": places[self.bound_numbers],
-            "Φ variable": places[self.bound_variables],
+            "number": indices[self.numbers],
+            "variable": indices[self.variables],
+            "+": indices[[self.operator]],
+            "=": indices[[self.equals]],
+            "PAD": indices[[self.pad]],
+            "position": indices[self.positions],
+            "Φ number": indices[self.bound_numbers],
+            "Φ variable": indices[self.bound_variables],
         }
 
-    def position(self, place: int) -> int:
+    def position(self, position: int) -> int:
         """The coordinate of p_t."""
-        return self.n_tokens + place
+        return self.n_tokens + position
 
     def start(self, beta: float, focus: str = "literal") -> np.ndarray:
         """W₀ = β p_focus e_=ᵀ, [key, query]."""
@@ -127,12 +127,12 @@ class DisentangledModel:
         """tokens [row, 16] to x [row, position, width]."""
         rows, copied = np.arange(len(tokens)), self.n_tokens + N_POSITIONS
         embedded = np.zeros((len(tokens), N_POSITIONS, self.width))
-        for place in range(N_POSITIONS):
-            embedded[rows, place, tokens[:, place]] = 1
-            embedded[:, place, self.position(place)] = 1
-        for place in range(1, N_PREFIX):
-            values = np.flatnonzero(tokens[:, place] < self.modulus)
-            embedded[values, place, copied + tokens[values, place - 1]] = 1
+        for index in range(N_POSITIONS):
+            embedded[rows, index, tokens[:, index]] = 1
+            embedded[:, index, self.position(index)] = 1
+        for index in range(1, N_PREFIX):
+            values = np.flatnonzero(tokens[:, index] < self.modulus)
+            embedded[values, index, copied + tokens[values, index - 1]] = 1
         for operand in OPERAND_POSITIONS:
             embedded[rows, ANSWER_POSITION, copied + tokens[:, operand]] += 1
         return embedded
@@ -147,8 +147,8 @@ class DisentangledModel:
         attention = np.exp(scores - scores.max(1, keepdims=True))
         attention /= attention.sum(1, keepdims=True)
         numbers = np.zeros((len(tokens), self.modulus))  # h
-        rows, places = np.nonzero(tokens < self.modulus)
-        np.add.at(numbers, (rows, tokens[rows, places]), attention[rows, places])
+        rows, indices = np.nonzero(tokens < self.modulus)
+        np.add.at(numbers, (rows, tokens[rows, indices]), attention[rows, indices])
         return add_by_fourier(numbers)
 
     @property
@@ -163,7 +163,7 @@ def add_by_fourier(numbers: np.ndarray) -> np.ndarray:
     array([2., 0., 1., 1., 0.])
     """
     modulus = numbers.shape[-1]
-    places = np.arange(modulus)
-    waves = np.exp(-2j * np.pi * np.outer(places, places) / modulus)  # [frequency, number]
-    neurons = (numbers @ waves.T) ** 2  # [..., frequency]
-    return (neurons @ waves.conj()).real / modulus
+    indices = np.arange(modulus)
+    components = np.exp(-2j * np.pi * np.outer(indices, indices) / modulus)  # [frequency, number]
+    neurons = (numbers @ components.T) ** 2  # [..., frequency]
+    return (neurons @ components.conj()).real / modulus

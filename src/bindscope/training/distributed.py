@@ -1,7 +1,7 @@
 """Several processes training one model: torchrun starts them, each works on its part of the same global batch.
 
 Every process samples the whole global batch (sampling is cheap and pure in the step), takes rows rank, rank + n, …, and
-weights its mean loss by its share of the rows. DDP averages the gradients, so
+weights its mean loss by its fraction of the rows. DDP averages the gradients, so
 
     1/n · Σ_rank (n · rows_rank / rows) · ∇mean_rank  =  ∇mean over the global batch
 
@@ -38,7 +38,7 @@ class Processes:
     def is_first(self) -> bool:
         return self.rank == 0
 
-    def share(self, make: Callable[[], T]) -> T:
+    def fraction(self, make: Callable[[], T]) -> T:
         """What ``make`` returns on the first process, on all of them; a BindscopeError there is raised everywhere."""
         if self.n == 1:
             return make()

@@ -111,10 +111,10 @@ class _Training:
         self.model.train()
         self.optimizer.zero_grad()
         self.optimizer.scale_rates(learning_rate_factor(self.config.schedule, step, self.total_steps))
-        batch, share = self.processes.shard(self._next_batch())
+        batch, fraction = self.processes.shard(self._next_batch())
         with self._seeded(step):
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-                loss = batch_loss(self.replica, batch, self.config.loss) * share
+                loss = batch_loss(self.replica, batch, self.config.loss) * fraction
             loss.backward()
         norm = self._clip_gradients()
         self.optimizer.step()
@@ -128,7 +128,7 @@ class _Training:
             return
         with self.watch.paused():
             self.model.eval()
-            accuracy = self.processes.share(lambda: answer_accuracy(self.model, loader.probe(step, stage)))
+            accuracy = self.processes.fraction(lambda: answer_accuracy(self.model, loader.probe(step, stage)))
         if accuracy >= loader.pass_at:
             self.tally = replace(self.tally, stage_starts=(*self.tally.stage_starts, step))
 
@@ -179,7 +179,7 @@ class _Training:
         """The first process evaluates, all hear of it: whether training has arrived is decided by all alike."""
         with self.watch.paused(), torch.no_grad():
             self.model.eval()
-            evaluation = self.processes.share(lambda: self.evaluate(self.model))
+            evaluation = self.processes.fraction(lambda: self.evaluate(self.model))
         if any(_stops(self.config)):
             arrived = _has_arrived(evaluation, self.tally.mean_loss, self.config)
             self.tally = replace(self.tally, streak=self.tally.streak + 1 if arrived else 0)

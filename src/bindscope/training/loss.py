@@ -52,12 +52,12 @@ def _has_real_targets(batch: Batch) -> bool:
 def _outputs_at_targets(model: nn.Module, batch: Batch) -> Tensor:
     """Each column is asked once, also when several targets read it (as the last token of a shared prefix is)."""
     device = next(model.parameters()).device
-    columns, place = np.unique(batch.target_positions, return_inverse=True)
+    columns, inverse = np.unique(batch.target_positions, return_inverse=True)
     tokens = torch.from_numpy(batch.tokens).to(device)  # [batch, position]
     at = None if len(columns) == tokens.shape[1] else torch.from_numpy(columns).to(device)
     outputs = model(tokens, batch.layout, at)  # [batch, column, output]
     if outputs.dtype in (torch.bfloat16, torch.float16):
         outputs = outputs.float()  # a loss is summed in whole precision
-    if np.array_equal(place, np.arange(outputs.shape[1])):
+    if np.array_equal(inverse, np.arange(outputs.shape[1])):
         return outputs
-    return outputs.index_select(1, torch.from_numpy(place).to(device))  # [batch, target, output]
+    return outputs.index_select(1, torch.from_numpy(inverse).to(device))  # [batch, target, output]

@@ -14,7 +14,7 @@ def in_python(run: LabRun, call: str, *imports: str) -> str:
     >>> in_python(run, 'run.result("lens")')
     'import bindscope\\n\\nrun = bindscope.open_run("binding-laptop")\\nrun.result("lens")'
     """
-    return write_python(call, *imports, name=run.name, family=run.family_place)
+    return write_python(call, *imports, name=run.name, family=run.family_location)
 
 
 def in_shell(run: LabRun, command: str, **options: Any) -> str:
@@ -23,4 +23,4 @@ def in_shell(run: LabRun, command: str, **options: Any) -> str:
     >>> in_shell(run, "patch", grid="heads", steps="all")
     'bindscope patch binding-laptop --grid heads --steps all'
     """
-    return write_command(command, run.name, family=run.family_place, **options)
+    return write_command(command, run.name, family=run.family_location, **options)

@@ -62,7 +62,7 @@ def answer_body(
         assert isinstance(question, RunQuestion)
         question = question.settled(opened(run))
         provenance["run"] = run.name
-    family = "" if run is None else run.family_place
+    family = "" if run is None else run.family_location
     command, python = question.command(family), question.python(family)
     return to_body(dataset, Provenance(**provenance), title=title, command=command, python=python)
 

@@ -125,7 +125,7 @@ def _quantity_columns(judged: Iterable[Judged | tuple[str, ...]]) -> dict[str, A
         for kind, quantities in (("found", found.finding.quantities), ("control", found.finding.control)):
             rows += [(found.claim.id, kind, *_quantity_row(quantity)) for quantity in quantities]
     names = ("of", "kind", "label", "text", "value", "low", "high", "n")
-    return {f"quantity_{name}": ("quantity", [row[place] for row in rows]) for place, name in enumerate(names)}
+    return {f"quantity_{name}": ("quantity", [row[index] for row in rows]) for index, name in enumerate(names)}
 
 
 def _quantity_row(quantity: Quantity) -> tuple[Any, ...]:

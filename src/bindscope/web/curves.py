@@ -36,10 +36,10 @@ def summarise_variants(experiment: Experiment, dataset: xr.Dataset) -> xr.Datase
     columns["meaning"] = [meanings.get(str(name), "") for name in dataset.variant.values]
     summary = xr.Dataset({name: ("variant", values) for name, values in columns.items()}, labels)
     for name in ("mean", "low", "high"):
-        summary[name].attrs["units"] = "share" if measure == "error" else "1"
+        summary[name].attrs["units"] = "fraction" if measure == "error" else "1"
     published = published_points(experiment)
-    for place, name in enumerate(("model", "n", "width", "value")):
-        summary[f"paper_{name}"] = ("point", [point[place] for point in published])
+    for index, name in enumerate(("model", "n", "width", "value")):
+        summary[f"paper_{name}"] = ("point", [point[index] for point in published])
     summary.attrs = {
         "experiment": experiment.name,
         "question": experiment.question,
@@ -56,9 +56,9 @@ def add_first_solved(summary: xr.Dataset, dataset: xr.Dataset) -> xr.Dataset:
     Errors are then those of the evaluation that is best on validation symbols, as the claim about width reads them.
     """
     from bindscope.intervals import student_interval
-    from bindscope.studies.symbols.width.widths import find_first_n, pool_error
+    from bindscope.studies.symbols.width.widths import find_first_n, split_error
 
-    seeds = [row[np.isfinite(row)] for row in pool_error(dataset)]
+    seeds = [row[np.isfinite(row)] for row in split_error(dataset)]
     ends = [student_interval(row) if len(row) > 1 else (NOWHERE, NOWHERE) for row in seeds]
     summary["mean"] = summary["mean"].copy(data=[row.mean() if len(row) else NOWHERE for row in seeds])
     summary["low"] = summary["low"].copy(data=[max(low, 0.0) for low, _ in ends])
@@ -102,8 +102,8 @@ def _points_of(dataset: xr.Dataset) -> list[Point | None]:
     further = [name for name in FURTHER if name in dataset.coords]
     curves: dict[tuple[Any, ...], Curve] = {}
     points = []
-    for place in range(dataset.sizes["variant"]):
-        labels = {name: dataset[name].values[place].item() for name in ("model", "n", "heads", *further)}
+    for index in range(dataset.sizes["variant"]):
+        labels = {name: dataset[name].values[index].item() for name in ("model", "n", "heads", *further)}
         key = tuple(value for name, value in labels.items() if name != "n")
         if key not in curves:
             where = {name: labels[name] for name in further}

@@ -24,7 +24,7 @@ from pathlib import Path
 import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.runs.files import explain_failure
-from bindscope.runs.folders import hidden_place, new_directory
+from bindscope.runs.folders import hidden_folder, new_directory
 from bindscope.web.app import static_directory
 from bindscope.web.body import Body
 from bindscope.web.lab import Lab
@@ -70,11 +70,11 @@ def export_site(
     refuse_to_overwrite(directory, replace)
     still = Lab(lab.runs.values(), lab.kept_in, live=False)
     wanted = list_files(still, pages, weights)
-    with nullcontext(directory) if not is_filled(directory) else hidden_place(directory) as place:
-        with new_directory(place) as unfinished:
+    with nullcontext(directory) if not is_filled(directory) else hidden_folder(directory) as folder:
+        with new_directory(folder) as unfinished:
             skipped = _write_site(still, wanted, built, unfinished, directory, on_progress)
-        if place != directory:
-            _take_place(place, directory)
+        if folder != directory:
+            _swap_in(folder, directory)
     files = [file for file in directory.rglob("*") if file.is_file()]
     return Export(directory, len(files), sum(file.stat().st_size for file in files), skipped)
 
@@ -95,7 +95,7 @@ def add_policy(index: str) -> str:
     """The page with the server's content-security policy inside, as far as a page may say it of itself."""
     head, found, rest = index.partition('<meta charset="utf-8" />')
     if not found:
-        raise BindscopeError("the built page has no place for its policy; build it again.")
+        raise BindscopeError("the built page has no folder for its policy; build it again.")
     rules = "; ".join(f"{name} {value}" for name, value in POLICY.items() if name not in ONLY_HEADERS)
     policy = f'<meta http-equiv="Content-Security-Policy" content="{rules}" />'
     referrer = f'<meta name="referrer" content="{HEADERS["Referrer-Policy"]}" />'
@@ -103,7 +103,7 @@ def add_policy(index: str) -> str:
 
 
 def refuse_to_overwrite(directory: Path, replace: bool) -> None:
-    """Only an empty place, or with ``replace`` an earlier export, is written to."""
+    """Only an empty folder, or with ``replace`` an earlier export, is written to."""
     if not is_filled(directory):
         return
     if not (directory / MARKER).is_file():
@@ -158,17 +158,17 @@ def _write_bodies(
             skipped.append((path, str(problem)))
         else:
             with explain_failure(directory):
-                place = unfinished / "api" / path
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(content)
+                folder = unfinished / "api" / path
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                folder.write_bytes(content)
         if on_progress is not None:
             on_progress(done, len(wanted))
     return tuple(skipped)
 
 
-def _take_place(new: Path, directory: Path) -> None:
+def _swap_in(new: Path, directory: Path) -> None:
     """Put a finished export where an earlier one stands, which stays until the new one is there."""
-    with hidden_place(directory) as old, explain_failure(directory):
+    with hidden_folder(directory) as old, explain_failure(directory):
         os.rename(directory, old)
         try:
             os.rename(new, directory)

@@ -128,8 +128,8 @@ class Lab:
             self.runs = {name: run for name, run in self.runs.items() if run.exists}
             known = {run.path.resolve() for run in self.runs.values()}
             unreadable = {}
-            for place in (place for folder in self.watched for place in sorted(folder.glob(f"*/{MANIFEST}"))):
-                path = place.parent
+            for path in (path for folder in self.watched for path in sorted(folder.glob(f"*/{MANIFEST}"))):
+                path = path.parent
                 if path.resolve() in known or path.name.startswith("."):
                     continue
                 try:
@@ -139,12 +139,12 @@ class Lab:
             self.unreadable = unreadable
 
     def without_paths(self, sentence: str) -> str:
-        """A sentence with the names of runs in place of where they lie on this machine."""
+        """A sentence with the names of runs in path of where they lie on this machine."""
         names = {str(run.path): run.name for run in self.runs.values()}
         names |= {str(path): plain_name(path.name) for path in self.unreadable}
-        for place, name in names.items():
-            if os.sep in place:  # a single word tells nothing
-                whole = rf"(?<![^\s'\"(]){re.escape(place)}(?=[/:;,'\")\s]|$)"
+        for path, name in names.items():
+            if os.sep in path:  # a single word tells nothing
+                whole = rf"(?<![^\s'\"(]){re.escape(path)}(?=[/:;,'\")\s]|$)"
                 sentence = re.sub(whole, name, sentence)
         return sentence
 
@@ -197,9 +197,9 @@ class LabRun:
             return frozenset()
 
     @property
-    def family_place(self) -> str:
+    def family_location(self) -> str:
         """Where its family is defined, as --family takes it; empty where that is found by itself."""
-        return find_family(self.family).place
+        return find_family(self.family).location
 
     @cached_property
     def description(self) -> str:

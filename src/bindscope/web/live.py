@@ -132,7 +132,7 @@ class Worker:
 
     @contextmanager
     def _turn(self, slot: str) -> Iterator[threading.Event]:
-        """A place among the questions; whoever asks again in the same slot takes it over."""
+        """A position among the questions; whoever asks again in the same slot takes it over."""
         taken = slot in self._slots
         if taken:
             self._slots[slot].set()

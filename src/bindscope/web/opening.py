@@ -1,4 +1,4 @@
-"""Opening a directory from the page: the one request that names a place on the disk.
+"""Opening a directory from the page: the one request that names a position on the disk.
 
 The person at the machine types where a run lies, as on a command line. What keeps anyone else from using it:
 

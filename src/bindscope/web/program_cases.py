@@ -15,7 +15,7 @@ import orjson
 
 from bindscope.errors import BindscopeError
 from bindscope.tasks.binding import BindingTask, Program, pair_programs, parse_program
-from bindscope.tasks.binding.positions import Place, place_at
+from bindscope.tasks.binding.positions import NamedPosition, name_at
 from bindscope.tasks.binding.program import VOCABULARY
 
 TASKS = (
@@ -65,10 +65,10 @@ def _draw_texts(task: BindingTask, rng: np.random.Generator) -> list[str]:
 
 def _damage(text: str, again: bool, rng: np.random.Generator) -> str:
     """One character of a program left out, put in, or changed: often, but not always, a mistake."""
-    place = int(rng.integers(len(text)))
+    position = int(rng.integers(len(text)))
     letter = str(rng.choice([*"abcxyz059=#:;A \n"]))
-    kept = text[place + int(rng.integers(2)) :]
-    return text[:place] + (letter if rng.random() < 0.8 else "") + kept
+    kept = text[position + int(rng.integers(2)) :]
+    return text[:position] + (letter if rng.random() < 0.8 else "") + kept
 
 
 def _describe(text: str, reassignment: bool) -> dict[str, Any]:
@@ -81,13 +81,13 @@ def _describe(text: str, reassignment: bool) -> dict[str, Any]:
 
 
 def _list_facts(program: Program) -> dict[str, Any]:
-    places = [place_at(position, program.n_lines) for position in range(len(program.tokens))]
+    named = [name_at(position, program.n_lines) for position in range(len(program.tokens))]
     changed = (program.answer + 1) % 10
     return {
         "text": program.text,
         "tokens": program.tokens,
-        "parts": [place.part for place in places],
-        "lines": [_line_of(place, program) for place in places],
+        "parts": [each.part for each in named],
+        "lines": [_line_of(each, program) for each in named],
         "nLines": program.n_lines,
         "references": program.references,
         "values": program.values,
@@ -103,8 +103,8 @@ def _list_facts(program: Program) -> dict[str, Any]:
     }
 
 
-def _line_of(place: Place, program: Program) -> int:
-    return program.n_lines + 1 if place.line is None else place.line
+def _line_of(position: NamedPosition, program: Program) -> int:
+    return program.n_lines + 1 if position.line is None else position.line
 
 
 def _draw_pairs(rng: np.random.Generator) -> list[tuple[str, str]]:

@@ -35,7 +35,7 @@ WHEN_READING = {
     422: "The question is not as described",
 }
 WHEN_ASKING = WHEN_READING | {
-    409: "A newer question took its place",
+    409: "A newer question took its position",
     413: "The question is too long",
     415: "The question is not JSON",
     429: "Too many questions wait",
@@ -44,7 +44,7 @@ InAddress = Annotated[str, PathParameter(max_length=LONGEST, pattern=f"^{PARAMET
 Slot = Annotated[str, Header(alias="X-Slot", max_length=100)]
 STREAMED: Problems = {
     200: {
-        "description": "Lines of JSON: a Body first, then parts {at, variables} with the values from place `at` on, "
+        "description": "Lines of JSON: a Body first, then parts {at, variables} with the values from position `at` on, "
         "or {error} if something goes wrong midway.",
         "content": {LINES: {"schema": {"type": "string"}}},
     }

@@ -52,9 +52,9 @@ def encode_cases() -> bytes:
 
 
 def _describe_task(task: AssignAddTask, rng: np.random.Generator) -> dict[str, Any]:
-    pools = task.sample_evaluation(rng, N_DRAWN // 6)
-    drawn = [task.render(row) for batch in pools.values() for row in batch.tokens]
-    damaged = [_damage(drawn[place % len(drawn)], rng) for place in range(N_DAMAGED)]
+    splits = task.sample_evaluation(rng, N_DRAWN // 6)
+    drawn = [task.render(row) for batch in splits.values() for row in batch.tokens]
+    damaged = [_damage(drawn[index % len(drawn)], rng) for index in range(N_DAMAGED)]
     return {
         "modulus": task.modulus,
         "nVariables": task.n_variables,
@@ -88,9 +88,9 @@ def _describe(task: AssignAddTask, text: str) -> dict[str, Any]:
 
 def _damage(text: str, rng: np.random.Generator) -> str:
     """The text with one character taken out, doubled or exchanged."""
-    place = int(rng.integers(len(text)))
+    position = int(rng.integers(len(text)))
     other = "abz19=|+_ ,-"[int(rng.integers(12))]
-    return text[:place] + ("", text[place] * 2, other)[int(rng.integers(3))] + text[place + 1 :]
+    return text[:position] + ("", text[position] * 2, other)[int(rng.integers(3))] + text[position + 1 :]
 
 
 if __name__ == "__main__":

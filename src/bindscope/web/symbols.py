@@ -49,10 +49,10 @@ def read_dataset(lab: Lab, name: str) -> xr.Dataset:
     """An experiment's dataset, made here or shipped; where there is none, the command that makes it."""
     from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
-    place = find_experiment_dataset(name, lab.kept_in)
-    if place is None:
+    path = find_experiment_dataset(name, lab.kept_in)
+    if path is None:
         raise NotMeasured(f"{name}: nobody has trained this here yet; '{write_command('experiment', name)}' does.")
-    return load_experiment_dataset(place)
+    return load_experiment_dataset(path)
 
 
 def dataset_files(lab: Lab, names: Iterable[str]) -> list[Path]:
@@ -60,9 +60,9 @@ def dataset_files(lab: Lab, names: Iterable[str]) -> list[Path]:
     from bindscope.studies.framework.experiments import SHIPPED_DATASETS
 
     return [
-        place
+        path
         for name in names
-        for place in (lab.kept_in / f"experiment-{name}" / f"{name}.nc", SHIPPED_DATASETS / f"{name}.nc")
+        for path in (lab.kept_in / f"experiment-{name}" / f"{name}.nc", SHIPPED_DATASETS / f"{name}.nc")
     ]
 
 

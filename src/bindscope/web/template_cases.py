@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.templates import NAMED_TASKS, Template, are_equivalent, find_common_string
+from bindscope.tasks.templates import NAMED_TASKS, Template, are_equivalent, find_common_sequence
 from bindscope.tasks.templates.checks import find_problems
 
 FIXED = (
@@ -62,7 +62,7 @@ def _describe(text: str) -> dict[str, Any]:
 
 def _describe_pair(first: str, second: str) -> dict[str, Any]:
     left, right = Template.parse(first), Template.parse(second)
-    common = find_common_string(left, right)
+    common = find_common_sequence(left, right)
     return {"first": first, "second": second, "equivalent": are_equivalent(left, right), "common": common}
 
 

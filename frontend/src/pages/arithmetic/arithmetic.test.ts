@@ -4,8 +4,8 @@ import { parseSum } from '../../sums/sum';
 import { blockOf, countAhead, largestCells, positionsOf } from './circuit';
 import { answerBars, expectedLooks, lookOfEquals, patternOf, sumCurves, tellSum, tellValues } from './looks';
 import { bestNeuron, countFrequencies, fitted, neuronPoints, preactivation, reachOf, tellFrequencies } from './neurons';
-import { describePool, halfCurves, poolCurves, sortSpikes, spikeBands, spikesOf } from './pools';
-import { partGroups, poolBars, tellTransplant, usualEnds } from './transplant';
+import { describeSplit, halfCurves, splitCurves, sortSpikes, spikeBands, spikesOf } from './splits';
+import { partGroups, splitBars, tellTransplant, usualEnds } from './transplant';
 
 const over = (dims: string[], values: Value[]): Labelled => ({ dims, values, units: '' });
 
@@ -13,33 +13,33 @@ function makeBody(sizes: Record<string, number>, coords: Record<string, Labelled
   return { title: '', sizes, coords, variables, attrs, provenance: { run: 'r', step: 1, n: 1, seed: 0, interval: '', note: '' }, command: '', python: '' };
 }
 
-describe('pools', () => {
+describe('splits', () => {
   const body = makeBody(
-    { step: 2, pool: 3, half: 2, spike: 1 },
-    { step: over(['step'], [0, 10]), pool: over(['pool'], ['0add', '1tr', '2var1']), half: over(['half'], ['swap_seen', 'both_held']), spike: over(['spike'], [1]) },
+    { step: 2, split: 3, half: 2, spike: 1 },
+    { step: over(['step'], [0, 10]), split: over(['split'], ['0add', '1tr', '2var1']), half: over(['half'], ['swap_seen', 'both_held']), spike: over(['spike'], [1]) },
     {
-      pool_accuracy: over(['step', 'pool'], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
-      half_accuracy: over(['step', 'pool', 'half'], [0.1, 0.2, null, null, null, null, 0.9, 0.8, null, null, null, null]),
-      spike_before: over(['spike'], [0]), spike_after: over(['spike'], [10]), spike_size: over(['spike'], [0.3]), spike_pools: over(['spike'], ['1tr 2var1']), spike_told: over(['spike'], [2]),
+      split_accuracy: over(['step', 'split'], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
+      half_accuracy: over(['step', 'split', 'half'], [0.1, 0.2, null, null, null, null, 0.9, 0.8, null, null, null, null]),
+      spike_before: over(['spike'], [0]), spike_after: over(['spike'], [10]), spike_size: over(['spike'], [0.3]), spike_splits: over(['spike'], ['1tr 2var1']), spike_told: over(['spike'], [2]),
     },
   ); // prettier-ignore
   it('are told by how many variables they have and what is new', () => {
-    expect(describePool('2var1')).toEqual({ count: 2, kind: 'var1', title: '2var1: one variable in a new place' });
-    expect(poolCurves(body, 2).map(({ name, y }) => [name, y])).toEqual([['2var1: one variable in a new place', [0.3, 0.6]]]);
-    expect(poolCurves(body).length).toBe(3);
+    expect(describeSplit('2var1')).toEqual({ count: 2, kind: 'var1', title: '2var1: one variable in a new position' });
+    expect(splitCurves(body, 2).map(({ name, y }) => [name, y])).toEqual([['2var1: one variable in a new position', [0.3, 0.6]]]);
+    expect(splitCurves(body).length).toBe(3);
   });
   it('of new pairs have two halves, one of them dashed', () => {
     expect(halfCurves(body, 0).map(({ y, dashed }) => [y, dashed])).toEqual([[[0.1, 0.9], false], [[0.2, 0.8], true]]); // prettier-ignore
   });
   it('jump at spikes', () => {
-    expect(spikesOf(body)).toEqual([{ number: 1, before: 0, after: 10, size: 0.3, pools: '1tr 2var1', told: 2 }]);
+    expect(spikesOf(body)).toEqual([{ number: 1, before: 0, after: 10, size: 0.3, splits: '1tr 2var1', told: 2 }]);
     expect(spikeBands(spikesOf(body))).toEqual([{ name: 'spike 1', from: 0, to: 10, weight: 'strong' }]);
     expect(spikesOf({ ...body, sizes: { ...body.sizes, spike: 0 } })).toEqual([]);
   });
 });
 
 describe('spikes', () => {
-  const made = (...told: number[]) => told.map((one, index) => ({ number: index + 1, before: 10 * index, after: 10 * index + 5, size: 0.3, pools: '', told: one }));
+  const made = (...told: number[]) => told.map((one, index) => ({ number: index + 1, before: 10 * index, after: 10 * index + 5, size: 0.3, splits: '', told: one }));
   it('that the paper tells of come first and are strong', () => {
     const { first, others } = sortSpikes(made(0, 1, 0, 2));
     expect([first.map(({ number }) => number), others.map(({ number }) => number)]).toEqual([[2, 4], [1, 3]]); // prettier-ignore
@@ -72,7 +72,7 @@ describe('one sum', () => {
   it('is answered, with the right answer always shown', () => {
     expect(answerBars(body, 5, 1).map((bar) => bar.label)).toEqual(['36 (answer)']);
     expect(answerBars(body, 5).map((bar) => bar.label)).toEqual(['35', '36 (answer)', '37']);
-    const percent = (share: number): string => `${100 * share} %`;
+    const percent = (fraction: number): string => `${100 * fraction} %`;
     expect(tellSum(body, 5, percent)).toBe('The model says 35 (50 %). The right answer is 36.');
     expect(tellSum(body, 6, percent)).toBe('The model says 36 (80 %), which is right.');
     expect(sumCurves(body)[0]?.y).toEqual([0.3, 0.8]);
@@ -102,21 +102,21 @@ describe('the circuit', () => {
 
 describe('neurons', () => {
   const n = 7;
-  const places = Array.from({ length: n }, (_, place) => place);
-  const wave = places.map((place) => 0.25 + 2 * Math.cos((2 * Math.PI * 3 * place) / n + 0.4));
+  const indices = Array.from({ length: n }, (_, index) => index);
+  const component = indices.map((index) => 0.25 + 2 * Math.cos((2 * Math.PI * 3 * index) / n + 0.4));
   const body = makeBody(
-    { neuron: 2, number: n, place: n },
-    { first: over(['place'], places), second: over(['place'], places) },
+    { neuron: 2, number: n, index: n },
+    { first: over(['index'], indices), second: over(['index'], indices) },
     {
-      part: over(['number', 'neuron'], wave.flatMap((value) => [value, 1])),
+      part: over(['number', 'neuron'], component.flatMap((value) => [value, 1])),
       frequency: over(['neuron'], [3, 1]), mean: over(['neuron'], [0.5, 2]), amplitude: over(['neuron'], [2, 0]),
       phase_1: over(['neuron'], [0.4, 0]), phase_2: over(['neuron'], [0.4, 0]), explained_variance: over(['neuron'], [1, null]),
     },
   ); // prettier-ignore
-  it('that are waves equal their fit', () => {
+  it('that are components equal their fit', () => {
     const [values, fit] = [preactivation(body, 0), fitted(body, 0)];
     expect(values.length).toBe(n * n);
-    values.forEach((value, place) => expect(value).toBeCloseTo(fit[place] ?? NaN, 10));
+    values.forEach((value, index) => expect(value).toBeCloseTo(fit[index] ?? NaN, 10));
   });
   it('that are constant have no point', () => {
     expect(neuronPoints(body).neurons).toEqual([0]);
@@ -133,21 +133,21 @@ describe('neurons', () => {
 
 describe('transplants', () => {
   const body = makeBody(
-    { condition: 3, pool: 2 },
-    { condition: over(['condition'], ['receiver', 'transplanted', 'donor']), pool: over(['pool'], ['0tr', '1tr']) },
-    Object.fromEntries(['accuracy', 'accuracy_low', 'accuracy_high'].map((name) => [name, over(['condition', 'pool'], [1, 0.4, 1, 0.85, 1, 0.9])])),
+    { condition: 3, split: 2 },
+    { condition: over(['condition'], ['receiver', 'transplanted', 'donor']), split: over(['split'], ['0tr', '1tr']) },
+    Object.fromEntries(['accuracy', 'accuracy_low', 'accuracy_high'].map((name) => [name, over(['condition', 'split'], [1, 0.4, 1, 0.85, 1, 0.9])])),
   );
-  it('are told as a share of the way', () => {
+  it('are told as a fraction of the way', () => {
     expect(tellTransplant(body)).toBe("Of the way from the receiver's accuracy up to the donor's: 1tr 90 %.");
-    expect(poolBars(body, 'transplanted')[1]).toMatchObject({ label: '1tr', value: 0.85, reference: 0.4 });
-    expect(poolBars(body, 'receiver')[1]?.reference).toBeUndefined();
+    expect(splitBars(body, 'transplanted')[1]).toMatchObject({ label: '1tr', value: 0.85, reference: 0.4 });
+    expect(splitBars(body, 'receiver')[1]?.reference).toBeUndefined();
   });
-  it('that make a pool worse, as the donor is, are told apart from gains', () => {
-    const worse = makeBody(body.sizes, body.coords, { accuracy: over(['condition', 'pool'], [0.4, 0.2, 0.3, 0.5, 0.2, 0.8]) });
+  it('that make a split worse, as the donor is, are told apart from gains', () => {
+    const worse = makeBody(body.sizes, body.coords, { accuracy: over(['condition', 'split'], [0.4, 0.2, 0.3, 0.5, 0.2, 0.8]) });
     expect(tellTransplant(worse)).toBe("Of the way from the receiver's accuracy up to the donor's: 1tr 50 %. Where the donor is worse, of the way down: 0tr 50 %.");
   });
   it('go from the pins, or across the first spike, or through the whole run', () => {
-    const spike = { number: 1, before: 20, after: 30, size: 0.5, pools: '', told: 0 };
+    const spike = { number: 1, before: 20, after: 30, size: 0.5, splits: '', told: 0 };
     const same = (step: number): number => step;
     expect(usualEnds([0, 50], [spike], 7, 8, same)).toEqual({ receiver: 7, donor: 8 });
     expect(usualEnds([0, 50], [spike], null, null, same)).toEqual({ receiver: 20, donor: 30 });

@@ -3,11 +3,11 @@ import { labelsOf, numbers, type Body } from '../../api/body';
 
 export const GROUPS: Record<string, string> = { all: 'all embeddings', token: 'tokens', variable: 'variables', number: 'numbers', position: 'positions' };
 
-/** Which embeddings, by place, belong to a group. */
-export function placesOf(body: Body, axis: 'query' | 'key', group: string): number[] {
+/** Which embeddings, by index, belong to a group. */
+export function indicesOf(body: Body, axis: 'query' | 'key', group: string): number[] {
   const kinds = (body.coords[`${axis}_kind`]?.values ?? []).map(String);
   const wanted = (kind: string): boolean => group === 'all' || kind === group || (group === 'token' && kind !== 'position');
-  return kinds.flatMap((kind, place) => (wanted(kind) ? [place] : []));
+  return kinds.flatMap((kind, index) => (wanted(kind) ? [index] : []));
 }
 
 /** A label as short as an axis needs: `position 13` is p13. */
@@ -17,12 +17,12 @@ export function shortLabel(label: string): string {
 
 /** The block of QK1 between two groups: names and values row by row. */
 export function blockOf(body: Body, from: string, to: string): { rows: string[]; columns: string[]; values: (number | null)[] } {
-  const [queries, keys] = [placesOf(body, 'query', from), placesOf(body, 'key', to)];
+  const [queries, keys] = [indicesOf(body, 'query', from), indicesOf(body, 'key', to)];
   const [rows, columns] = [labelsOf(body, 'query').map(String), labelsOf(body, 'key').map(String)];
   const scores = numbers(body, 'qk1');
   return {
-    rows: queries.map((place) => shortLabel(rows[place] ?? '')),
-    columns: keys.map((place) => shortLabel(columns[place] ?? '')),
+    rows: queries.map((index) => shortLabel(rows[index] ?? '')),
+    columns: keys.map((index) => shortLabel(columns[index] ?? '')),
     values: queries.flatMap((query) => keys.map((key) => scores[query * columns.length + key] ?? null)),
   };
 }
@@ -31,7 +31,7 @@ export function blockOf(body: Body, from: string, to: string): { rows: string[];
 export function positionsOf(body: Body, masked: boolean): (number | null)[] {
   const { values } = blockOf(body, 'position', 'position');
   const allowed = body.variables.allowed?.values ?? [];
-  return values.map((score, place) => (masked && !allowed[place] ? null : score));
+  return values.map((score, index) => (masked && !allowed[index] ? null : score));
 }
 
 /** The largest entry of each row of a square matrix that is drawn, as cells 'row,column'. */

@@ -19,7 +19,7 @@ export function expectedLooks(sum: Sum, layer: number, nLayers: number): Set<str
 /** One layer's map at one step, row by row; what a token cannot see is missing. */
 export function patternOf(body: Body, step: number, layer: number): (number | null)[] {
   const n = body.sizes.query ?? 0;
-  return numbers(body, 'pattern', { step, layer }).map((weight, place) => (place % n > Math.floor(place / n) ? null : weight));
+  return numbers(body, 'pattern', { step, layer }).map((weight, cell) => (cell % n > Math.floor(cell / n) ? null : weight));
 }
 
 /** The attention of = to some columns, added up: one number a step. */
@@ -45,25 +45,25 @@ export function sumCurves(body: Body): Series[] {
 /** The likeliest answers at a step, the right one always among them, most likely first. */
 export function answerBars(body: Body, step: number, most = 8): Bar[] {
   const outputs = labelsOf(body, 'output').map(String);
-  const shares = numbers(body, 'probability', { step });
+  const fractions = numbers(body, 'probability', { step });
   const right = String(body.attrs?.answer);
-  const order = outputs.map((_, index) => index).sort((one, other) => (shares[other] ?? 0) - (shares[one] ?? 0));
+  const order = outputs.map((_, index) => index).sort((one, other) => (fractions[other] ?? 0) - (fractions[one] ?? 0));
   const chosen = order.slice(0, most);
   if (!chosen.some((index) => outputs[index] === right)) chosen.splice(-1, 1, outputs.indexOf(right));
   return chosen.map((index) => ({
     label: outputs[index] === right ? `${outputs[index]} (answer)` : (outputs[index] ?? ''),
-    value: shares[index] ?? 0,
+    value: fractions[index] ?? 0,
     colour: outputs[index] === right ? 'var(--systematic)' : 'var(--random)',
   }));
 }
 
 /** `The model says 36 (99 %), which is right.` */
-export function tellSum(body: Body, step: number, percent: (share: number) => string): string {
-  const shares = numbers(body, 'probability', { step }).map((share) => share ?? 0);
-  const best = shares.indexOf(Math.max(...shares));
+export function tellSum(body: Body, step: number, percent: (fraction: number) => string): string {
+  const fractions = numbers(body, 'probability', { step }).map((fraction) => fraction ?? 0);
+  const best = fractions.indexOf(Math.max(...fractions));
   const said = String(labelsOf(body, 'output')[best]);
   const right = String(body.attrs?.answer);
-  return `The model says ${said} (${percent(shares[best] ?? 0)})${said === right ? ', which is right' : `. The right answer is ${right}`}.`;
+  return `The model says ${said} (${percent(fractions[best] ?? 0)})${said === right ? ', which is right' : `. The right answer is ${right}`}.`;
 }
 
 /** A sum in words: `Answer 36: b is 17, written at position 6; 19 stands at position 14. 10 of the first 12 positions are empty.` */

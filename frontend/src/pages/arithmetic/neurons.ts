@@ -1,22 +1,22 @@
-/** Neurons as waves: what a neuron is given for each pair of numbers, and the cosines fitted to it. */
+/** Neurons as components: what a neuron is given for each pair of numbers, and the cosines fitted to it. */
 import { number, numbers, type Body } from '../../api/body';
 import type { Point } from '../../charts/types';
 
-/** What the circuit gives a neuron over (place of n1, place of n2), row by row: a part from each number. */
+/** What the circuit gives a neuron over (index of n1, index of n2), row by row: a part from each number. */
 export function preactivation(body: Body, neuron: number): number[] {
   const part = numbers(body, 'part', { neuron }).map((value) => value ?? 0);
   const [first, second] = circlesOf(body);
   return first.flatMap((n1) => second.map((n2) => (part[n1] ?? 0) + (part[n2] ?? 0)));
 }
 
-/** The fitted wave in the same form: mean + a·[cos(2πk·i/m + φ1) + cos(2πk·j/m + φ2)]. */
+/** The fitted component in the same form: mean + a·[cos(2πk·i/m + φ1) + cos(2πk·j/m + φ2)]. */
 export function fitted(body: Body, neuron: number): number[] {
   const [mean = 0, amplitude = 0, frequency = 0, phase1 = 0, phase2 = 0] = ['mean', 'amplitude', 'frequency', 'phase_1', 'phase_2'].map(
     (name) => number(body, name, { neuron }) ?? 0,
   );
   const n = circlesOf(body)[0].length;
-  const wave = (phase: number): number[] => Array.from({ length: n }, (_, place) => Math.cos((2 * Math.PI * frequency * place) / n + phase));
-  const [first, second] = [wave(phase1), wave(phase2)];
+  const component = (phase: number): number[] => Array.from({ length: n }, (_, index) => Math.cos((2 * Math.PI * frequency * index) / n + phase));
+  const [first, second] = [component(phase1), component(phase2)];
   return first.flatMap((one) => second.map((other) => mean + amplitude * (one + other)));
 }
 
@@ -29,7 +29,7 @@ export function circlesOf(body: Body): [number[], number[]] {
 export function neuronPoints(body: Body): { points: Point[]; neurons: number[] } {
   const variance = numbers(body, 'explained_variance');
   const frequency = numbers(body, 'frequency');
-  const neurons = variance.flatMap((share, neuron) => (share === null ? [] : [neuron]));
+  const neurons = variance.flatMap((fraction, neuron) => (fraction === null ? [] : [neuron]));
   return {
     neurons,
     points: neurons.map((neuron) => ({ x: frequency[neuron] ?? 0, y: variance[neuron] ?? 0, group: groupOf(variance[neuron] ?? 0), name: `neuron ${neuron}` })),
@@ -38,8 +38,8 @@ export function neuronPoints(body: Body): { points: Point[]; neurons: number[] }
 
 export const FIT_GROUPS = ['fits well (85 % or more)', 'in between', 'fits badly (below half)'];
 
-function groupOf(share: number): string {
-  return FIT_GROUPS[share >= 0.85 ? 0 : share >= 0.5 ? 1 : 2]!;
+function groupOf(fraction: number): string {
+  return FIT_GROUPS[fraction >= 0.85 ? 0 : fraction >= 0.5 ? 1 : 2]!;
 }
 
 /** How many neurons have each frequency as their best, most common first. */
@@ -61,11 +61,11 @@ export function tellFrequencies(counts: readonly { frequency: number; count: num
 
 /** The neuron that is fitted best. */
 export function bestNeuron(body: Body): number {
-  const variance = numbers(body, 'explained_variance').map((share) => share ?? -1);
+  const variance = numbers(body, 'explained_variance').map((fraction) => fraction ?? -1);
   return variance.indexOf(Math.max(...variance));
 }
 
-/** A colour scale that both maps share: as far from 0 as either goes, in round numbers. */
+/** A colour scale that both maps fraction: as far from 0 as either goes, in round numbers. */
 export function reachOf(values: readonly number[]): number {
   const most = Math.max(1e-9, ...values.map(Math.abs));
   const power = 10 ** Math.floor(Math.log10(most));

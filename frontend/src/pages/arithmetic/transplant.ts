@@ -1,7 +1,7 @@
 /** Parts of one checkpoint in another: what can be chosen, and what came of it. */
 import { labelsOf, number, pick, type Body } from '../../api/body';
 import type { Bar } from '../../charts/types';
-import { sortSpikes, type Spike } from './pools';
+import { sortSpikes, type Spike } from './splits';
 
 export interface Part {
   name: string;
@@ -26,12 +26,12 @@ export function partGroups(body: Body): { title: string; parts: Part[] }[] {
 export const CONDITIONS = ['receiver', 'transplanted', 'donor'] as const;
 export type Condition = (typeof CONDITIONS)[number];
 
-/** A bar for each pool in one condition, the receiver's accuracy as a tick beside the others. */
-export function poolBars(body: Body, condition: Condition): Bar[] {
-  return labelsOf(body, 'pool').map((pool) => {
-    const at = (name: string, of: Condition = condition): number | null => number(body, name, { condition: of, pool });
+/** A bar for each split in one condition, the receiver's accuracy as a tick beside the others. */
+export function splitBars(body: Body, condition: Condition): Bar[] {
+  return labelsOf(body, 'split').map((split) => {
+    const at = (name: string, of: Condition = condition): number | null => number(body, name, { condition: of, split });
     return {
-      label: String(pool),
+      label: String(split),
       value: at('accuracy'),
       low: at('accuracy_low'),
       high: at('accuracy_high'),
@@ -41,15 +41,15 @@ export function poolBars(body: Body, condition: Condition): Bar[] {
   });
 }
 
-/** What the parts did, pool by pool where receiver and donor differ: `Of the way from the receiver's accuracy up to the donor's: 1add 95 %.` */
+/** What the parts did, split by split where receiver and donor differ: `Of the way from the receiver's accuracy up to the donor's: 1add 95 %.` */
 export function tellTransplant(body: Body, least = 0.1): string {
-  const percent = (share: number): string => `${Math.round(100 * share)} %`.replace('-', '−');
-  const told = labelsOf(body, 'pool').flatMap((pool) => {
-    const [before, after, goal] = CONDITIONS.map((condition) => number(body, 'accuracy', { condition, pool }) ?? 0) as [number, number, number];
-    return Math.abs(goal - before) < least ? [] : [{ better: goal > before, words: `${pool} ${percent((after - before) / (goal - before))}` }];
+  const percent = (fraction: number): string => `${Math.round(100 * fraction)} %`.replace('-', '−');
+  const told = labelsOf(body, 'split').flatMap((split) => {
+    const [before, after, goal] = CONDITIONS.map((condition) => number(body, 'accuracy', { condition, split }) ?? 0) as [number, number, number];
+    return Math.abs(goal - before) < least ? [] : [{ better: goal > before, words: `${split} ${percent((after - before) / (goal - before))}` }];
   });
   const list = (better: boolean): string => told.filter((one) => one.better === better).map(({ words }) => words).join(', ');
-  if (!told.length) return `Receiver and donor differ by less than ${percent(least)} in every pool: there is no way to go.`;
+  if (!told.length) return `Receiver and donor differ by less than ${percent(least)} in every split: there is no way to go.`;
   const [up, down] = [list(true), list(false)];
   return [up && `Of the way from the receiver's accuracy up to the donor's: ${up}.`, down && `Where the donor is worse, of the way down: ${down}.`].filter(Boolean).join(' ');
 }

@@ -16,12 +16,12 @@ export interface Pair {
 export interface Counts {
   n: number;
   kinds: Record<Kind, number>;
-  a: Share; // accuracy of each
-  b: Share;
+  a: Fraction; // accuracy of each
+  b: Fraction;
   p: number; // exact McNemar
 }
 
-export interface Share {
+export interface Fraction {
   value: number;
   low: number;
   high: number;
@@ -57,15 +57,15 @@ export function countFlips(pairs: Pair[]): Counts {
   };
 }
 
-/** The 95 % Wilson interval of a share; a share of nothing is anything. */
-export function wilson(hits: number, n: number): Share {
+/** The 95 % Wilson interval of a fraction; a fraction of nothing is anything. */
+export function wilson(hits: number, n: number): Fraction {
   if (!n) return { value: Number.NaN, low: 0, high: 1 };
   const z = 1.959963984540054;
-  const share = hits / n;
+  const fraction = hits / n;
   const scale = 1 + (z * z) / n;
-  const centre = (share + (z * z) / (2 * n)) / scale;
-  const half = (z / scale) * Math.sqrt((share * (1 - share)) / n + (z * z) / (4 * n * n));
-  return { value: share, low: hits === 0 ? 0 : Math.max(0, centre - half), high: hits === n ? 1 : Math.min(1, centre + half) };
+  const centre = (fraction + (z * z) / (2 * n)) / scale;
+  const half = (z / scale) * Math.sqrt((fraction * (1 - fraction)) / n + (z * z) / (4 * n * n));
+  return { value: fraction, low: hits === 0 ? 0 : Math.max(0, centre - half), high: hits === n ? 1 : Math.min(1, centre + half) };
 }
 
 /** Exact two-sided McNemar test: were both flips equally likely, how often would they differ at least this much? */
@@ -135,12 +135,12 @@ export function comparisonBody(pairs: Pair[], a: Side, b: Side, from: Body): Bod
     variables: {
       n: along('group', rows.map((row) => row.n), 'program'),
       ...counted,
-      accuracy_a: along('group', rows.map((row) => row.a.value), 'share'),
-      accuracy_a_low: along('group', rows.map((row) => row.a.low), 'share'),
-      accuracy_a_high: along('group', rows.map((row) => row.a.high), 'share'),
-      accuracy_b: along('group', rows.map((row) => row.b.value), 'share'),
-      accuracy_b_low: along('group', rows.map((row) => row.b.low), 'share'),
-      accuracy_b_high: along('group', rows.map((row) => row.b.high), 'share'),
+      accuracy_a: along('group', rows.map((row) => row.a.value), 'fraction'),
+      accuracy_a_low: along('group', rows.map((row) => row.a.low), 'fraction'),
+      accuracy_a_high: along('group', rows.map((row) => row.a.high), 'fraction'),
+      accuracy_b: along('group', rows.map((row) => row.b.value), 'fraction'),
+      accuracy_b_low: along('group', rows.map((row) => row.b.low), 'fraction'),
+      accuracy_b_high: along('group', rows.map((row) => row.b.high), 'fraction'),
       p: along('group', rows.map((row) => row.p)),
       kind: along('program', pairs.map((pair) => pair.kind)),
       said_a: along('program', pairs.map((pair) => pair.a.digit)),

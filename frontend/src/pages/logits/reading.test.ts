@@ -31,7 +31,7 @@ describe('the lens of one program', () => {
     expect(scale).toBe('diverging');
   });
 
-  it('shows shares between 0 and 1 and entropy up to that of forty equal outputs', () => {
+  it('shows fractions between 0 and 1 and entropy up to that of forty equal outputs', () => {
     expect(readLens(body, 'answer')).toMatchObject({ values: [0.1, 0.2, 0.3, 0.9], limits: [0, 1] });
     expect(readLens(body, 'top').values).toEqual([0.5, 0.6, 0.7, 0.9]);
     expect(2 ** readLens(body, 'entropy').limits[1]).toBeCloseTo(40);

@@ -42,8 +42,8 @@ export function lastOnTop<T>(values: readonly T[], nColumns: number): T[] {
 
 export function tellCell(body: Body, layer: number, position: number): string {
   const at = { layer: labelsOf(body, 'layer')[layer] ?? 0, position: labelsOf(body, 'position')[position] ?? 0 };
-  const share = (name: string): string => percent(number(body, name, at) ?? 0);
+  const fraction = (name: string): string => percent(number(body, name, at) ?? 0);
   const top = String(pick(body, 'top', at)[0]);
   const bits = (number(body, 'entropy', at) ?? 0).toFixed(2);
-  return `likeliest '${top}' ${share('top_probability')}; answer ${share('answer')}, line 1 ${share('line_1')}; ${bits} bits`;
+  return `likeliest '${top}' ${fraction('top_probability')}; answer ${fraction('answer')}, line 1 ${fraction('line_1')}; ${bits} bits`;
 }

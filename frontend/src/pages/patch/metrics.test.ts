@@ -15,7 +15,7 @@ function patched(tops: { base: string; source: string; patched: string }): Body 
       condition: { dims: ['condition'], values: Object.keys(tops), units: '' },
       output: { dims: ['output'], values: OUTPUTS, units: '' },
     },
-    variables: { probability: { dims: ['step', 'condition', 'output'], values, units: 'share' } },
+    variables: { probability: { dims: ['step', 'condition', 'output'], values, units: 'fraction' } },
     attrs: { base_answer: '5', source_answer: '8' },
     provenance: { run: '', step: null, n: null, seed: null, interval: '', note: '' },
     command: '',

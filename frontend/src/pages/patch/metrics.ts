@@ -62,19 +62,19 @@ export function tellPatch(body: Body, step: number, direction: Direction): strin
   const { base, source } = whose(direction);
   const [old, target] = [String(body.attrs?.base_answer ?? ''), String(body.attrs?.source_answer ?? '')];
   const [before, now] = [topOf(body, { step, condition: 'base' }), topOf(body, { step, condition: 'patched' })];
-  const share = formatPercent(now.share);
+  const fraction = formatPercent(now.fraction);
   if (now.output === target) {
     return before.output === target
-      ? `${capital(source)}’s ${target} is the top answer (${share}), as it was before the patch.`
-      : `${capital(source)}’s ${target} is now the top answer (${share}).`;
+      ? `${capital(source)}’s ${target} is the top answer (${fraction}), as it was before the patch.`
+      : `${capital(source)}’s ${target} is now the top answer (${fraction}).`;
   }
   if (now.output === old) {
     return before.output === old
-      ? `${capital(base)}’s own ${old} stays the top answer (${share}).`
-      : `${capital(base)}’s own ${old} is now the top answer (${share}); before it was ${before.output}.`;
+      ? `${capital(base)}’s own ${old} stays the top answer (${fraction}).`
+      : `${capital(base)}’s own ${old} is now the top answer (${fraction}); before it was ${before.output}.`;
   }
   const change = now.output === before.output ? 'still' : 'now';
-  return `${now.output} is ${change} the top answer (${share}): neither ${base}’s ${old} nor ${source}’s ${target}.`;
+  return `${now.output} is ${change} the top answer (${fraction}): neither ${base}’s ${old} nor ${source}’s ${target}.`;
 }
 
 function capital(text: string): string {

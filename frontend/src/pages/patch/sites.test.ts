@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
 import { readProgram } from '../../program/program';
-import { cellsOf, kindOf, MOST_SITES, pickSite, placeSites, placesOf, readSites, siteOf } from './sites';
+import { cellsOf, kindOf, MOST_SITES, pickSite, placeSites, namedPositions, readSites, siteOf } from './sites';
 
-function body(sizes: Record<string, number>): Body {
+function body(sizes: Record<string, number>, names: string[] = []): Body {
   const provenance = { run: '', step: null, n: null, seed: null, interval: '', note: '' };
-  return { title: '', sizes, coords: {}, variables: {}, attrs: {}, provenance, command: '', python: '' };
+  const coords: Body['coords'] = names.length ? { position: { dims: ['position'], units: '', values: names } } : {};
+  return { title: '', sizes, coords, variables: {}, attrs: {}, provenance, command: '', python: '' };
 }
 
 describe('cells and sites', () => {
   it('know which grid they are in', () => {
     expect(kindOf(body({ position: 3, layer: 2 }))).toBe('residual');
-    expect(kindOf(body({ layer: 2, place: 2, step: 1 }))).toBe('chain');
+    expect(kindOf(body({ layer: 2, position: 2, step: 1 }, ['rhs 1', 'colon']))).toBe('chain');
     expect(kindOf(body({ layer: 2, head: 2 }))).toBe('heads');
     expect(kindOf(body({ layer: 2 }))).toBe('mlps');
   });
@@ -42,11 +43,11 @@ describe('choosing', () => {
   });
 });
 
-describe('places of a program', () => {
+describe('named positions of a program', () => {
   const program = readProgram('c=7;d=3;a=5;b=a;e=9;#b:');
   it('stand where the chain does; the distractor is the nearest line after the root, or before it', () => {
-    expect(placesOf(program)).toEqual({ 'lhs 1': 8, 'rhs 1': 10, 'lhs 2': 12, 'rhs 2': 14, distractor: 18, query: 21, colon: 22 });
-    expect(placesOf(readProgram('c=7;d=3;a=5;#a:')).distractor).toBe(6);
+    expect(namedPositions(program)).toEqual({ 'lhs 1': 8, 'rhs 1': 10, 'lhs 2': 12, 'rhs 2': 14, distractor: 18, query: 21, colon: 22 });
+    expect(namedPositions(readProgram('c=7;d=3;a=5;#a:')).distractor).toBe(6);
   });
   it('are put in for their names', () => {
     expect(placeSites(['L2.resid_pre@rhs 2', 'L1.H0', 'L0.resid_pre@3', 'L2.resid_pre@rhs 3'], program).map(({ placed }) => placed)).toEqual([

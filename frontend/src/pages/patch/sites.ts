@@ -1,4 +1,4 @@
-/** Cells of a grid as names of places in the model, `L2.resid_pre@14`, and back. */
+/** Cells of a grid as names of sites in the model, `L2.resid_pre@14`, and back. */
 import { labelsOf, type Body } from '../../api/body';
 import { positionOf, type Program } from '../../program/program';
 
@@ -9,14 +9,13 @@ export const MOST_SITES = 64;
 
 /** Which grid a body holds: its axes say so. */
 export function kindOf(body: Body): Kind {
-  if ('position' in body.sizes) return 'residual';
-  if ('place' in body.sizes) return 'chain';
+  if ('position' in body.sizes) return labelsOf(body, 'position').some((label) => typeof label === 'string') ? 'chain' : 'residual';
   return 'head' in body.sizes ? 'heads' : 'mlps';
 }
 
 /** What runs across a grid, beside its layers: labels as sites name them. */
 export function acrossOf(body: Body): string[] {
-  const dim = { residual: 'position', chain: 'place', heads: 'head', mlps: '' }[kindOf(body)];
+  const dim = { residual: 'position', chain: 'position', heads: 'head', mlps: '' }[kindOf(body)];
   return dim ? labelsOf(body, dim).map(String) : [''];
 }
 
@@ -46,18 +45,18 @@ export function pickSite(sites: readonly string[], site: string, joined: boolean
   return sites.includes(site) ? sites.filter((other) => other !== site) : [...sites, site].slice(0, MOST_SITES);
 }
 
-/** Positions of the named places of a program's chain, as `bindscope.tasks.binding.structure` has them. */
-export function placesOf(program: Program): Record<string, number> {
+/** The named positions of a program's chain, as `bindscope.tasks.binding.structure` has them. */
+export function namedPositions(program: Program): Record<string, number> {
   const lines = [...program.chain].reverse(); // the root first
-  const places: Record<string, number> = {};
+  const named: Record<string, number> = {};
   lines.forEach((line, index) => {
-    places[`lhs ${index + 1}`] = positionOf(program, 'lhs', line);
-    places[`rhs ${index + 1}`] = positionOf(program, 'rhs', line);
+    named[`lhs ${index + 1}`] = positionOf(program, 'lhs', line);
+    named[`rhs ${index + 1}`] = positionOf(program, 'rhs', line);
   });
   const root = program.rootLine;
   const aside = [...program.distractorLines].sort((one, other) => after(root, one, program.nLines) - after(root, other, program.nLines));
-  if (aside[0] !== undefined) places.distractor = positionOf(program, 'rhs', aside[0]);
-  return { ...places, query: positionOf(program, 'query'), colon: positionOf(program, 'colon') };
+  if (aside[0] !== undefined) named.distractor = positionOf(program, 'rhs', aside[0]);
+  return { ...named, query: positionOf(program, 'query'), colon: positionOf(program, 'colon') };
 }
 
 /** How far a line stands from the root: lines after it come first. */
@@ -65,13 +64,13 @@ function after(root: number, line: number, nLines: number): number {
   return line > root ? line - root : nLines + root - line;
 }
 
-/** Sites at named places as sites at positions of this program; null for one whose place the program does not have. */
+/** Sites at named positions as sites at positions of this program; null for one whose position the program does not have. */
 export function placeSites(sites: readonly string[], program: Program): { site: string; placed: string | null }[] {
-  const places = placesOf(program);
+  const named = namedPositions(program);
   return sites.map((site) => {
-    const [name, place] = site.split('@');
-    if (place === undefined || /^[\d,]+$/.test(place)) return { site, placed: site };
-    const position = places[place];
+    const [name, at] = site.split('@');
+    if (at === undefined || /^[\d,]+$/.test(at)) return { site, placed: site };
+    const position = named[at];
     return { site, placed: position === undefined ? null : `${name}@${position}` };
   });
 }

@@ -23,7 +23,7 @@ function body(answer: string, line1: string): Body {
 describe('a prediction', () => {
   it('is bars that add up to one and name the answer and line 1', () => {
     const bars = answerBars(body('5', '7'), 0);
-    expect(bars.map((bar) => bar.value ?? 0).reduce((sum, share) => sum + share)).toBeCloseTo(1);
+    expect(bars.map((bar) => bar.value ?? 0).reduce((sum, fraction) => sum + fraction)).toBeCloseTo(1);
     expect(bars[5]?.label).toBe('5 (answer)');
     expect(bars[7]).toMatchObject({ label: '7 (line 1)', value: 0.5 });
     expect(bars.at(-1)).toMatchObject({ label: 'no digit', value: 0.05 });

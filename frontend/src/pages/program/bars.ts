@@ -21,7 +21,7 @@ export function answerBars(body: Body, step: number): Bar[] {
 /** Which output is likeliest, how likely, and what that means. */
 export function tellAnswer(body: Body, step: number): string {
   const { answer, line1 } = answered(body);
-  const { output, share } = topOf(body, { step });
+  const { output, fraction } = topOf(body, { step });
   const meaning =
     output === answer
       ? output === line1
@@ -30,15 +30,15 @@ export function tellAnswer(body: Body, step: number): string {
       : output === line1
         ? `, the constant of line 1. The right answer is ${answer}`
         : `. The right answer is ${answer}`;
-  return `The model says ${output} (${percent(share)})${meaning}.`;
+  return `The model says ${output} (${percent(fraction)})${meaning}.`;
 }
 
 /** Probability over steps of the answer, of line 1's constant and of everything else. */
 export function answerCurves(body: Body): { answer: number[]; line1: number[] | null; rest: number[] } {
   const { answer, line1 } = answered(body);
-  const of = (output: string): number[] => numbers(body, 'probability', { output }).map((share) => share ?? 0);
+  const of = (output: string): number[] => numbers(body, 'probability', { output }).map((fraction) => fraction ?? 0);
   const right = of(answer);
   const shortcut = line1 === answer || !line1 ? null : of(line1);
-  const rest = right.map((share, index) => Math.max(0, 1 - share - (shortcut?.[index] ?? 0)));
+  const rest = right.map((fraction, index) => Math.max(0, 1 - fraction - (shortcut?.[index] ?? 0)));
   return { answer: right, line1: shortcut, rest };
 }

@@ -9,11 +9,11 @@ export interface Stop {
   href: string;
 }
 
-/** A kept step in the midst of a phase, or a given share of the way through it; null where the run has no such phase or kept nothing of it. */
-export function stepWithin(run: RunSummary, phase: string, share = 0.5): number | null {
+/** A kept step in the midst of a phase, or a given fraction of the way through it; null where the run has no such phase or kept nothing of it. */
+export function stepWithin(run: RunSummary, phase: string, fraction = 0.5): number | null {
   const span = run.phases.find((found) => found.name === phase);
   const kept = run.steps.filter((step) => span && span.first_step <= step && step <= span.last_step);
-  return kept[Math.min(kept.length - 1, Math.floor(kept.length * share))] ?? null;
+  return kept[Math.min(kept.length - 1, Math.floor(kept.length * fraction))] ?? null;
 }
 
 /** The stops whose pages exist, for what the run is about. */
@@ -53,7 +53,7 @@ function plainStops(run: RunSummary): Stop[] {
   const stop = stopsOf(run);
   const claims = stop('claims', 'Check the claims', 'Each claim about such runs beside what this one shows, with its control.');
   return [
-    stop('trajectory', 'Watch it learn', 'Accuracy and loss of every pool at each evaluation.'),
+    stop('trajectory', 'Watch it learn', 'Accuracy and loss of every split at each evaluation.'),
     ...(run.kinds.includes('claims') ? [claims] : []),
     stop('runs', 'Settings', 'With which settings it was trained, and which other runs are open here.'),
   ];
@@ -75,8 +75,8 @@ function sumStops(run: RunSummary, program: string): Stop[] {
   const stop = stopsOf(run);
   const early = stepWithin(run, 'addition', 1);
   return [
-    stop('trajectory', 'Watch it learn', 'Sums of two numbers first, sums with variables long after, those with variables in new places last of all.'),
-    stop('arithmetic', 'Look a variable up, then add', 'Nine pools with their sudden jumps, seven measures of the circuit, its matrices and neurons at every checkpoint, your own sum, and parts moved from one checkpoint into another.', { step: early, program }),
+    stop('trajectory', 'Watch it learn', 'Sums of two numbers first, sums with variables long after, those with variables in new positions last of all.'),
+    stop('arithmetic', 'Look a variable up, then add', 'Nine splits with their sudden jumps, seven measures of the circuit, its matrices and neurons at every checkpoint, your own sum, and parts moved from one checkpoint into another.', { step: early, program }),
     stop('claims', 'Check the paper', 'Each published claim beside what this run shows, with its control.'),
     stop('runs', 'Settings', 'With which settings it was trained, and which other runs are open here.'),
   ];
@@ -93,7 +93,7 @@ function programStops(run: RunSummary, program: string, counterfactual: string):
     stop('checkpoint', 'Where answers come from', 'At the same checkpoint: from which lines the predicted digits come, and how often line 1 is said where that is wrong.', { step: early, options: { 'checkpoint.by': 'depth', 'checkpoint.quantity': 'followed_where_wrong' } }),
     stop('compare', 'What changed in between', 'Pin A stands in the heuristic phase, pin B at the end: which programs became right, and did any become wrong?', { ...pair, a: early, b: run.steps.at(-1) ?? null }),
     stop('logits', 'Layer by layer', 'At the end of training the answer appears only in late layers. Is the constant of line 1 still there before it?', pair),
-    stop('patch', 'Follow the value', 'Replace one activation at a time by that of the counterfactual. The places where the answer follows are the way the value takes.', pair),
+    stop('patch', 'Follow the value', 'Replace one activation at a time by that of the counterfactual. The sites where the answer follows are the way the value takes.', pair),
     stop('attention', 'Who moves it', 'Heads that look from a variable to where it was assigned carry out one hop each.', pair),
     stop('subspace', 'Names and values apart', 'Names and values lie along different directions. Exchange only those, and see whether the answer follows.', pair),
     stop('claims', 'Does it hold?', 'Each claim of the paper with the numbers of this run and the figure behind them.'),

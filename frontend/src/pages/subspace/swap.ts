@@ -20,7 +20,7 @@ export function answerColumns(body: Body): Set<number> {
 
 /** The likeliest output after the swap, and what it means. */
 export function tellSwap(body: Body): string {
-  const { output, share } = topOf(body, { condition: 'swapped' });
+  const { output, fraction } = topOf(body, { condition: 'swapped' });
   const { base_answer: base, source_answer: source } = body.attrs ?? {};
   const meaning =
     output === String(source)
@@ -28,7 +28,7 @@ export function tellSwap(body: Body): string {
       : output === String(base)
         ? 'still the program’s own answer'
         : `neither ${base} nor the counterfactual’s ${source}`;
-  return `After the swap the model says ${output} (${percent(share)}), ${meaning}.`;
+  return `After the swap the model says ${output} (${percent(fraction)}), ${meaning}.`;
 }
 
 /** The pair that is swapped. Names are told apart by a pair that asks for two: unless the counterfactual already asks for another variable, the program itself does, one of another value whose chain begins on line 3 or later where there is one. */

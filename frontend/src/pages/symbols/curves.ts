@@ -3,7 +3,7 @@ import type { Body, Value } from '../../api/body';
 import { seriesColour } from '../../charts/colour';
 import type { Series } from '../../charts/types';
 
-/** Every model that is trained: what it is called, and which of the eight colours it has; no two of one task share both colour and mark. */
+/** Every model that is trained: what it is called, and which of the eight colours it has; no two of one task fraction both colour and mark. */
 export const MODELS: Record<string, { name: string; colour: number }> = {
   plain: { name: 'transformer', colour: 0 },
   both: { name: 'both scalings', colour: 1 },
@@ -85,7 +85,7 @@ export function curvesOverN(body: Body, paper: boolean): Series[] {
     const name = heads ? `${nameModel(model)}, ${heads} heads` : nameModel(model);
     return { model, series: { ...overOf(members, (row) => row.n), name, marked: true, dashed: heads !== '' || model === 'one-hot-mlp', colour: colourOf(model) } };
   });
-  series.sort((one, other) => place(one.model) - place(other.model));
+  series.sort((one, other) => order(one.model) - order(other.model));
   const points = paper ? [...groupBy(publishedOf(body), (point) => point.model)].map(([model, members]) => pointsOf(members, (point) => point.n, model)) : [];
   const own = series.map((one) => one.series);
   return [...own, ...points.filter((point) => own.some(({ name }) => name === point.of))];
@@ -106,7 +106,7 @@ export function curvesOfTasks(body: Body, model: string): Series[] {
 
 /** The models of an experiment, in their usual order. */
 export function modelsOf(body: Body): string[] {
-  return [...new Set(rowsOf(body).map((row) => row.model))].sort((one, other) => place(one) - place(other));
+  return [...new Set(rowsOf(body).map((row) => row.model))].sort((one, other) => order(one) - order(other));
 }
 
 /** The first n that is solved, over widths, of each model, with the paper's. */
@@ -168,10 +168,10 @@ function pointsOf(points: Published[], x: (point: Published) => number, model: s
 }
 
 function colourOf(model: string): string {
-  return seriesColour(MODELS[model]?.colour ?? place(model));
+  return seriesColour(MODELS[model]?.colour ?? order(model));
 }
 
-function place(model: string): number {
+function order(model: string): number {
   const index = ORDER.indexOf(model);
   return index < 0 ? ORDER.length : index;
 }

@@ -13,7 +13,7 @@ export function chooseTask(tasks: Body, texts: readonly string[], labels: readon
     const of = (column: string): string => String(pick(tasks, column, { task: name })[0] ?? '');
     if (of('templates') !== wanted || pick(tasks, 'stored', { task: name })[0] !== true) continue;
     const own = of('labels').split(',').map(Number);
-    const same = own.some(Number.isNaN) ? labels === null : labels !== null && labels.length === own.length && own.every((label, place) => label === labels[place]);
+    const same = own.some(Number.isNaN) ? labels === null : labels !== null && labels.length === own.length && own.every((label, row) => label === labels[row]);
     if (same) return name;
   }
   return null;

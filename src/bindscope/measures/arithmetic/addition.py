@@ -18,16 +18,16 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.forms import SumForms, refuse_other_shapes
 from bindscope.measures.arithmetic.reading import read_sums
-from bindscope.measures.stats.shares import count_variable, share_variables
+from bindscope.measures.stats.fractions import count_variable, fraction_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION
 
-PLACES = ("before the MLP", "after the MLP")
+PROBED = ("before the MLP", "after the MLP")
 SITES = (f"L1.resid_mid@{ANSWER_POSITION}", f"L1.resid_post@{ANSWER_POSITION}")
-TEST_SHARE = 0.3  # of unordered pairs
+TEST_FRACTION = 0.3  # of unordered pairs
 RIDGE = 0.1  # in units of the residual stream's variance: a class has few rows
-POOLS = ("0tr", "0add", "1tr", "1add", "2tr", "2add")  # every pair, every number of variables, allowed positions
+SPLITS = ("0tr", "0add", "1tr", "1add", "2tr", "2add")  # every pair, every number of variables, allowed positions
 
 
 def answers_alone(forms: SumForms, with_mlp: bool = True) -> np.ndarray:
@@ -68,10 +68,10 @@ class ProbeSums:
         """About ``n`` sequences of trained and held-out pairs with none, one and two variables."""
         n_each, n_pairs = n / 3, len(task.pairs.trained) + len(task.pairs.held_out)
         n_trained = round(n_each * len(task.pairs.trained) / n_pairs)
-        sizes = {name: n_trained if name.endswith("tr") else round(n_each) - n_trained for name in POOLS}
-        batches = [task.sample_pool(rng, size, name) for name, size in sizes.items() if size]
+        sizes = {name: n_trained if name.endswith("tr") else round(n_each) - n_trained for name in SPLITS}
+        batches = [task.sample_split(rng, size, name) for name, size in sizes.items() if size]
         n1, n2 = (np.concatenate([batch.labels[name][:, 0] for batch in batches]) for name in ("n1", "n2"))
-        tested = rng.random((task.modulus, task.modulus)) < TEST_SHARE  # [lower, higher]
+        tested = rng.random((task.modulus, task.modulus)) < TEST_FRACTION  # [lower, higher]
         sums = cls(
             np.concatenate([batch.tokens for batch in batches]),
             np.concatenate([batch.targets[:, 0] for batch in batches]),
@@ -84,18 +84,18 @@ class ProbeSums:
 
 @dataclass(frozen=True, eq=False)
 class Probed:
-    """What probes at one place read: which tested sequences they get right, and how many of those they were fitted on."""
+    """What probes at one site read: which tested sequences they get right, and how many of those they were fitted on."""
 
     right: np.ndarray  # [test] bool
     fit_accuracy: float
 
 
 def probe_answers(model: Transformer, sums: ProbeSums, labels: np.ndarray | None = None) -> dict[str, Probed]:
-    """Linear probes for the answer at both ``PLACES``; ``labels`` [batch] are fitted instead of the answers if given."""
+    """Linear probes for the answer at both ``PROBED``; ``labels`` [batch] are fitted instead of the answers if given."""
     refuse_other_shapes(model)
     labels = sums.answers if labels is None else labels
-    streams = dict(zip(PLACES, read_sums(model, sums.tokens, SITES)))
-    return {place: _probe(stream[:, 0].astype(float), sums, labels) for place, stream in streams.items()}
+    streams = dict(zip(PROBED, read_sums(model, sums.tokens, SITES)))
+    return {site: _probe(stream[:, 0].astype(float), sums, labels) for site, stream in streams.items()}
 
 
 def _probe(stream: np.ndarray, sums: ProbeSums, labels: np.ndarray) -> Probed:
@@ -109,9 +109,9 @@ def fit_linear_probe(fit: np.ndarray, labels: np.ndarray, test: np.ndarray) -> n
     mean = fit.mean(0)
     size = max(float((fit - mean).std()), 1e-12)
     x, one_hot = (fit - mean) / size, np.eye(int(labels.max()) + 1)[labels]
-    share = one_hot.mean(0)
-    weights = np.linalg.solve(x.T @ x / len(x) + RIDGE * np.eye(x.shape[1]), x.T @ (one_hot - share) / len(x))
-    return ((test - mean) / size @ weights + share).argmax(1)
+    fraction = one_hot.mean(0)
+    weights = np.linalg.solve(x.T @ x / len(x) + RIDGE * np.eye(x.shape[1]), x.T @ (one_hot - fraction) / len(x))
+    return ((test - mean) / size @ weights + fraction).argmax(1)
 
 
 def add_alone(model: Transformer, task: AssignAddTask) -> xr.Dataset:
@@ -121,8 +121,8 @@ def add_alone(model: Transformer, task: AssignAddTask) -> xr.Dataset:
     direct = answers_alone(forms, with_mlp=False) == right
     sizes = [group.sum() for group in groups.values()]
     variables = {
-        **share_variables("accuracy", ("group",), [correct[group].sum() for group in groups.values()], sizes),
-        **share_variables("direct_accuracy", (), direct.sum(), direct.size),
+        **fraction_variables("accuracy", ("group",), [correct[group].sum() for group in groups.values()], sizes),
+        **fraction_variables("direct_accuracy", (), direct.sum(), direct.size),
         "n": count_variable(("group",), sizes),
         "correct": (("n1", "n2"), correct.astype(np.int8)),
     }

@@ -28,12 +28,12 @@ def output_weights(forms: SumForms) -> np.ndarray:
 
 def output_phases(fits: xr.Dataset, weights: np.ndarray, numbers: CyclicNumbers) -> xr.Dataset:
     """Over ``neuron``: the phase of its output weights [neuron, number] at the frequency that it was fitted with
-    (``phase_out``), the share of their variance at that frequency (``output_explained_variance``), and
+    (``phase_out``), the fraction of their variance at that frequency (``output_explained_variance``), and
     ``phase_difference``, phase_out − phase_1 − phase_2 in (−π, π], which is 0 in the analytic network.
     """
     placed = weights[:, numbers.answer].T  # [position, neuron]
-    waves = np.fft.rfft(placed - placed.mean(axis=0), axis=0)
-    chosen = waves[fits.frequency.values, np.arange(placed.shape[1])]
+    components = np.fft.rfft(placed - placed.mean(axis=0), axis=0)
+    chosen = components[fits.frequency.values, np.arange(placed.shape[1])]
     total = np.maximum((abs(np.fft.fft(placed - placed.mean(axis=0), axis=0)) ** 2).sum(axis=0), 1e-300)
     difference = np.angle(chosen) - fits.phase_1.values - fits.phase_2.values
     return xr.Dataset(

@@ -20,7 +20,7 @@ import xarray as xr
 from bindscope.measures.arithmetic.forms import refuse_other_shapes
 from bindscope.measures.arithmetic.reading import read_sums
 from bindscope.measures.evaluation import read_answers
-from bindscope.measures.stats.shares import mean_variables, share_variables
+from bindscope.measures.stats.fractions import fraction_variables, mean_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, N_PREFIX, OPERAND_POSITIONS
@@ -79,28 +79,28 @@ def _look_back(pattern: np.ndarray, task: AssignAddTask, tokens: np.ndarray) -> 
 
 
 def describe_looks(
-    model: Transformer, task: AssignAddTask, pools: dict[str, Batch], other: dict[str, np.ndarray]
+    model: Transformer, task: AssignAddTask, splits: dict[str, Batch], other: dict[str, np.ndarray]
 ) -> xr.Dataset:
-    """Share and mass of each look in each pool, how much of that a shuffled sequence has, and accuracy."""
-    found = {name: measure_looks(model, task, batch.tokens) for name, batch in pools.items()}
-    kept = np.array([[looks.kept[look] for look in LOOKS] for looks in found.values()])  # [pool, look, sequence]
+    """Fraction and mass of each look in each split, how much of that a shuffled sequence has, and accuracy."""
+    found = {name: measure_looks(model, task, batch.tokens) for name, batch in splits.items()}
+    kept = np.array([[looks.kept[look] for look in LOOKS] for looks in found.values()])  # [split, look, sequence]
     mass = np.array([[looks.mass[look] for look in LOOKS] for looks in found.values()])
     shuffled = [
         look_at(found[name].equals, task.sequences.value_positions(batch.tokens[other[name]]))
-        for name, batch in pools.items()
+        for name, batch in splits.items()
     ]
-    right = [(read_answers(model, batch).argmax(1) == batch.targets[:, 0]).mean() for batch in pools.values()]
-    by_pool: dict[str, Any] = {"share": kept.mean(2), "mass": mass.mean(2), "accuracy": right}
-    by_pool |= {"shuffled_share": [k.mean() for k, _ in shuffled], "shuffled_mass": [m.mean() for _, m in shuffled]}
+    right = [(read_answers(model, batch).argmax(1) == batch.targets[:, 0]).mean() for batch in splits.values()]
+    by_split: dict[str, Any] = {"fraction": kept.mean(2), "mass": mass.mean(2), "accuracy": right}
+    by_split |= {"shuffled_fraction": [k.mean() for k, _ in shuffled], "shuffled_mass": [m.mean() for _, m in shuffled]}
     variables: dict[str, Any] = {
-        name: (("pool", "look")[: np.ndim(values)], np.asarray(values, np.float32), {"units": "share"})
-        for name, values in by_pool.items()
+        name: (("split", "look")[: np.ndim(values)], np.asarray(values, np.float32), {"units": "fraction"})
+        for name, values in by_split.items()
     }
     n = kept.shape[0] * kept.shape[2]
-    variables |= share_variables("overall_share", ("look",), kept.mean((0, 2)) * n, n)
+    variables |= fraction_variables("overall_fraction", ("look",), kept.mean((0, 2)) * n, n)
     masses = np.moveaxis(mass, 1, 0).reshape(len(LOOKS), n)
-    variables |= mean_variables("overall_mass", ("look",), masses, np.random.default_rng(0), units="share")
-    return xr.Dataset(variables, {"pool": list(pools), "look": list(LOOKS)})
+    variables |= mean_variables("overall_mass", ("look",), masses, np.random.default_rng(0), units="fraction")
+    return xr.Dataset(variables, {"split": list(splits), "look": list(LOOKS)})
 
 
 def map_forms(model: Transformer, task: AssignAddTask, rng: np.random.Generator, n: int) -> xr.Dataset:
@@ -116,7 +116,7 @@ def map_forms(model: Transformer, task: AssignAddTask, rng: np.random.Generator,
         "layer": np.arange(1, len(sites) + 1),
         "token": (("form", "query"), [_columns(task, text) for text in FORMS.values()]),
     }
-    pattern = (("form", "layer", "query", "key"), np.asarray(maps, np.float32), {"units": "share"})
+    pattern = (("form", "layer", "query", "key"), np.asarray(maps, np.float32), {"units": "fraction"})
     return xr.Dataset({"mean_pattern": pattern}, coordinates)
 
 
@@ -126,8 +126,8 @@ def fill_layout(task: AssignAddTask, row: np.ndarray, rng: np.random.Generator, 
     names = np.unique(row[row >= first])
     drawn = np.argsort(rng.random((n, task.n_variables)), axis=1)[:, : len(names)] + first
     rows = np.where(row < task.modulus, rng.integers(task.modulus, size=(n, len(row))), row)
-    for place, name in enumerate(names):
-        rows[:, row == name] = drawn[:, place : place + 1]
+    for index, name in enumerate(names):
+        rows[:, row == name] = drawn[:, index : index + 1]
     return rows
 
 

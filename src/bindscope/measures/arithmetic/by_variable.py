@@ -1,7 +1,7 @@
 """Sums with one variable by which variable it is and where it stands, and how = looks at the two operands.
 
 >>> sums = ask_by_variable(task, rng, n=50)
->>> right_by_variable(model, sums, task)   # hits and counts over (variable, place)
+>>> right_by_variable(model, sums, task)   # hits and counts over (variable, operand)
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from bindscope.tasks.task import Batch
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
 
-PLACES = ("first", "second")  # operand
+OPERANDS = ("first", "second")  # operand
 N_WATCHED = 200  # sums over which the attention of = is averaged
 
 
 def ask_by_variable(task: AssignAddTask, rng: np.random.Generator, n: int) -> Batch:
     """Sums of one variable and one number, about ``n`` for each variable in each position, pairs as in training."""
     n_restricted = int((~shown_in_training(task)).sum())
-    pools = {"1tr": n * (2 * task.n_variables - n_restricted), "1var": n * n_restricted}
-    tokens = [task.sample_pool(rng, size, name).tokens for name, size in pools.items()]
+    splits = {"1tr": n * (2 * task.n_variables - n_restricted), "1var": n * n_restricted}
+    tokens = [task.sample_split(rng, size, name).tokens for name, size in splits.items()]
     return task.to_batch(np.concatenate(tokens))
 
 
-def ask_one_variable(task: AssignAddTask, rng: np.random.Generator, n: int, variable: int, place: str) -> Batch:
-    """``n`` sums of one variable in one place and one number."""
+def ask_one_variable(task: AssignAddTask, rng: np.random.Generator, n: int, variable: int, operand: str) -> Batch:
+    """``n`` sums of one variable as one operand and a number as the other."""
     shown = shown_in_training(task)
-    trained = bool(shown[variable, PLACES.index(place)])
+    trained = bool(shown[variable, OPERANDS.index(operand)])
     n_groups = int(shown.sum()) if trained else int((~shown).sum())
     found, n_found = [], 0
     while n_found < n:
-        batch = task.sample_pool(rng, 2 * n * n_groups, "1tr" if trained else "1var")
-        found.append(batch.tokens[batch.labels[f"{place}_variable"][:, 0] == variable])
+        batch = task.sample_split(rng, 2 * n * n_groups, "1tr" if trained else "1var")
+        found.append(batch.tokens[batch.labels[f"{operand}_variable"][:, 0] == variable])
         n_found += len(found[-1])
     return task.to_batch(np.concatenate(found)[:n])
 
 
 def shown_in_training(task: AssignAddTask) -> np.ndarray:
-    """Whether training shows a variable in a place: [variable, position] bool."""
+    """Whether training shows a variable as an operand: [variable, position] bool."""
     allowed = (task.allowed_first, task.allowed_second)
-    return np.array([[variable in places for places in allowed] for variable in range(task.n_variables)])
+    return np.array([[variable in shown for shown in allowed] for variable in range(task.n_variables)])
 
 
 def right_by_variable(model: Transformer, sums: Batch, task: AssignAddTask) -> tuple[np.ndarray, np.ndarray]:
@@ -54,12 +54,12 @@ def right_by_variable(model: Transformer, sums: Batch, task: AssignAddTask) -> t
     from bindscope.measures.evaluation import read_answers
 
     right = read_answers(model, sums).argmax(1) == sums.targets[:, 0]  # [sum]
-    hits, n = np.zeros((2, task.n_variables, len(PLACES)), int)
-    for place, name in enumerate(PLACES):
+    hits, n = np.zeros((2, task.n_variables, len(OPERANDS)), int)
+    for index, name in enumerate(OPERANDS):
         variable = sums.labels[f"{name}_variable"][:, 0]  # −1 where a number stands
         here = variable >= 0
-        hits[:, place] = np.bincount(variable[here], right[here], task.n_variables)
-        n[:, place] = np.bincount(variable[here], minlength=task.n_variables)
+        hits[:, index] = np.bincount(variable[here], right[here], task.n_variables)
+        n[:, index] = np.bincount(variable[here], minlength=task.n_variables)
     return hits, n
 
 

@@ -27,7 +27,7 @@ from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import N_PREFIX
 
-CONTESTED = range(3, N_PREFIX)  # positions whose variable could stand in more than one place
+CONTESTED = range(3, N_PREFIX)  # positions whose variable could stand in more than one index
 N_FRESH = 20  # models without training
 N_SHUFFLES = 200
 KINDS = ("number", "operator", "equals", "pad", "variable", "position")
@@ -38,12 +38,12 @@ def circuit_matrices(forms: SumForms, task: AssignAddTask) -> xr.Dataset:
     labels, kinds = name_embeddings(task, len(forms.positions))
     vectors = np.concatenate([forms.tokens, forms.positions])  # [embedding, d_model]
     qk1 = vectors @ forms.qk1 @ vectors.T
-    place = np.arange(len(forms.positions))
+    index = np.arange(len(forms.positions))
     variables = list(task.sequences.variables)
     dataset = xr.Dataset(
         {
             "qk1": (("query", "key"), qk1),
-            "positions": (("query_position", "key_position"), qk1[-len(place) :, -len(place) :]),
+            "positions": (("query_position", "key_position"), qk1[-len(index) :, -len(index) :]),
             "allowed": (("query_position", "key_position"), allowed_positions()),
             "variable_identity": (("query_variable", "key_variable"), variable_identity(forms)),
             "equals_to": (("embedding",), qk1[task.sequences.equals_token]),
@@ -55,8 +55,8 @@ def circuit_matrices(forms: SumForms, task: AssignAddTask) -> xr.Dataset:
             "key_kind": ("key", kinds),
             "embedding": labels,
             "kind": ("embedding", kinds),
-            "query_position": place,
-            "key_position": place,
+            "query_position": index,
+            "key_position": index,
             "query_variable": variables,
             "key_variable": variables,
         },
@@ -70,7 +70,7 @@ def name_embeddings(task: AssignAddTask, n_positions: int) -> tuple[list[str], l
     """A label and a kind for each token of the vocabulary, then for each position."""
     symbols = list(task.vocabulary.symbols)
     token_kinds = ["number"] * task.modulus + ["operator", "equals", "pad"] + ["variable"] * task.n_variables
-    labels = [*symbols, *(f"position {place}" for place in range(n_positions))]
+    labels = [*symbols, *(f"position {index}" for index in range(n_positions))]
     return labels, [*token_kinds, *["position"] * n_positions]
 
 
@@ -102,30 +102,30 @@ def mean_by_kind(qk1: np.ndarray, query_kinds: np.ndarray, key_kinds: np.ndarray
 
 
 def shuffled_identity(matrix: np.ndarray, rng: np.random.Generator, n_shuffles: int) -> np.ndarray:
-    """[shuffle]: the share of rows with the largest entry at their match, when rows and columns are matched at random."""
+    """[shuffle]: the fraction of rows with the largest entry at their match, when rows and columns are matched at random."""
     best = matrix.argmax(1)
     return np.array([(best == rng.permutation(len(matrix))).mean() for _ in range(n_shuffles)])
 
 
 def shuffled_previous(positions: np.ndarray, rng: np.random.Generator, n_shuffles: int) -> np.ndarray:
-    """[shuffle]: the share of contested positions that prefer the one before, with the keys 0 to 11 in a random order."""
-    shares = []
+    """[shuffle]: the fraction of contested positions that prefer the one before, with the keys 0 to 11 in a random order."""
+    fractions = []
     for _ in range(n_shuffles):
         order = np.arange(len(positions))
         order[:N_PREFIX] = rng.permutation(N_PREFIX)
-        shares.append(contested_share(positions[:, order]))
-    return np.array(shares)
+        fractions.append(contested_fraction(positions[:, order]))
+    return np.array(fractions)
 
 
-def contested_share(positions: np.ndarray) -> float:
-    """The share of positions 3 to 11, those with a choice, that prefer the one before."""
+def contested_fraction(positions: np.ndarray) -> float:
+    """The fraction of positions 3 to 11, those with a choice, that prefer the one before."""
     preferred = prefers_previous(positions)  # [position 1 to 11]
     return float(preferred[CONTESTED.start - 1 :].mean())
 
 
 def summarise_matrices(matrices: xr.Dataset) -> xr.Dataset:
     """What is kept of one checkpoint's matrices: the small ones, and a number for each variable, position and kind."""
-    variables, places = matrices.query_variable.values, matrices.query_position.values
+    variables, positions = matrices.query_variable.values, matrices.query_position.values
     scores = {kind: matrices.equals_to.values[matrices.kind.values == kind] for kind in ("variable", "position")}
     kinds = mean_by_kind(matrices.qk1.values, matrices.query_kind.values, matrices.key_kind.values)
     summary = xr.Dataset(
@@ -140,7 +140,7 @@ def summarise_matrices(matrices: xr.Dataset) -> xr.Dataset:
         },
         {
             "variable": variables,
-            "position": places,
+            "position": positions,
             "from_kind": kinds.query_kind.values,
             "to_kind": kinds.key_kind.values,
         },
@@ -156,7 +156,7 @@ def circuit_controls(config: ModelConfig, task: AssignAddTask, last: xr.Dataset)
         model = Transformer(config, torch.Generator().manual_seed(seed))
         fresh = circuit_matrices(SumForms.of(model, task), task)
         identity.append(float((fresh.variable_identity.values.argmax(1) == np.arange(task.n_variables)).mean()))
-        previous.append(contested_share(fresh.positions.values))
+        previous.append(contested_fraction(fresh.positions.values))
     rng = np.random.default_rng(0)
     return {
         "fresh_identity": ("fresh", identity),

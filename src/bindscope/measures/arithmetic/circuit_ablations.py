@@ -1,10 +1,10 @@
-"""The circuit for modular addition without each of its parts: which pools fall when an attention edge or an output is taken away.
+"""The circuit for modular addition without each of its parts: which splits fall when an attention edge or an output is taken away.
 
 Edges are taken away in two ways: *zero* hides the looked-at position (score −∞, the rest of the row renormalised), and
 *average* spreads the whole row evenly over what can be seen (so it is missing where other edges of the row are needed
 too). Outputs become zero, or their mean over the sums.
 
->>> measure_ablations(model, task, ask_pools(task, rng, 200)).accuracy.sel(part="layer 2: = → values", kind="zero")
+>>> measure_ablations(model, task, ask_splits(task, rng, 200)).accuracy.sel(part="layer 2: = → values", kind="zero")
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.transplanting import Asked, OnProgress
-from bindscope.measures.stats.shares import share_variables
+from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, N_POSITIONS, N_PREFIX, OPERAND_POSITIONS
 from bindscope.tasks.task import Batch
@@ -49,28 +49,28 @@ class Ablation:
 def measure_ablations(
     model: Transformer, task: AssignAddTask, asked: Asked, on_progress: OnProgress | None = None
 ) -> xr.Dataset:
-    """``accuracy`` over (part, kind, pool) with Wilson intervals; the part ``nothing`` is the model as it is."""
+    """``accuracy`` over (part, kind, split) with Wilson intervals; the part ``nothing`` is the model as it is."""
     ablations = list_ablations(model, task, asked.batch)
     names, kinds = [INTACT, *(ablation.name for ablation in ablations)], KINDS
-    n = np.array([pool.stop - pool.start for pool in asked.pools.values()])
+    n = np.array([split.stop - split.start for split in asked.splits.values()])
     hits, n_asked = np.zeros((2, len(names), len(kinds), len(n)))
 
     def count(right: np.ndarray) -> np.ndarray:
-        return np.array([right[pool].sum() for pool in asked.pools.values()])
+        return np.array([right[split].sum() for split in asked.splits.values()])
 
     n_asked[0] = n
     hits[0] = count(_answer(model, asked.batch, lambda rows: {}))
     for done, ablation in enumerate(ablations, start=1):
-        for place, kind in enumerate(kinds):
+        for index, kind in enumerate(kinds):
             if kind == "zero" or ablation.whole or ablation.output:
-                hits[done, place] = count(_answer(model, asked.batch, _edits(model, asked.batch, ablation, kind)))
-                n_asked[done, place] = n
+                hits[done, index] = count(_answer(model, asked.batch, _edits(model, asked.batch, ablation, kind)))
+                n_asked[done, index] = n
         if on_progress is not None:
             on_progress(done, len(ablations))
-    variables: dict[str, Any] = share_variables("accuracy", ["part", "kind", "pool"], hits, n_asked)
+    variables: dict[str, Any] = fraction_variables("accuracy", ["part", "kind", "split"], hits, n_asked)
     control = ("part", [False, *(ablation.control for ablation in ablations)])
-    coordinates = {"part": names, "kind": list(kinds), "pool": list(asked.pools), "control": control}
-    return xr.Dataset({**variables, "n": ("pool", n)}, coordinates)
+    coordinates = {"part": names, "kind": list(kinds), "split": list(asked.splits), "control": control}
+    return xr.Dataset({**variables, "n": ("split", n)}, coordinates)
 
 
 def list_ablations(model: Transformer, task: AssignAddTask, batch: Batch) -> list[Ablation]:
@@ -103,7 +103,7 @@ def list_ablations(model: Transformer, task: AssignAddTask, batch: Batch) -> lis
 
 def _columns_of(values: np.ndarray) -> Mapping[str, np.ndarray]:
     first, second = OPERAND_POSITIONS
-    fixed = {str(place): np.full((len(values), 1), place) for place in (first, second)}
+    fixed = {str(index): np.full((len(values), 1), index) for index in (first, second)}
     return {**fixed, "first": values[:, :1], "second": values[:, 1:]}
 
 

@@ -44,8 +44,8 @@ def correct_logits(logits: np.ndarray, numbers: CyclicNumbers) -> np.ndarray:
 
 def distance_irrelevance(correct: np.ndarray) -> float:
     """How little the right answer's logit [position 1, position 2] depends on the distance; NaN if it does not vary at all."""
-    places = np.arange(len(correct))
-    by_distance = correct[places, (places + places[:, None]) % len(correct)]  # [distance, position 1]
+    indices = np.arange(len(correct))
+    by_distance = correct[indices, (indices + indices[:, None]) % len(correct)]  # [distance, position 1]
     spread = correct.std()
     if spread <= 1e-9 * abs(correct).max():
         return float("nan")

@@ -4,7 +4,7 @@
 path OV2 e_n1 + OV2 e_n2 into the last MLP alone.
 
 >>> described = describe_neurons(run.checkpoint("last"), task)
->>> summarise_neurons(described).share_fitting.sel(source="model")
+>>> summarise_neurons(described).fraction_fitting.sel(source="model")
 >>> describe_neuron(run.checkpoint("last"), task, 70).explained_variance.sel(source="circuit")
 """
 
@@ -46,7 +46,7 @@ FITTED = (
 
 
 def describe_neurons(model: Transformer, task: AssignAddTask) -> xr.Dataset:
-    """Over (source, neuron): its Fourier component, its output's phase and share; over (source): accuracy as it is and with every
+    """Over (source, neuron): its Fourier component, its output's phase and fraction; over (source): accuracy as it is and with every
     pre-activation replaced by its Fourier component.
     """
     numbers, forms, sums = CyclicNumbers.of(task), SumForms.of(model, task), run_literal_sums(model, task)
@@ -57,10 +57,10 @@ def describe_neurons(model: Transformer, task: AssignAddTask) -> xr.Dataset:
         fits = fit_neurons(pre, numbers)
         part = fits.merge(output_phases(fits, weights, numbers))
         moved = np.maximum(numbers.arrange(pre), 0).var(axis=(0, 1)) * (weights**2).sum(axis=1)  # [neuron]
-        part["output_share"] = ("neuron", moved / max(moved.sum(), 1e-300))
+        part["output_fraction"] = ("neuron", moved / max(moved.sum(), 1e-300))
         part["accuracy"] = _accuracy(forms, numbers, numbers.arrange(pre), numbers.arrange(residual))
-        waves = fitted_preactivations(fits, numbers)
-        part["fitted_accuracy"] = _accuracy(forms, numbers, waves, numbers.arrange(residual))
+        components = fitted_preactivations(fits, numbers)
+        part["fitted_accuracy"] = _accuracy(forms, numbers, components, numbers.arrange(residual))
         parts.append(part)
     dataset = xr.concat(parts, xr.IndexVariable("source", list(SOURCES)), combine_attrs="override")
     dataset.attrs["n_pairs"] = numbers.modulus**2
@@ -78,22 +78,22 @@ def summarise_neurons(described: xr.Dataset) -> xr.Dataset:
     agreement = [concentration(angles) for angles in described.phase_difference.values]
     return xr.Dataset(
         {
-            "share_fitting": (explained >= FITS).mean("neuron"),
+            "fraction_fitting": (explained >= FITS).mean("neuron"),
             "median_explained_variance": explained.median("neuron"),
-            "weighted_explained_variance": (explained * described.output_share).sum("neuron"),
+            "weighted_explained_variance": (explained * described.output_fraction).sum("neuron"),
             "phase_agreement": ("source", np.array(agreement)),
-            "neurons_per_frequency": (("source", "wave"), np.array(counts, dtype="int16")),
+            "neurons_per_frequency": (("source", "component"), np.array(counts, dtype="int16")),
             "accuracy": described.accuracy,
             "fitted_accuracy": described.fitted_accuracy,
         },
-        {"source": list(SOURCES), "wave": frequencies},
+        {"source": list(SOURCES), "component": frequencies},
     )
 
 
 def describe_neuron(model: Transformer, task: AssignAddTask, neuron: int) -> xr.Dataset:
-    """``preactivation`` and ``fitted`` over (source, place_1, place_2), and the numbers of the fit over (source).
+    """``preactivation`` and ``fitted`` over (source, index_1, index_2), and the numbers of the fit over (source).
 
-    The sources are ``model``, the whole of it on literal sums, and ``circuit``, OV2 e_n1 + OV2 e_n2 alone. Places are the
+    The sources are ``model``, the whole of it on literal sums, and ``circuit``, OV2 e_n1 + OV2 e_n2 alone. NamedPositions are the
     numbers in the order that the operator makes a circle of: for + the numbers themselves.
     """
     numbers = CyclicNumbers.of(task)
@@ -103,11 +103,11 @@ def describe_neuron(model: Transformer, task: AssignAddTask, neuron: int) -> xr.
     fits = {source: fit_neuron(values) for source, values in placed.items()}
     return xr.Dataset(
         {
-            "preactivation": (("source", "place_1", "place_2"), list(placed.values())),
-            "fitted": (("source", "place_1", "place_2"), [fit.values for fit in fits.values()]),
+            "preactivation": (("source", "index_1", "index_2"), list(placed.values())),
+            "fitted": (("source", "index_1", "index_2"), [fit.values for fit in fits.values()]),
             **{name: ("source", [getattr(fit, name) for fit in fits.values()]) for name in FITTED},
         },
-        {"source": list(fits), "n1": ("place_1", numbers.first), "n2": ("place_2", numbers.second)},
+        {"source": list(fits), "n1": ("index_1", numbers.first), "n2": ("index_2", numbers.second)},
         {"neuron": neuron, "ordered_by": numbers.ordered_by},
     )
 
@@ -116,11 +116,11 @@ def read_fit(dataset: xr.Dataset, source: str = "model") -> NeuronFit:
     """The fit in a dataset of ``describe_neuron``."""
     one = dataset.sel(source=source)
     numbers = {name: float(one[name]) for name in FITTED if name != "frequency"}
-    return NeuronFit(modulus=dataset.sizes["place_1"], frequency=int(one.frequency), **numbers)
+    return NeuronFit(modulus=dataset.sizes["index_1"], frequency=int(one.frequency), **numbers)
 
 
 def explain_controls(model: Transformer, task: AssignAddTask, rng: np.random.Generator) -> dict[str, Any]:
-    """How well waves fit where there is nothing to find: numbers in random orders, and a model that was never trained."""
+    """How well components fit where there is nothing to find: numbers in random orders, and a model that was never trained."""
     numbers, pre = CyclicNumbers.of(task), run_literal_sums(model, task).pre
     permuted = [fit_neurons(pre, numbers.permute(rng)).explained_variance.values for _ in range(N_PERMUTATIONS)]
     fresh = Transformer(model.config, torch.Generator().manual_seed(int(rng.integers(2**31))))
@@ -139,7 +139,7 @@ def show_examples(model: Transformer, task: AssignAddTask, described: xr.Dataset
     pre = CyclicNumbers.of(task).arrange(run_literal_sums(model, task).pre[:, :, neurons])
     return {
         "example_neuron": ("example", np.array(neurons)),
-        "example_preactivation": (("example", "place_1", "place_2"), pre.transpose(2, 0, 1)),
+        "example_preactivation": (("example", "index_1", "index_2"), pre.transpose(2, 0, 1)),
     }
 
 
@@ -175,6 +175,6 @@ def _logits(source: str, forms: SumForms, sums: LiteralSums) -> np.ndarray:
 
 
 def _accuracy(forms: SumForms, numbers: CyclicNumbers, pre: np.ndarray, residual: np.ndarray) -> float:
-    """The share of pairs answered correctly from pre-activations over positions [position 1, position 2, neuron]."""
+    """The fraction of pairs answered correctly from pre-activations over positions [position 1, position 2, neuron]."""
     logits = (residual + np.maximum(pre, 0) @ forms.down) @ forms.unembed
     return float((logits.argmax(axis=-1) == numbers.answer[numbers.sums]).mean())

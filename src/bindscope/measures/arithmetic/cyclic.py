@@ -1,10 +1,10 @@
 """Operators as addition on a circle: in which order the numbers stand so that the answer's position is the sum of positions.
 
 Fourier analysis speaks of sums modulo m. A difference is the sum with −n2; a product modulo a prime is the sum of
-discrete logarithms, where zero has no place. Whatever is measured of sums is then measured of all three.
+discrete logarithms, where zero has no position. Whatever is measured of sums is then measured of all three.
 
->>> places = CyclicNumbers.of(AssignAddTask(modulus=5, operator="-"))
->>> places.second   # −0, −1, −2, −3, −4
+>>> indices = CyclicNumbers.of(AssignAddTask(modulus=5, operator="-"))
+>>> indices.second   # −0, −1, −2, −3, −4
 array([0, 4, 3, 2, 1])
 """
 
@@ -40,7 +40,7 @@ class CyclicNumbers:
             return cls(numbers, -numbers % task.modulus, numbers, "value")
         if task.operator == "*":
             root = primitive_root(task.modulus)
-            powers = np.array([pow(root, place, task.modulus) for place in range(task.modulus - 1)])
+            powers = np.array([pow(root, index, task.modulus) for index in range(task.modulus - 1)])
             return cls(powers, powers, powers, f"powers of {root}, without 0")
         raise BindscopeError(
             f"elements of a {task.operator} group are no circle, so they have no frequencies; use a run of +, - or *."
@@ -59,8 +59,8 @@ class CyclicNumbers:
     @property
     def sums(self) -> np.ndarray:
         """[position of n1, position of n2]: the position of the answer."""
-        places = np.arange(self.modulus)
-        return (places[:, None] + places) % self.modulus
+        indices = np.arange(self.modulus)
+        return (indices[:, None] + indices) % self.modulus
 
     def arrange(self, over_numbers: np.ndarray) -> np.ndarray:
         """What is given over [n1, n2, …] by value, over positions."""
@@ -80,6 +80,6 @@ def primitive_root(modulus: int) -> int:
             f"products modulo {modulus} are no circle: only a prime modulus has discrete logarithms; use a prime one."
         )
     for root in range(1, modulus):
-        if len({pow(root, place, modulus) for place in range(modulus - 1)}) == modulus - 1:
+        if len({pow(root, index, modulus) for index in range(modulus - 1)}) == modulus - 1:
             return root
     raise AssertionError("every prime has a primitive root")

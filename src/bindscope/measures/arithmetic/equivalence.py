@@ -21,7 +21,7 @@ import xarray as xr
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.reading import read_sums
 from bindscope.measures.evaluation import read_answers
-from bindscope.measures.stats.shares import mean_variables
+from bindscope.measures.stats.fractions import mean_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, OPERAND_POSITIONS

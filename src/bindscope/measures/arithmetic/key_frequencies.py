@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 
 LEAST_FIT = 0.5  # explained variance from which a neuron counts for its frequency
-LEAST_NEURONS = 0.01  # share of neurons that make a frequency a key one
+LEAST_NEURONS = 0.01  # fraction of neurons that make a frequency a key one
 LOGITS = ("full", "restricted", "excluded")
 PAIRS = ("trained", "held_out")
 
@@ -53,7 +53,7 @@ def frequency_losses(
     dataset = xr.Dataset(
         {
             "loss": (dims, loss, {"units": "nat"}),
-            "accuracy": (dims, accuracy, {"units": "share"}),
+            "accuracy": (dims, accuracy, {"units": "fraction"}),
             "n": ("pairs", np.array([trained.sum(), (~trained).sum()])),
         },
         {"logits": list(LOGITS), "pairs": list(PAIRS)},
@@ -65,14 +65,14 @@ def frequency_losses(
 def split_logits(placed: np.ndarray, key: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Restricted and excluded logits, of logits over positions [position 1, position 2, output]."""
     modulus = len(placed)
-    places = np.arange(modulus)
-    partner = (places[:, None] - places) % modulus  # [sum, position 1]: the position 2 that gives the sum
-    by_sum = placed[places, partner].mean(axis=1)  # [sum, output]
-    waves = np.fft.rfft(by_sum, axis=0)
-    kept = np.zeros_like(waves)
+    indices = np.arange(modulus)
+    partner = (indices[:, None] - indices) % modulus  # [sum, position 1]: the position 2 that gives the sum
+    by_sum = placed[indices, partner].mean(axis=1)  # [sum, output]
+    components = np.fft.rfft(by_sum, axis=0)
+    kept = np.zeros_like(components)
     chosen = np.asarray(key, dtype=int)
-    kept[chosen] = waves[chosen]
-    of_key = np.fft.irfft(kept, n=modulus, axis=0)[(places[:, None] + places) % modulus]
+    kept[chosen] = components[chosen]
+    of_key = np.fft.irfft(kept, n=modulus, axis=0)[(indices[:, None] + indices) % modulus]
     return by_sum.mean(axis=0) + of_key, placed - of_key
 
 

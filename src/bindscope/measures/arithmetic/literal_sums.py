@@ -37,7 +37,7 @@ class LiteralSums:
 
 def run_literal_sums(model: Transformer, task: AssignAddTask) -> LiteralSums:
     """Run the model on every pair of numbers."""
-    tokens, layout, asked = _share_prefix(task)
+    tokens, layout, asked = _fraction_prefix(task)
     last = model.config.n_layers - 1
     sites = [f"L{last}.resid_mid", f"L{last}.pre"]
     with torch.no_grad():
@@ -57,7 +57,7 @@ def literal_sums(task: AssignAddTask, pairs: np.ndarray) -> np.ndarray:
     return tokens
 
 
-def _share_prefix(task: AssignAddTask) -> tuple[np.ndarray, Layout, np.ndarray]:
+def _fraction_prefix(task: AssignAddTask) -> tuple[np.ndarray, Layout, np.ndarray]:
     """Tokens [n1, column] with a block for each n2, their layout, and the columns of the equals signs [n2]."""
     p = task.modulus
     pairs = np.indices((p, p)).reshape(2, -1).T

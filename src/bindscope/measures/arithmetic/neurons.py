@@ -96,15 +96,17 @@ def fit_neurons(values: np.ndarray, numbers: CyclicNumbers | None = None) -> xr.
     modulus, n_neurons = len(values), values.shape[2]
     if modulus < 3:
         raise BindscopeError(f"Fourier components need a modulus of at least 3, got {modulus}.")
-    waves_1, waves_2 = (_waves(values.mean(axis=other)) for other in (1, 0))  # [frequency, neuron] complex
+    components_1, components_2 = (
+        _components(values.mean(axis=other)) for other in (1, 0)
+    )  # [frequency, neuron] complex
     variance = values.var(axis=(0, 1))
     known = variance > 1e-12 * np.maximum(values.mean(axis=(0, 1)) ** 2, 1e-300)
-    equal = (abs(waves_1) + abs(waves_2)) ** 2 / 4
+    equal = (abs(components_1) + abs(components_2)) ** 2 / 4
     best = equal.argmax(axis=0)
     at_best = (best, np.arange(n_neurons))
-    first, second = waves_1[at_best], waves_2[at_best]
+    first, second = components_1[at_best], components_2[at_best]
 
-    def share(explained: np.ndarray) -> np.ndarray:
+    def fraction(explained: np.ndarray) -> np.ndarray:
         return np.where(known, explained / np.where(known, variance, 1), np.nan)
 
     variables = {
@@ -116,8 +118,8 @@ def fit_neurons(values: np.ndarray, numbers: CyclicNumbers | None = None) -> xr.
         "amplitude_2": abs(second),
         "phase_1": np.angle(first),
         "phase_2": np.angle(second),
-        "explained_variance": share(equal[at_best]),
-        "free_explained_variance": share((abs(first) ** 2 + abs(second) ** 2) / 2),
+        "explained_variance": fraction(equal[at_best]),
+        "free_explained_variance": fraction((abs(first) ** 2 + abs(second) ** 2) / 2),
     }
     dataset = xr.Dataset(
         {name: ("neuron", values) for name, values in variables.items()}, {"neuron": np.arange(n_neurons)}
@@ -136,8 +138,8 @@ def fitted_preactivations(fits: xr.Dataset, numbers: CyclicNumbers | None = None
     return values
 
 
-def _waves(profile: np.ndarray) -> np.ndarray:
+def _components(profile: np.ndarray) -> np.ndarray:
     """Amplitude and phase of each frequency 1 … ⌊(m − 1)/2⌋ in [position, neuron]: A·exp(iφ) for A·cos(2πk n/m + φ)."""
     modulus = len(profile)
-    waves: np.ndarray = np.fft.rfft(profile, axis=0)[1 : (modulus - 1) // 2 + 1] * 2 / modulus
-    return waves
+    components: np.ndarray = np.fft.rfft(profile, axis=0)[1 : (modulus - 1) // 2 + 1] * 2 / modulus
+    return components

@@ -17,10 +17,10 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.stats.shares import share_variables
+from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.theory.one_step import SMALL_SCALE, TERMS, Population, Setting, Step, measure_step
-from bindscope.theory.one_step_accuracy import POOLS, accuracy_over_sizes, count_assignments, sample_sums
+from bindscope.theory.one_step_accuracy import SPLITS, accuracy_over_sizes, count_assignments, sample_sums
 
 N_SUMS = 600
 BETA = 3.0  # α is 57 %: the literal is attended to, and the values are not forgotten
@@ -30,7 +30,7 @@ VARIABLES = (2, 4, 8, 12, 18, 26)
 SCALES = tuple(float(f"{scale:.3g}") for scale in np.geomspace(1e-3, 1e3, 25))
 SIZES = (0.0, *(float(f"{size:.3g}") for size in np.geomspace(0.005, 6, 50)))
 DIRECTIONS = ("whole gradient", "without memory", "shuffled binding")
-LIMIT = 0.1  # a prediction for small λ holds while the coefficient moved by less than this share
+LIMIT = 0.1  # a prediction for small λ holds while the coefficient moved by less than this fraction
 
 
 def step_dataset(
@@ -45,12 +45,12 @@ def step_dataset(
     itself, and accuracy over the size of the step.
 
     Over (term, modulus, beta): ``measured``; over (term, beta): ``predicted``; over (term, variables) and (term, scale):
-    ``by_variables``, ``by_scale`` with their predictions; over (direction, pool, step_size): ``accuracy``.
+    ``by_variables``, ``by_scale`` with their predictions; over (direction, split, step_size): ``accuracy``.
     """
     if task.operator != "+":
         raise BindscopeError(f"task.operator: the theorem is about sums, and '{task.operator}' is not one.")
     if n < 1:
-        raise BindscopeError(f"n: at least 1 sum must be drawn in each pool, got {n}.")
+        raise BindscopeError(f"n: at least 1 sum must be drawn in each split, got {n}.")
     setting = Setting(task.modulus, task.n_variables, beta, SMALL_SCALE if scale is None else scale)
     parts = (_terms, _sweeps, _whole_gradient, _answers, _large_scales)
     found: dict[str, Any] = {}
@@ -75,16 +75,16 @@ def step_dataset(
 
 
 def chosen(dataset: xr.Dataset) -> xr.Dataset:
-    """Over (direction, pool): ``after``, at the step size that each direction answers most of the *seen* one-variable sums
-    with (``step_size``), and over (pool) ``before``; with Wilson intervals.
+    """Over (direction, split): ``after``, at the step size that each direction answers most of the *seen* one-variable sums
+    with (``step_size``), and over (split) ``before``; with Wilson intervals.
     """
     n = int(dataset.attrs["n"])
-    best = dataset.accuracy.sel(pool="1 seen", drop=True).argmax("step_size")  # [direction]
+    best = dataset.accuracy.sel(split="1 seen", drop=True).argmax("step_size")  # [direction]
     after, before = dataset.accuracy.isel(step_size=best), dataset.accuracy.isel(direction=0, step_size=0)
-    variables = share_variables("after", ["direction", "pool"], after.transpose("direction", "pool").values * n, n)
-    variables |= share_variables("before", ["pool"], before.values * n, n)
+    variables = fraction_variables("after", ["direction", "split"], after.transpose("direction", "split").values * n, n)
+    variables |= fraction_variables("before", ["split"], before.values * n, n)
     variables["step_size"] = (("direction",), dataset.step_size.values[best.values])
-    return xr.Dataset(variables, {"direction": dataset.direction.values, "pool": dataset.pool.values}, {"n": n})
+    return xr.Dataset(variables, {"direction": dataset.direction.values, "split": dataset.split.values}, {"n": n})
 
 
 def fit_gap(dataset: xr.Dataset) -> tuple[float, float]:
@@ -102,17 +102,17 @@ def spread_attention(beta: np.ndarray) -> np.ndarray:
     return 1 / (np.exp(beta) + 15)
 
 
-def scale_limit(dataset: xr.Dataset, term: str, share: float = LIMIT) -> float:
-    """The λ from which on a term's coefficient over λ is off by more than ``share`` of what it is for small λ; NaN
+def scale_limit(dataset: xr.Dataset, term: str, fraction: float = LIMIT) -> float:
+    """The λ from which on a term's coefficient over λ is off by more than ``fraction`` of what it is for small λ; NaN
     where no scale that was tried is that large.
     """
     by_scale = dataset.by_scale.sel(term=term).values
     moved = np.abs(by_scale / by_scale[0] - 1)
-    above = int(np.argmax(moved > share))
+    above = int(np.argmax(moved > fraction))
     if not above:
         return float("nan")
     scales = np.log(dataset.scale.values[above - 1 : above + 1])
-    return float(np.exp(np.interp(share, moved[above - 1 : above + 1], scales)))
+    return float(np.exp(np.interp(fraction, moved[above - 1 : above + 1], scales)))
 
 
 def _terms(setting: Setting, task: AssignAddTask, rng: np.random.Generator, n: int) -> dict[str, Any]:
@@ -120,11 +120,11 @@ def _terms(setting: Setting, task: AssignAddTask, rng: np.random.Generator, n: i
     step = measure_step(setting)
     shuffled = measure_step(setting, Population.of(setting, shuffled=True))
     elsewhere = measure_step(replace(setting, focus="operator"))
-    parts = step.norm_shares
+    parts = step.norm_fractions
     return {
         "coefficient": _named("term", TERMS, step.per_scale),
         "prediction": _named("term", TERMS, step.predicted_per_scale),
-        "norm_share": _named("part", tuple(parts), parts),
+        "norm_fraction": _named("part", tuple(parts), parts),
         "off_diagonal": step.off_diagonal / setting.scale,
         "largest_rest": step.largest_rest,
         "shuffled_margin": shuffled.per_scale["associative"] - shuffled.off_diagonal / setting.scale,
@@ -192,27 +192,27 @@ def _answers(setting: Setting, task: AssignAddTask, rng: np.random.Generator, n:
     directions = (step.gradient, step.gradient - step.parts["associative"], shuffled.gradient)
     sums = sample_sums(task, rng, n)
     right = {
-        pool: [accuracy_over_sizes(setting, direction, tokens, np.array(SIZES)) for direction in directions]
-        for pool, tokens in sums.items()
-    }  # pool: direction: [size, row]
-    accuracy = np.array([[right[pool][place].mean(1) for pool in POOLS] for place in range(len(DIRECTIONS))])
+        split: [accuracy_over_sizes(setting, direction, tokens, np.array(SIZES)) for direction in directions]
+        for split, tokens in sums.items()
+    }  # split: direction: [size, row]
+    accuracy = np.array([[right[split][index].mean(1) for split in SPLITS] for index in range(len(DIRECTIONS))])
     best = int(accuracy[0, 0].argmax())
     counts = range(1, 7)
-    by_count = np.full((2, len(POOLS), len(counts)), np.nan)
-    rows = np.zeros((len(POOLS), len(counts)), int)
-    for place, pool in enumerate(POOLS):
-        assigned = count_assignments(setting.modulus, sums[pool])
+    by_count = np.full((2, len(SPLITS), len(counts)), np.nan)
+    rows = np.zeros((len(SPLITS), len(counts)), int)
+    for index, split in enumerate(SPLITS):
+        assigned = count_assignments(setting.modulus, sums[split])
         for column, count in enumerate(counts):
-            rows[place, column] = (assigned == count).sum()
-            if rows[place, column]:
-                by_count[:, place, column] = right[pool][0][[0, best]][:, assigned == count].mean(1)
-    pools = list(POOLS)
+            rows[index, column] = (assigned == count).sum()
+            if rows[index, column]:
+                by_count[:, index, column] = right[split][0][[0, best]][:, assigned == count].mean(1)
+    splits = list(SPLITS)
     return {
-        "accuracy": xr.DataArray(accuracy, {"direction": list(DIRECTIONS), "pool": pools, "step_size": list(SIZES)}),
+        "accuracy": xr.DataArray(accuracy, {"direction": list(DIRECTIONS), "split": splits, "step_size": list(SIZES)}),
         "by_assignments": xr.DataArray(
-            by_count, {"when": ["before", "after"], "pool": pools, "assignments": list(counts)}
+            by_count, {"when": ["before", "after"], "split": splits, "assignments": list(counts)}
         ),
-        "n_by_assignments": xr.DataArray(rows, {"pool": pools, "assignments": list(counts)}),
+        "n_by_assignments": xr.DataArray(rows, {"split": splits, "assignments": list(counts)}),
     }
 
 
@@ -220,13 +220,13 @@ def _large_scales(setting: Setting, task: AssignAddTask, rng: np.random.Generato
     """Accuracy at the best step size as λ grows: where the small-λ step stops being the one that is taken."""
     scales = SCALES[::4]
     sums = sample_sums(task, rng, max(n // 3, 1))
-    found = np.zeros((len(POOLS), len(scales)))
+    found = np.zeros((len(SPLITS), len(scales)))
     for column, scale in enumerate(scales):
         taken = replace(setting, scale=scale)
         direction = measure_step(taken, Population.of(taken, task.pairs.is_trained)).gradient
         accuracy = [accuracy_over_sizes(taken, direction, tokens, np.array(SIZES)).mean(1) for tokens in sums.values()]
         found[:, column] = np.array(accuracy)[:, accuracy[0].argmax()]
-    return {"accuracy_by_scale": xr.DataArray(found, {"pool": list(POOLS), "tried_scale": list(scales)})}
+    return {"accuracy_by_scale": xr.DataArray(found, {"split": list(SPLITS), "tried_scale": list(scales)})}
 
 
 def _named(dim: str, names: Sequence[str], values: dict[str, float]) -> xr.DataArray:

@@ -41,12 +41,12 @@ def attention_of(model: Transformer, task: AssignAddTask, tokens: np.ndarray) ->
     located = sums.locate(row[0].numpy())
     trace = run(model, row, [Site("pattern", layer, 0) for layer in layers])
     patterns = np.stack([trace[Site("pattern", layer, 0)].reshape(row.shape[1], -1).numpy() for layer in layers])
-    shares = trace.logits[0, ANSWER_POSITION].double().softmax(-1).numpy()
+    fractions = trace.logits[0, ANSWER_POSITION].double().softmax(-1).numpy()
     symbols = [SHOWN.get(symbol, symbol) for symbol in task.vocabulary.decode(row[0].tolist())]
     return xr.Dataset(
         {
-            "pattern": (("layer", "query", "key"), patterns.astype(np.float32), {"units": "share"}),
-            "probability": ("output", shares, {"units": "share"}),
+            "pattern": (("layer", "query", "key"), patterns.astype(np.float32), {"units": "fraction"}),
+            "probability": ("output", fractions, {"units": "fraction"}),
         },
         {
             "layer": [layer + 1 for layer in layers],
@@ -54,7 +54,7 @@ def attention_of(model: Transformer, task: AssignAddTask, tokens: np.ndarray) ->
             "key": np.arange(row.shape[1]),
             "token": ("query", symbols),
             "key_token": ("key", symbols),
-            "output": task.vocabulary.shown(len(shares)),
+            "output": task.vocabulary.shown(len(fractions)),
             "operand_position": ("operand", [operand.position for operand in located.operands]),
             "value_position": ("operand", [operand.value_position for operand in located.operands]),
             "value": ("operand", [operand.value for operand in located.operands]),
@@ -88,7 +88,7 @@ def predict_sum(models: Iterable[tuple[int, Transformer]], task: AssignAddTask, 
     if not steps:
         raise BindscopeError("no checkpoint was kept yet, so there is no model to give a sum to.")
     return xr.Dataset(
-        {"probability": (("step", "output"), np.array(rows), {"units": "share"})},
+        {"probability": (("step", "output"), np.array(rows), {"units": "fraction"})},
         {"step": steps, "output": task.vocabulary.shown(len(rows[0]))},
         {"text": task.render(batch.tokens[0]), "answer": str(int(batch.targets[0, 0]))},
     )
@@ -99,7 +99,7 @@ def looks_of_equals(dataset: xr.Dataset) -> xr.Dataset:
     on the operands' numbers), over (operand) and step where there are several.
     """
     equals = dataset.pattern.isel(query=ANSWER_POSITION, drop=True)
-    first, last = (equals.isel(layer=place, drop=True) for place in (0, -1))
+    first, last = (equals.isel(layer=index, drop=True) for index in (0, -1))
     numbers = xr.DataArray(dataset.value_position.values, dims="operand")
     operands = xr.DataArray(np.array(OPERAND_POSITIONS), dims="operand")
     looks = {"operands": first.sel(key=operands), "values": last.sel(key=numbers)}

@@ -6,7 +6,7 @@ Three are read off the weights and have no error:
 - ``qk1_num_to_prev_var``     positions 1 to 11 that prefer, by position alone, the position before them;
 - ``qk2_ov1_var_identity``    variables whose copy in layer 1 scores highest with itself in layer 2.
 
-Four are shares over sequences drawn equally from all evaluation pools, restricted positions included:
+Four are fractions over sequences drawn equally from all evaluation splits, restricted positions included:
 
 - ``attn_l1_equal_to_operands``  ``=`` looks most at both operands in layer 1;
 - ``attn_l1_num_to_prev``        assigned numbers look most at the token before them in layer 1;
@@ -29,7 +29,7 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.addition import answers_alone, right_answers
-from bindscope.measures.stats.shares import CONFIDENCE, share_variables
+from bindscope.measures.stats.fractions import CONFIDENCE, fraction_variables
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, N_POSITIONS, N_PREFIX, OPERAND_POSITIONS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ RIDGE = 1e-3  # on a stream of unit size, as the probes of study 1 have it
 ROWS_AT_ONCE = 1000  # bounds memory, never changes a number
 SEEN = np.tril(np.ones((N_POSITIONS, N_POSITIONS), dtype=bool))  # [query, key]
 
-Reading = tuple[float, int]  # a share, and of how many
+Reading = tuple[float, int]  # a fraction, and of how many
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +70,17 @@ class ProbeSequences:
 
 
 def draw_probes(task: AssignAddTask, rng: np.random.Generator, n: int) -> ProbeSequences:
-    """``n`` sequences from each of the nine pools to measure on, and as many others to fit the probe on."""
+    """``n`` sequences from each of the nine splits to measure on, and as many others to fit the probe on."""
     if n < 1:
-        raise BindscopeError(f"progress measures: at least 1 sequence a pool is needed, got {n}.")
-    pools = task.sample_evaluation(rng, n)
-    tokens = np.concatenate([batch.tokens for batch in pools.values()])
+        raise BindscopeError(f"progress measures: at least 1 sequence a split is needed, got {n}.")
+    splits = task.sample_evaluation(rng, n)
+    tokens = np.concatenate([batch.tokens for batch in splits.values()])
     fit = np.concatenate([batch.tokens for batch in task.sample_evaluation(rng, n).values()])
     n_fitted = int(_assigned_numbers(fit, task.modulus).sum())
     return ProbeSequences(
         tokens=tokens,
         values=np.sort(task.sequences.value_positions(tokens), axis=1),
-        n_variables=np.concatenate([batch.labels["n_variables"][:, 0] for batch in pools.values()]),
+        n_variables=np.concatenate([batch.labels["n_variables"][:, 0] for batch in splits.values()]),
         fit_tokens=fit,
         shuffle=rng.permutation(n_fitted),
         modulus=task.modulus,
@@ -88,7 +88,7 @@ def draw_probes(task: AssignAddTask, rng: np.random.Generator, n: int) -> ProbeS
 
 
 def measure_progress(forms: SumForms, task: AssignAddTask, probes: ProbeSequences) -> dict[str, Reading]:
-    """All seven measures and the probe's control, each with the number of things it is a share of.
+    """All seven measures and the probe's control, each with the number of things it is a fraction of.
 
     Of the assigned numbers in one sequence that number is 1: they are not independent of each other.
     """
@@ -211,14 +211,16 @@ def _with_ones(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x, np.ones((len(x), 1))], axis=1)
 
 
-def label_progress(steps: Sequence[int], shares: dict[str, np.ndarray], counts: dict[str, int]) -> xr.Dataset:
-    """Shares [step] by name as a dataset, with Wilson intervals where they are over sequences."""
+def label_progress(steps: Sequence[int], fractions: dict[str, np.ndarray], counts: dict[str, int]) -> xr.Dataset:
+    """Fractions [step] by name as a dataset, with Wilson intervals where they are over sequences."""
     variables: dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]] = {}
-    for name, values in shares.items():
+    for name, values in fractions.items():
         if name in WEIGHT_MEASURES:
-            variables[name] = (("step",), values, {"units": "share"})
+            variables[name] = (("step",), values, {"units": "fraction"})
         else:
-            variables |= share_variables(name, ["step"], np.clip(values * counts[name], 0, counts[name]), counts[name])
+            variables |= fraction_variables(
+                name, ["step"], np.clip(values * counts[name], 0, counts[name]), counts[name]
+            )
     dataset = xr.Dataset(variables, {"step": list(steps)})
     for name, n in counts.items():
         dataset[name].attrs["n"] = n

@@ -42,8 +42,8 @@ def fourier_norms(rows: np.ndarray) -> np.ndarray:
     array([0.   , 1.581])
     """
     modulus = len(rows)
-    waves = np.fft.rfft(rows, axis=0, norm="ortho")[1 : (modulus - 1) // 2 + 1]
-    norms: np.ndarray = np.sqrt(2 * (abs(waves) ** 2).sum(axis=1))
+    components = np.fft.rfft(rows, axis=0, norm="ortho")[1 : (modulus - 1) // 2 + 1]
+    norms: np.ndarray = np.sqrt(2 * (abs(components) ** 2).sum(axis=1))
     return norms
 
 

@@ -1,7 +1,7 @@
 """What a spike is: which part of the later model brings the earlier one over it, and which variable rises most.
 
 >>> dataset = transplant_across(run.checkpoint(5300), run.checkpoint(5400), None, task, ("1tr", "2tr"), rng, n=200)
->>> dataset.total_share.sel(part="routing", direction="reproduce")
+>>> dataset.total_fraction.sel(part="routing", direction="reproduce")
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from bindscope.measures.arithmetic.by_variable import PLACES, ask_by_variable, ask_one_variable, right_by_variable
+from bindscope.measures.arithmetic.by_variable import OPERANDS, ask_by_variable, ask_one_variable, right_by_variable
 from bindscope.measures.arithmetic.transplanting import (
     Asked,
     answer_right,
     answer_transplanted,
-    ask_pools,
-    label_shares,
+    ask_splits,
+    label_fractions,
     label_transplants,
     split_row,
 )
@@ -49,14 +49,14 @@ def transplant_across(
     on_cell: Callable[[], None] = lambda: None,
 ) -> xr.Dataset:
     """Everything about one spike between two models: over (direction, part) what each part carries of the jump of the
-    pools ``jumped``, and the controls; ``earlier`` is a model as many steps before, if there is one.
+    splits ``jumped``, and the controls; ``earlier`` is a model as many steps before, if there is one.
     """
     from bindscope.interventions.transplant import list_parts
 
-    variable, place = find_focus(before, after, task, rng, n)
+    variable, operand = find_focus(before, after, task, rng, n)
     name = task.sequences.variables[variable]
-    nine = ask_pools(task, rng, n)
-    asked = nine.with_pool(FOCUS, ask_one_variable(task, rng, n, variable, place), task)
+    nine = ask_splits(task, rng, n)
+    asked = nine.with_split(FOCUS, ask_one_variable(task, rng, n, variable, operand), task)
     rows = [row.replace(ITS_VARIABLE, f"variable {name}") for row in ROWS]
     right = {"before": answer_right(before, asked.batch), "after": answer_right(after, asked.batch)}
 
@@ -80,7 +80,7 @@ def transplant_across(
     known = list_parts(before.config)
     kinds = ["pattern" if any(known[part].looks for part in split_row(row)) else "weights" for row in rows]
     dataset = dataset.assign(
-        focus_variable=name, focus_place=place, jumped=("pool", np.isin(dataset.pool.values, list(jumped)))
+        focus_variable=name, focus_operand=operand, jumped=("split", np.isin(dataset.split.values, list(jumped)))
     )
     return dataset.assign_coords(kind=("part", kinds))
 
@@ -92,8 +92,8 @@ def find_focus(
     sums = ask_by_variable(task, rng, max(20, n // 4))
     (old, count), (new, _) = (right_by_variable(model, sums, task) for model in (before, after))
     gain = (new - old) / np.maximum(count, 1)  # [variable, position]
-    variable, place = np.unravel_index(int(gain.argmax()), gain.shape)
-    return int(variable), PLACES[place]
+    variable, operand = np.unravel_index(int(gain.argmax()), gain.shape)
+    return int(variable), OPERANDS[operand]
 
 
 def _answer_at_random(
@@ -114,10 +114,12 @@ def _answer_at_random(
 def _label(
     receiver: np.ndarray, donor: np.ndarray, changed: np.ndarray, asked: Asked, seed: int, jumped: Collection[str]
 ) -> xr.Dataset:
-    """The nine pools as they are, and the sums of the spike's variable beside them."""
-    nine = {name: rows for name, rows in asked.pools.items() if name != FOCUS}
+    """The nine splits as they are, and the sums of the spike's variable beside them."""
+    nine = {name: rows for name, rows in asked.splits.items() if name != FOCUS}
     dataset = label_transplants(ROWS, receiver, donor, changed, nine, seed, jumped)
-    focus = label_transplants(ROWS, receiver, donor, changed, {FOCUS: asked.pools[FOCUS]}, seed).isel(pool=0, drop=True)
+    focus = label_transplants(ROWS, receiver, donor, changed, {FOCUS: asked.splits[FOCUS]}, seed).isel(
+        split=0, drop=True
+    )
     names = [name for name in focus.data_vars if name != "n" and not str(name).startswith("total")]
     return dataset.assign({f"focus_{name}": focus[name] for name in names})
 
@@ -130,14 +132,14 @@ def _label_controls(
     seed: int,
     jumped: Collection[str],
 ) -> dict[str, xr.DataArray]:
-    """``NAME_share`` of the jump for each control, over all pools that jump and as ``focus_NAME_share``."""
-    nine = {name: rows for name, rows in asked.pools.items() if name != FOCUS}
+    """``NAME_fraction`` of the jump for each control, over all splits that jump and as ``focus_NAME_fraction``."""
+    nine = {name: rows for name, rows in asked.splits.items() if name != FOCUS}
     found = {}
     for name in ("random", "drift"):
         changed = controls.get(name, np.full((len(ROWS), len(before)), np.nan))
-        total = label_shares(ROWS, before, after, changed, nine, seed, jumped)
-        focus = label_shares(ROWS, before, after, changed, {FOCUS: asked.pools[FOCUS]}, seed)
+        total = label_fractions(ROWS, before, after, changed, nine, seed, jumped)
+        focus = label_fractions(ROWS, before, after, changed, {FOCUS: asked.splits[FOCUS]}, seed)
         for end in ("", "_low", "_high"):
-            found[f"{name}_share{end}"] = total[f"total_share{end}"]
-            found[f"focus_{name}_share{end}"] = focus[f"total_share{end}"]
+            found[f"{name}_fraction{end}"] = total[f"total_fraction{end}"]
+            found[f"focus_{name}_fraction{end}"] = focus[f"total_fraction{end}"]
     return found

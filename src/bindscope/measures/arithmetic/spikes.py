@@ -1,10 +1,10 @@
 """What happens to a model of modular addition while it learns: its phases, and the spikes between them.
 
-A *spike* is a rise in a pool of sums with variables that is far larger than sampling noise, quick, and lasting, at a time
+A *spike* is a rise in a split of sums with variables that is far larger than sampling noise, quick, and lasting, at a time
 when sums of two numbers are answered already (so that better addition cannot be the reason). The *phases* are named by
 what is mastered: addition (two numbers), assignment (variables where training shows them), refinement (every position).
 
->>> [(spike.number, spike.before_step, spike.after_step) for spike in find_spikes(steps, accuracy, pools)]
+>>> [(spike.number, spike.before_step, spike.after_step) for spike in find_spikes(steps, accuracy, splits)]
 [(1, 5301, 5401), (2, 14501, 16001)]
 """
 
@@ -28,15 +28,15 @@ RESTRICTED = ("1var", "2var1", "2var2")  # … and where it never does
 class SumPhaseCriterion:
     """When an evaluation reads as addition, assignment or refinement, and how long a reading must last."""
 
-    learned: float = 0.9  # a pool counts as answered from here on
+    learned: float = 0.9  # a split counts as answered from here on
     assigned: float = (
         0.8  # … those with variables in trained positions already from here on: the spike overshoots slowly
     )
     persist: int = 2  # a phase holds at this many evaluations running
-    consistency: float = 0.8  # … and at this share of those from its first to its last
+    consistency: float = 0.8  # … and at this fraction of those from its first to its last
 
     def __post_init__(self) -> None:
-        _check_shares(self, "learned", "assigned", "consistency")
+        _check_fractions(self, "learned", "assigned", "consistency")
         if self.persist < 1:
             raise BindscopeError(f"phase criterion: persist must be at least 1, got {self.persist}.")
 
@@ -49,9 +49,9 @@ class SumPhaseCriterion:
             ),
             "assignment": (
                 f"Sums with one and with two variables in trained positions are answered ({self.assigned:.0%} or more); "
-                f"somewhere a variable in a place that training never shows is not (below {self.learned:.0%})."
+                f"somewhere a variable in a position that training never shows is not (below {self.learned:.0%})."
             ),
-            "refinement": f"Every pool is answered ({self.learned:.0%} or more).",
+            "refinement": f"Every split is answered ({self.learned:.0%} or more).",
             "any": (
                 f"A phase once entered holds at {self.persist} evaluations running, and at {self.consistency:.0%} of "
                 "those from its first to its last."
@@ -64,18 +64,18 @@ class SpikeCriterion:
     """What makes a rise a spike."""
 
     rise: float = (
-        0.25  # of the pool that rises most; one of four restricted positions answered again moves 1var by this
+        0.25  # of the split that rises most; one of four restricted positions answered again moves 1var by this
     )
     window: int = 1500  # steps within which it happens: as long as the second spike of the paper lasts
     noise: float = 5.0  # standard errors of the difference that it exceeds
     learned: float = 0.9  # sums of two numbers are answered by then
-    lasting: float = 0.8  # share of earlier evaluations below its middle, and of later ones above
-    core: float = 2 / 3  # a spike is placed where this share of the rise takes the fewest steps
+    lasting: float = 0.8  # fraction of earlier evaluations below its middle, and of later ones above
+    core: float = 2 / 3  # a spike is placed where this fraction of the rise takes the fewest steps
     pace: float = 0.25  # … and there it rises by this per 1,000 steps or faster; what is slower is a climb
-    joining: float = 0.1  # a pool jumps with the others if it rises by this
+    joining: float = 0.1  # a split jumps with the others if it rises by this
 
     def __post_init__(self) -> None:
-        _check_shares(self, "rise", "learned", "lasting", "core", "joining")
+        _check_fractions(self, "rise", "learned", "lasting", "core", "joining")
         if self.window < 1 or self.noise < 0 or self.pace < 0:
             raise BindscopeError(
                 "spike criterion: window must be at least 1, noise and pace at least 0, got "
@@ -85,7 +85,7 @@ class SpikeCriterion:
     def describe(self) -> str:
         """The criterion in words for a table or a caption."""
         return (
-            f"A pool with variables rises by {self.rise:.0%} or more within {self.window:,} steps, more than "
+            f"A split with variables rises by {self.rise:.0%} or more within {self.window:,} steps, more than "
             f"{self.noise:g} standard errors, after two numbers are added ({self.learned:.0%}); {self.lasting:.0%} of "
             "the evaluations before lie below the middle of the rise and as many of those after above it. "
             f"Its steepest part ({self.core:.0%} of it) rises by {self.pace:.0%} per 1,000 steps or faster."
@@ -94,44 +94,44 @@ class SpikeCriterion:
 
 @dataclass(frozen=True)
 class Spike:
-    """One spike: the evaluations around the steepest part of the rise, and the pools that jumped there."""
+    """One spike: the evaluations around the steepest part of the rise, and the splits that jumped there."""
 
     number: int  # 1, 2, … in order of time
     before_step: int
     after_step: int
-    pools: tuple[str, ...]
-    size: float  # by how much the pool that jumped most rose between these two evaluations
+    splits: tuple[str, ...]
+    size: float  # by how much the split that jumped most rose between these two evaluations
 
 
 def find_spikes(
     steps: Sequence[int] | np.ndarray,
     accuracy: np.ndarray,
-    pools: Sequence[str],
+    splits: Sequence[str],
     n_examples: int | None = None,
     criterion: SpikeCriterion | None = None,
 ) -> list[Spike]:
-    """The spikes in ``accuracy [step, pool]``, in order of time; of overlapping rises the largest counts.
+    """The spikes in ``accuracy [step, split]``, in order of time; of overlapping rises the largest counts.
 
-    ``n_examples`` is the size of each pool, for the noise; without it rises are taken as exact.
+    ``n_examples`` is the size of each split, for the noise; without it rises are taken as exact.
     """
     criterion = SpikeCriterion() if criterion is None else criterion
-    steps, accuracy = _check_curves(steps, accuracy, pools)
-    watched = [place for place, pool in enumerate(pools) if not pool.startswith("0")]
-    start = _first_added(accuracy, pools, criterion.learned)
+    steps, accuracy = _check_curves(steps, accuracy, splits)
+    watched = [index for index, split in enumerate(splits) if not split.startswith("0")]
+    start = _first_added(accuracy, splits, criterion.learned)
     found: list[tuple[int, int]] = []
     blocked = np.zeros(max(len(steps) - 1, 0), dtype=bool)  # [gap between neighbouring evaluations]
     for rise in _list_rises(steps, accuracy, watched, start, n_examples, criterion):
         if not blocked[rise.first : rise.last].any():
             blocked[rise.first : rise.last] = True
-            first, last = _shrink(steps, accuracy[:, rise.pool], rise, criterion.core)
+            first, last = _shrink(steps, accuracy[:, rise.split], rise, criterion.core)
             if (
-                accuracy[last, rise.pool] - accuracy[first, rise.pool]
+                accuracy[last, rise.split] - accuracy[first, rise.split]
                 >= criterion.pace * (steps[last] - steps[first]) / 1000
             ):
                 found.append((first, last))
     found.sort()
     return [
-        _describe_spike(number, steps, accuracy, pools, watched, ends, n_examples, criterion)
+        _describe_spike(number, steps, accuracy, splits, watched, ends, n_examples, criterion)
         for number, ends in enumerate(found, start=1)
     ]
 
@@ -139,24 +139,24 @@ def find_spikes(
 def detect_sum_phases(
     steps: Sequence[int] | np.ndarray,
     accuracy: np.ndarray,
-    pools: Sequence[str],
+    splits: Sequence[str],
     criterion: SumPhaseCriterion | None = None,
 ) -> list[Phase]:
     """The phases of a run on modular addition in order; those it never had, or not for long enough, are left out.
 
-    A phase's accuracy is the mean over all pools.
+    A phase's accuracy is the mean over all splits.
     """
     criterion = SumPhaseCriterion() if criterion is None else criterion
-    steps, accuracy = _check_curves(steps, accuracy, pools)
-    if not len(steps) or not {*NUMBERS, *TRAINED, *RESTRICTED} <= set(pools):
+    steps, accuracy = _check_curves(steps, accuracy, splits)
+    if not len(steps) or not {*NUMBERS, *TRAINED, *RESTRICTED} <= set(splits):
         return []
-    readings = read_sum_evaluations(accuracy, pools, criterion)
+    readings = read_sum_evaluations(accuracy, splits, criterion)
     return phases_from_readings(readings, SUM_PHASES, steps, accuracy.mean(1), criterion.persist, criterion.consistency)
 
 
-def read_sum_evaluations(accuracy: np.ndarray, pools: Sequence[str], criterion: SumPhaseCriterion) -> np.ndarray:
+def read_sum_evaluations(accuracy: np.ndarray, splits: Sequence[str], criterion: SumPhaseCriterion) -> np.ndarray:
     """What each evaluation reads as by itself: a phase's name, or ``transition``. ``[step]`` of text."""
-    column = {pool: accuracy[:, place] for place, pool in enumerate(pools)}
+    column = {split: accuracy[:, index] for index, split in enumerate(splits)}
 
     def lowest(names: Sequence[str]) -> np.ndarray:
         return np.min([column[name] for name in names], axis=0)
@@ -172,7 +172,7 @@ class _Rise:
     size: float
     first: int  # index of an evaluation
     last: int
-    pool: int
+    split: int
 
 
 def _list_rises(
@@ -187,20 +187,20 @@ def _list_rises(
     rises = []
     for first in range(start, len(steps) - 1):
         stop = int(np.searchsorted(steps, steps[first] + criterion.window, side="right"))
-        change = accuracy[first + 1 : stop, watched] - accuracy[first, watched]  # [last, pool]
-        for later, pool in np.argwhere(change >= criterion.rise):
+        change = accuracy[first + 1 : stop, watched] - accuracy[first, watched]  # [last, split]
+        for later, split in np.argwhere(change >= criterion.rise):
             last = first + 1 + int(later)
-            rise = _Rise(float(change[later, pool]), first, last, watched[int(pool)])
-            ends = accuracy[[first, last], rise.pool]
+            rise = _Rise(float(change[later, split]), first, last, watched[int(split)])
+            ends = accuracy[[first, last], rise.split]
             if rise.size > criterion.noise * _error(ends, n_examples) and _lasts(
-                accuracy[:, rise.pool], rise, criterion
+                accuracy[:, rise.split], rise, criterion
             ):
                 rises.append(rise)
     return sorted(rises, key=lambda rise: (-round(rise.size, 9), steps[rise.last] - steps[rise.first], rise.first))
 
 
 def _error(ends: np.ndarray, n_examples: int | None) -> float:
-    """The standard error of the difference of two shares of ``n_examples`` each."""
+    """The standard error of the difference of two fractions of ``n_examples`` each."""
     return 0.0 if n_examples is None else float(np.sqrt((ends * (1 - ends)).sum() / n_examples))
 
 
@@ -226,7 +226,7 @@ def _describe_spike(
     number: int,
     steps: np.ndarray,
     accuracy: np.ndarray,
-    pools: Sequence[str],
+    splits: Sequence[str],
     watched: Sequence[int],
     ends: tuple[int, int],
     n_examples: int | None,
@@ -234,18 +234,18 @@ def _describe_spike(
 ) -> Spike:
     change = accuracy[ends[1]] - accuracy[ends[0]]
     jumped = [
-        pools[place]
-        for place in watched
-        if change[place] >= criterion.joining
-        and change[place] > criterion.noise * _error(accuracy[list(ends), place], n_examples)
+        splits[index]
+        for index in watched
+        if change[index] >= criterion.joining
+        and change[index] > criterion.noise * _error(accuracy[list(ends), index], n_examples)
     ]
     size = round(float(change[list(watched)].max()), 6)
     return Spike(number, int(steps[ends[0]]), int(steps[ends[1]]), tuple(jumped), size)
 
 
-def _first_added(accuracy: np.ndarray, pools: Sequence[str], learned: float) -> int:
-    """The first evaluation at which sums of two numbers are answered; 0 where no pool says."""
-    asked = [place for place, pool in enumerate(pools) if pool in NUMBERS]
+def _first_added(accuracy: np.ndarray, splits: Sequence[str], learned: float) -> int:
+    """The first evaluation at which sums of two numbers are answered; 0 where no split says."""
+    asked = [index for index, split in enumerate(splits) if split in NUMBERS]
     if not asked:
         return 0
     reached = np.flatnonzero((accuracy[:, asked] >= learned).all(1))
@@ -253,13 +253,13 @@ def _first_added(accuracy: np.ndarray, pools: Sequence[str], learned: float) -> 
 
 
 def _check_curves(
-    steps: Sequence[int] | np.ndarray, accuracy: np.ndarray, pools: Sequence[str]
+    steps: Sequence[int] | np.ndarray, accuracy: np.ndarray, splits: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Steps and accuracies without evaluations in which something was not measured."""
     steps, accuracy = np.asarray(steps), np.asarray(accuracy, dtype=float)
-    if accuracy.shape != (len(steps), len(pools)):
+    if accuracy.shape != (len(steps), len(splits)):
         raise BindscopeError(
-            f"curves of sums: {len(steps)} steps and {len(pools)} pools need as many accuracies, got {accuracy.shape}."
+            f"curves of sums: {len(steps)} steps and {len(splits)} splits need as many accuracies, got {accuracy.shape}."
         )
     if np.any(np.diff(steps) <= 0):
         raise BindscopeError("curves of sums: steps must increase.")
@@ -267,7 +267,7 @@ def _check_curves(
     return steps[known], accuracy[known]
 
 
-def _check_shares(criterion: object, *names: str) -> None:
+def _check_fractions(criterion: object, *names: str) -> None:
     for name in names:
         if not 0 <= getattr(criterion, name) <= 1:
             raise BindscopeError(f"criterion: {name} must lie in [0, 1], got {getattr(criterion, name)}.")

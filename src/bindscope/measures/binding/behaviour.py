@@ -18,13 +18,13 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.measures.binding.attributes import ATTRIBUTES, check_attribute
 from bindscope.measures.binding.predictions import Predictions
-from bindscope.measures.stats.shares import CONFIDENCE, count_variable, share_variables
+from bindscope.measures.stats.fractions import CONFIDENCE, count_variable, fraction_variables
 
 NO_LINE = "none"
 
 
 def behaviour_by(predictions: Predictions, by: str = "depth") -> xr.Dataset:
-    """All shares with intervals over the attribute ``by``, its values in order.
+    """All fractions with intervals over the attribute ``by``, its values in order.
 
     ``accuracy`` and ``n`` (by); ``prediction_source`` (by, source): the line whose constant was given; ``agreement``,
     ``rule_accuracy``, ``n_rule`` (by, rule) where the rule says something, and ``followed_where_wrong``,
@@ -44,8 +44,8 @@ def behaviour_by(predictions: Predictions, by: str = "depth") -> xr.Dataset:
     sources = np.stack([count(predictions.sources == line) for line in lines], 1)  # [group, source]
     variables = {
         "n": count_variable([by], n),
-        **share_variables("accuracy", [by], count(predictions.right), n),
-        **share_variables("prediction_source", [by, "source"], sources, n[:, None]),
+        **fraction_variables("accuracy", [by], count(predictions.right), n),
+        **fraction_variables("prediction_source", [by, "source"], sources, n[:, None]),
         **_rule_variables(predictions, by, count),
     }
     names = [*(f"line {line}" for line in lines[:-1]), NO_LINE]
@@ -96,7 +96,7 @@ def _rule_variables(predictions: Predictions, by: str, count: Callable[[np.ndarr
     return {
         "n_rule": count_variable(dims, n_rule),
         "n_rule_wrong": count_variable(dims, n_wrong),
-        **share_variables("agreement", dims, followed, n_rule),
-        **share_variables("rule_accuracy", dims, n_rule - n_wrong, n_rule),
-        **share_variables("followed_where_wrong", dims, astray, n_wrong),
+        **fraction_variables("agreement", dims, followed, n_rule),
+        **fraction_variables("rule_accuracy", dims, n_rule - n_wrong, n_rule),
+        **fraction_variables("followed_where_wrong", dims, astray, n_wrong),
     }

@@ -1,7 +1,7 @@
 """Which digit was given for which, and which line's constant for which.
 
 >>> table = confusion(predictions)
->>> table.share.sel(answer="4", prediction="7"), table.line_share.sel(root_line=3, source="line 1")
+>>> table.fraction.sel(answer="4", prediction="7"), table.line_fraction.sel(root_line=3, source="line 1")
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.measures.binding.behaviour import NO_LINE
 from bindscope.measures.binding.predictions import Predictions
-from bindscope.measures.stats.shares import CONFIDENCE, count_variable, share_variables
+from bindscope.measures.stats.fractions import CONFIDENCE, count_variable, fraction_variables
 
 N_DIGITS = 10
 NO_DIGIT = "no digit"
 
 
 def confusion(predictions: Predictions) -> xr.Dataset:
-    """Counts and row shares of predictions given the answer, and of source lines given the root line.
+    """Counts and row fractions of predictions given the answer, and of source lines given the root line.
 
-    ``count``, ``share`` (answer, prediction), the last prediction being "no digit"; ``line_count``, ``line_share``
+    ``count``, ``fraction`` (answer, prediction), the last prediction being "no digit"; ``line_count``, ``line_fraction``
     (root_line, source). A row sums to 1; the row of an answer that never occurred is NaN.
     """
     if not len(predictions):
@@ -35,9 +35,9 @@ def confusion(predictions: Predictions) -> xr.Dataset:
     dataset = xr.Dataset(
         {
             "count": count_variable(["answer", "prediction"], digits),
-            **share_variables("share", ["answer", "prediction"], digits, digits.sum(1, keepdims=True)),
+            **fraction_variables("fraction", ["answer", "prediction"], digits, digits.sum(1, keepdims=True)),
             "line_count": count_variable(["root_line", "source"], lines),
-            **share_variables("line_share", ["root_line", "source"], lines, lines.sum(1, keepdims=True)),
+            **fraction_variables("line_fraction", ["root_line", "source"], lines, lines.sum(1, keepdims=True)),
         },
         {
             "answer": names,

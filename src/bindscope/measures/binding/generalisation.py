@@ -5,7 +5,7 @@
 
 A cell asks about chains of one depth in programs of one length. Chains deeper than the task's own are allowed for
 by raising ``max_depth`` to the asked depth. Where the task's own grammar hardly ever makes such a chain, the first of
-``GRAMMARS`` that does takes its place; ``p_constant`` and ``exponent`` of every cell are in the dataset. Cells that no
+``GRAMMARS`` that does takes its position; ``p_constant`` and ``exponent`` of every cell are in the dataset. Cells that no
 program can fill, or that the model has no positions for, are NaN with n = 0.
 """
 
@@ -20,7 +20,7 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.families import family_of
 from bindscope.measures.binding.predictions import SELECTIONS, Predictions, Selection, predict_answers
-from bindscope.measures.stats.shares import CONFIDENCE, count_variable, share_variables
+from bindscope.measures.stats.fractions import CONFIDENCE, count_variable, fraction_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask, Grammar, Programs, ask_questions, sample_programs, sample_questions
 from bindscope.tasks.binding.positions import n_positions
@@ -37,7 +37,7 @@ GRAMMARS = (
     (0.03, 9.0),
     (0.0, 12.0),
 )  # p_constant, exponent
-COMMON = 0.001  # a grammar serves a cell when at least this share of its programs has the asked chain …
+COMMON = 0.001  # a grammar serves a cell when at least this fraction of its programs has the asked chain …
 N_TRIED = 4000  # … among so many
 
 
@@ -53,8 +53,8 @@ def length_depth_grid(
 ) -> xr.Dataset:
     """Accuracy and the line-1 heuristic over (lines, depth), with Wilson intervals.
 
-    ``accuracy``; ``line_1``: the share of predictions that are line 1's constant; ``line_1_right``: how often that is
-    the answer. Among the ``n_wrong`` programs where it is not: ``line_1_where_wrong``, the share of that constant, and
+    ``accuracy``; ``line_1``: the fraction of predictions that are line 1's constant; ``line_1_right``: how often that is
+    the answer. Among the ``n_wrong`` programs where it is not: ``line_1_where_wrong``, the fraction of that constant, and
     ``accuracy_where_wrong``. The deeper the chain, the more often it starts on line 1, so that guessing line 1 looks
     like following the chain: ``selection`` = "misleading" or "conflict" asks only what tells the two apart.
     """
@@ -82,7 +82,7 @@ def length_depth_grid(
             else f"generalisation: this model has positions for {most_lines} lines at most; ask for shorter programs."
         )
     dataset = _label_grid(counts, lengths, depths)
-    dataset["p_constant"] = (("lines", "depth"), settings[0], {"units": "share"})
+    dataset["p_constant"] = (("lines", "depth"), settings[0], {"units": "fraction"})
     dataset["exponent"] = (("lines", "depth"), settings[1], {"units": "1"})
     dataset.attrs |= {
         "selection": selection,
@@ -95,24 +95,26 @@ def length_depth_grid(
 
 
 def compare_held_out(model: Transformer, task: BindingTask, n: int, rng: np.random.Generator) -> xr.Dataset:
-    """Accuracy over (pool, depth) and (pool,) on combinations that training showed (test) and never did (held_out)."""
+    """Accuracy over (split, depth) and (split,) on combinations that training showed (test) and never did (held_out)."""
     if not task.held_out:
         raise BindscopeError("generalisation: this task holds out no combinations; train one with task.held_out = 0.1.")
-    pools = {name: predict_answers(model, batch) for name, batch in task.sample_evaluation(rng, n).items()}
+    splits = {name: predict_answers(model, batch) for name, batch in task.sample_evaluation(rng, n).items()}
     depths = np.arange(1, task.max_depth + 1)
 
     def count(mask: Callable[[Predictions], np.ndarray]) -> np.ndarray:
-        return np.array([[int((mask(p) & (p.attributes["depth"] == d)).sum()) for d in depths] for p in pools.values()])
+        return np.array(
+            [[int((mask(p) & (p.attributes["depth"] == d)).sum()) for d in depths] for p in splits.values()]
+        )
 
-    right, total = count(lambda p: p.right), count(lambda p: np.ones(len(p), bool))  # [pool, depth]
+    right, total = count(lambda p: p.right), count(lambda p: np.ones(len(p), bool))  # [split, depth]
     dataset = xr.Dataset(
         {
-            "n": count_variable(["pool"], total.sum(1)),
-            "n_by_depth": count_variable(["pool", "depth"], total),
-            **share_variables("accuracy", ["pool"], right.sum(1), total.sum(1)),
-            **share_variables("accuracy_by_depth", ["pool", "depth"], right, total),
+            "n": count_variable(["split"], total.sum(1)),
+            "n_by_depth": count_variable(["split", "depth"], total),
+            **fraction_variables("accuracy", ["split"], right.sum(1), total.sum(1)),
+            **fraction_variables("accuracy_by_depth", ["split", "depth"], right, total),
         },
-        {"pool": list(pools), "depth": depths},
+        {"split": list(splits), "depth": depths},
     )
     dataset.attrs = {"title": "held-out combinations", "held_out": task.held_out, "confidence": CONFIDENCE}
     return dataset
@@ -184,11 +186,11 @@ def _label_grid(counts: dict[str, np.ndarray], lengths: Sequence[int], depths: S
         {
             "n": count_variable(dims, counts["n"]),
             "n_wrong": count_variable(dims, counts["n_wrong"]),
-            **share_variables("accuracy", dims, counts["right"], counts["n"]),
-            **share_variables("line_1", dims, counts["line_1"], counts["n"]),
-            **share_variables("line_1_right", dims, counts["line_1_right"], counts["n"]),
-            **share_variables("line_1_where_wrong", dims, counts["line_1_where_wrong"], counts["n_wrong"]),
-            **share_variables("accuracy_where_wrong", dims, counts["right_where_wrong"], counts["n_wrong"]),
+            **fraction_variables("accuracy", dims, counts["right"], counts["n"]),
+            **fraction_variables("line_1", dims, counts["line_1"], counts["n"]),
+            **fraction_variables("line_1_right", dims, counts["line_1_right"], counts["n"]),
+            **fraction_variables("line_1_where_wrong", dims, counts["line_1_where_wrong"], counts["n_wrong"]),
+            **fraction_variables("accuracy_where_wrong", dims, counts["right_where_wrong"], counts["n_wrong"]),
         },
         {"lines": list(lengths), "depth": list(depths)},
     )

@@ -4,7 +4,7 @@ A model of trees (``boosting``) is fitted to the attributes and judged on exampl
 numbers are given for each attribute, both as held-out log-loss in nats, so that 0 means it does not matter:
 
     importance   how much worse the fitted model gets when this attribute is shuffled among the held-out examples
-    alone        how much better than the base rate the share of yes at each value of this attribute alone is
+    alone        how much better than the base rate the fraction of yes at each value of this attribute alone is
 
 Attributes that say the same thing share their importance and so each have little; ``alone`` shows what each one knows.
 The control is the same fit to shuffled targets, which must explain nothing.
@@ -24,7 +24,7 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.intervals import bootstrap_interval
 from bindscope.measures.binding.predictions import Predictions
-from bindscope.measures.stats.boosting import BoostingConfig, Trees, fit_trees, predict_shares
+from bindscope.measures.stats.boosting import BoostingConfig, Trees, fit_trees, predict_fractions
 
 Target = Literal["right", "line_1"]
 N_FOLDS = 5
@@ -118,7 +118,7 @@ def _judge(
         held = folds == fold
         model = fit_trees(x[~held], outcome[~held], config)
         base[held] = _log_loss(outcome[held], np.full(held.sum(), outcome[~held].mean()))
-        probability[held] = predict_shares(model, x[held])
+        probability[held] = predict_fractions(model, x[held])
         loss[held] = _log_loss(outcome[held], probability[held])
         if shuffle_attributes:
             added[:, held] = _shuffled_losses(model, x[held], outcome[held], rng) - loss[held]
@@ -126,14 +126,14 @@ def _judge(
 
 
 def _judge_alone(values: np.ndarray, outcome: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Held-out loss [example] of one attribute's own model: the share of yes at its value, drawn to the base rate."""
+    """Held-out loss [example] of one attribute's own model: the fraction of yes at its value, drawn to the base rate."""
     loss = np.empty(len(outcome))
     for fold in range(N_FOLDS):
         held = folds == fold
         seen = np.bincount(values[~held], minlength=values.max() + 1)  # [value]
         yes = np.bincount(values[~held], outcome[~held], minlength=values.max() + 1)
-        share = (yes + PRIOR * outcome[~held].mean()) / (seen + PRIOR)
-        loss[held] = _log_loss(outcome[held], share[values[held]])
+        fraction = (yes + PRIOR * outcome[~held].mean()) / (seen + PRIOR)
+        loss[held] = _log_loss(outcome[held], fraction[values[held]])
     return loss
 
 
@@ -143,7 +143,7 @@ def _shuffled_losses(model: Trees, x: np.ndarray, outcome: np.ndarray, rng: np.r
     for attribute in range(x.shape[1]):
         changed = np.repeat(x[None], N_SHUFFLES, 0)  # [shuffle, example, attribute]
         changed[:, :, attribute] = rng.permuted(changed[:, :, attribute], axis=1)
-        losses[attribute] = _log_loss(outcome, predict_shares(model, changed)).mean(0)
+        losses[attribute] = _log_loss(outcome, predict_fractions(model, changed)).mean(0)
     return losses
 
 
@@ -180,7 +180,7 @@ def _label(
             dataset[f"{name}{suffix}"] = ("attribute", values[:, column], {"units": "nat"})
     for name in NUMBERS:
         dataset[name] = ((), numbers.get(name, np.nan), {"units": "nat" if name.endswith("loss") else "1"})
-    dataset["share"] = ((), float(outcome.mean()) if len(outcome) else np.nan, {"units": "share"})
+    dataset["fraction"] = ((), float(outcome.mean()) if len(outcome) else np.nan, {"units": "fraction"})
     dataset.attrs = {
         "title": "importance of program attributes",
         "n": len(outcome),

@@ -33,7 +33,7 @@ class LongestChainQuestions:
 def sample_longest_chain(task: BindingTask, rng: np.random.Generator, n_questions: int) -> LongestChainQuestions:
     """``n_questions`` questions about programs of the task in which the longest chain would mislead.
 
-    >>> share_of_longest(model, sample_longest_chain(task, np.random.default_rng(0), 500))
+    >>> fraction_of_longest(model, sample_longest_chain(task, np.random.default_rng(0), 500))
     (0.12, 0.09)
     """
     programs, queries = task.sample_questions(rng, N_CANDIDATES, task.lines)
@@ -50,7 +50,7 @@ def sample_longest_chain(task: BindingTask, rng: np.random.Generator, n_question
     )
 
 
-def share_of_longest(model: Transformer, questions: LongestChainQuestions) -> tuple[float, float]:
+def fraction_of_longest(model: Transformer, questions: LongestChainQuestions) -> tuple[float, float]:
     """How often the model answers with the digit of the longest chain, and of the other one."""
     predicted = read_answers(model, questions.batch).argmax(1)
     return float((predicted == questions.longest).mean()), float((predicted == questions.another).mean())

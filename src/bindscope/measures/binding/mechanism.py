@@ -1,7 +1,7 @@
 """How a value travels through a program: interchange by depth, heads together, and a frozen circuit pair by pair.
 
->>> grid = place_grid(model, contrast_pairs(pairs), structural_places(pairs))
->>> summarise_by_depth(grid, depths_of(pairs), rng).success.sel(depth=3, place="rhs 2", layer=2)
+>>> grid = position_grid(model, contrast_pairs(pairs), named_positions(pairs))
+>>> summarise_by_depth(grid, depths_of(pairs), rng).success.sel(depth=3, position="rhs 2", layer=2)
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ import xarray as xr
 
 from bindscope.intervals import bootstrap_interval, wilson_interval
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.grids import head_grid, place_grid
+from bindscope.interventions.grids import head_grid, position_grid
 from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.outcome import summarise_outcomes
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import CounterfactualPairs, structural_places
+from bindscope.tasks.binding import CounterfactualPairs, named_positions
 
-SHARES = ("success", "kept")
+FRACTIONS = ("success", "kept")
 N_RANDOM_SETS = 8
 DIRECTIONS = ("noising", "denoising")
 N_GRID_RESAMPLES = 300
 
 
 def summarise_by_depth(grid: xr.Dataset, depths: np.ndarray, rng: np.random.Generator) -> xr.Dataset:
-    """Means over the pairs of each depth: shares with Wilson intervals, the rest with bootstrap intervals."""
+    """Means over the pairs of each depth: fractions with Wilson intervals, the rest with bootstrap intervals."""
     values = np.unique(depths)
     parts = []
     for depth in values:
         part = summarise_outcomes(grid.isel(pair=np.flatnonzero(depths == depth)), rng, n_resamples=300)
-        for name in SHARES:
+        for name in FRACTIONS:
             low, high = wilson_interval(np.nan_to_num(part[name] * part.n).clip(0, part.n), part.n)
             known = np.isfinite(part[name].values)
             part[f"{name}_low"] = (part[name].dims, np.where(known, low, np.nan))
             part[f"{name}_high"] = (part[name].dims, np.where(known, high, np.nan))
         parts.append(part)
     joined = xr.concat(parts, xr.IndexVariable("depth", values), combine_attrs="drop")
-    joined.attrs = {"n": len(depths), "interval": "95 %: Wilson for shares, bootstrap over pairs otherwise"}
+    joined.attrs = {"n": len(depths), "interval": "95 %: Wilson for fractions, bootstrap over pairs otherwise"}
     return joined
 
 
@@ -76,8 +76,8 @@ def join_heads(
 ) -> xr.Dataset:
     """The strongest 1, 2, … heads together, up to enough of them or all; beside random sets of the same size."""
     contrast, n_heads = contrast_pairs(pairs), effect.shape[1]
-    places = structural_places(pairs)
-    beyond_root, aside = ~mark_columns(pairs, places["rhs 1"]), mark_columns(pairs, places["distractor"])
+    positions = named_positions(pairs)
+    beyond_root, aside = ~mark_columns(pairs, positions["rhs 1"]), mark_columns(pairs, positions["distractor"])
     order = np.argsort(-effect.ravel(), kind="stable")
 
     def joint_success(heads: Sequence[int], marks: np.ndarray) -> float:
@@ -109,15 +109,15 @@ def read_circuit(
     success: xr.DataArray, circuit: Sequence[tuple[int, str, int]], depths: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Success in every cell [cell], and for each pair [pair] its mean over the cells of its depth, and at the distractor."""
-    cells = np.array([float(success.sel(place=p, layer=layer)[depths == d].mean()) for d, p, layer in circuit])
+    cells = np.array([float(success.sel(position=p, layer=layer)[depths == d].mean()) for d, p, layer in circuit])
     inside, aside = np.full(len(depths), np.nan), np.full(len(depths), np.nan)
     for depth in np.unique(depths):
-        own = [(place, layer) for d, place, layer in circuit if d == depth]
+        own = [(position, layer) for d, position, layer in circuit if d == depth]
         rows = depths == depth
         if own:
-            inside[rows] = np.mean([success.sel(place=p, layer=layer).values[rows] for p, layer in own], axis=0)
+            inside[rows] = np.mean([success.sel(position=p, layer=layer).values[rows] for p, layer in own], axis=0)
             layers = sorted({layer for _, layer in own})
-            aside[rows] = success.sel(place="distractor", layer=layers).values[:, rows].mean(0)
+            aside[rows] = success.sel(position="distractor", layer=layers).values[:, rows].mean(0)
     return {"cell": cells, "circuit": inside, "distractor": aside}
 
 
@@ -127,7 +127,7 @@ def label_emergence(
     circuit: Sequence[tuple[int, str, int]],
     rng: np.random.Generator,
 ) -> xr.Dataset:
-    names = [f"depth {depth}: {place}, L{layer}" for depth, place, layer in circuit]
+    names = [f"depth {depth}: {position}, L{layer}" for depth, position, layer in circuit]
     variables: dict[str, Any] = {"cell_success": (("step", "cell"), np.stack([row["cell"] for row in rows]))}
     for name in ("circuit", "distractor", "accuracy"):
         values = [row[name][np.isfinite(row[name])].astype(float) for row in rows]  # of each step, [pair]
@@ -142,21 +142,21 @@ def measure_grids(model: Transformer, pairs: CounterfactualPairs, seed: int) -> 
     found = []
     for direction in DIRECTIONS:
         contrast = contrast_pairs(pairs, direction)  # type: ignore[arg-type]
-        grids = {"chain": place_grid(model, contrast, structural_places(pairs)), "head": head_grid(model, contrast)}
+        grids = {"chain": position_grid(model, contrast, named_positions(pairs)), "head": head_grid(model, contrast)}
         summaries = []
         for grid, outcomes in grids.items():
             summary = summarise_outcomes(outcomes, np.random.default_rng(seed), n_resamples=N_GRID_RESAMPLES)
             summary = summary.drop_vars("n")
             summaries.append(summary.rename({name: f"{grid}_{name}" for name in summary.data_vars}))
         joined = xr.merge(summaries, combine_attrs="drop")
-        joined["already"] = ((), _answers_before(model, pairs, direction), {"units": "share"})
-        joined["accuracy"] = ((), accuracy_on(model, pairs), {"units": "share"})
+        joined["already"] = ((), _answers_before(model, pairs, direction), {"units": "fraction"})
+        joined["accuracy"] = ((), accuracy_on(model, pairs), {"units": "fraction"})
         found.append(joined)
     return xr.concat(found, xr.IndexVariable("direction", list(DIRECTIONS)), combine_attrs="drop")
 
 
 def _answers_before(model: Transformer, pairs: CounterfactualPairs, direction: str) -> float:
-    """The share of pairs whose unchanged run already has the other program's answer on top."""
+    """The fraction of pairs whose unchanged run already has the other program's answer on top."""
     sides: tuple[Any, Any] = (pairs.base, pairs.counterfactual)
     run, other = sides if direction == "noising" else sides[::-1]
     return float((read_answers(model, run).argmax(1) == other.targets[:, 0]).mean())

@@ -46,7 +46,7 @@ def predict_program(models: Iterable[tuple[int, Transformer]], program: Program)
         logits = torch.from_numpy(read_answers(model, batch)[0]).double()  # [output]
         steps.append(step)
         rows.append(logits.softmax(0).numpy())
-    dataset = xr.Dataset({"probability": (("step", "output"), np.array(rows), {"units": "share"})})
+    dataset = xr.Dataset({"probability": (("step", "output"), np.array(rows), {"units": "fraction"})})
     dataset = dataset.assign_coords(step=steps, output=VOCABULARY.shown(len(rows[0])))
     line_1 = DIGITS[program.values[0]]
     return dataset.assign_attrs(answer=DIGITS[program.answer], line_1=line_1, depth=program.depth)
@@ -54,7 +54,7 @@ def predict_program(models: Iterable[tuple[int, Transformer]], program: Program)
 
 def attention_dataset(patterns: Sequence[np.ndarray], program: Program) -> xr.Dataset:
     """Where each head looks: ``pattern`` over (layer, head, query, key)."""
-    dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), np.stack(patterns), {"units": "share"})})
+    dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), np.stack(patterns), {"units": "fraction"})})
     return dataset.assign_coords(token=("query", program.shown_tokens)).assign_attrs(answer=DIGITS[program.answer])
 
 

@@ -19,26 +19,26 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.interventions.attribution import attribute_heads, attribute_mlps, attribute_places, attribute_residual
+from bindscope.interventions.attribution import attribute_heads, attribute_mlps, attribute_positions, attribute_residual
 from bindscope.interventions.contrast import Contrast, Direction, contrast_pairs
-from bindscope.interventions.grids import head_grid, mlp_grid, place_grid, residual_grid
+from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
 from bindscope.interventions.interchange import patch_sites, take_dimensions
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding.pairs import CounterfactualPairs
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 
 Grid = Literal["chain", "residual", "heads", "mlps"]
-Places = Mapping[str, np.ndarray]
+NamedPositions = Mapping[str, np.ndarray]
 Progress = Callable[[int, int], None]
-_AT_PLACE = re.compile(r"(?P<site>[^@]+)@(?P<place>[a-z]+(?: \d+)?)")
+_AT_POSITION = re.compile(r"(?P<site>[^@]+)@(?P<position>[a-z]+(?: \d+)?)")
 
 
 @dataclass(frozen=True)
 class Patch:
     """What is changed: one cell after another of a grid or, where ``sites`` are named, those together.
 
-    A site may carry positions, ``L2.resid_pre@14``, or the name of a place, ``L2.H1@rhs 2``, which stands elsewhere in
+    A site may carry positions, ``L2.resid_pre@14``, or the name of a position, ``L2.H1@rhs 2``, which stands elsewhere in
     each program. ``neurons`` takes only these coordinates of every site.
     """
 
@@ -54,7 +54,7 @@ class Patch:
         if self.sites:
             return ()
         return {
-            "chain": ("layer", "place"),
+            "chain": ("layer", "position"),
             "residual": ("layer", "position"),
             "heads": ("layer", "head"),
             "mlps": ("layer",),
@@ -88,15 +88,15 @@ def patch_model(
     model: Transformer, pairs: CounterfactualPairs, patch: Patch, *, source_model: Transformer | None = None
 ) -> xr.Dataset:
     """One checkpoint: every metric over the patch's cells and (pair,)."""
-    contrast, places = contrast_pairs(pairs, patch.direction), structural_places(pairs)
+    contrast, named = contrast_pairs(pairs, patch.direction), named_positions(pairs)
     if patch.approximate:
-        return _approximate(model, contrast, places, patch, source_model)
+        return _approximate(model, contrast, named, patch, source_model)
     if patch.sites:
-        sites, positions = locate_sites(patch.sites, places)
+        sites, positions = locate_sites(patch.sites, named)
         edit = take_dimensions(patch.neurons) if patch.neurons else None
         return patch_sites(model, contrast, sites, positions=positions, edit=edit, source_model=source_model)
     if patch.grid == "chain":
-        return place_grid(model, contrast, places, source_model=source_model)
+        return position_grid(model, contrast, named, source_model=source_model)
     if patch.grid == "residual":
         return residual_grid(model, contrast, source_model=source_model)
     grid = head_grid if patch.grid == "heads" else mlp_grid
@@ -104,34 +104,34 @@ def patch_model(
 
 
 def _approximate(
-    model: Transformer, contrast: Contrast, places: Places, patch: Patch, source_model: Transformer | None
+    model: Transformer, contrast: Contrast, named: NamedPositions, patch: Patch, source_model: Transformer | None
 ) -> xr.Dataset:
     if patch.sites or source_model is not None:
         raise BindscopeError("the gradient's estimate covers grids within one checkpoint; leave out one of the two.")
     if patch.grid == "chain":
-        return attribute_places(model, contrast, places)
+        return attribute_positions(model, contrast, named)
     attribute = {"residual": attribute_residual, "heads": attribute_heads, "mlps": attribute_mlps}[patch.grid]
     return attribute(model, contrast)  # type: ignore[no-any-return, operator]
 
 
-def locate_sites(texts: Sequence[str], places: Places) -> tuple[list[str], dict[Site | str, np.ndarray]]:
-    """Site names with columns [pair, k] for those that name a place: ``L2.H1@rhs 2``.
+def locate_sites(texts: Sequence[str], named: NamedPositions) -> tuple[list[str], dict[Site | str, np.ndarray]]:
+    """Site names with columns [pair, k] for those that name a position: ``L2.H1@rhs 2``.
 
-    >>> locate_sites(["L2.H1@rhs 1", "L2.H1@rhs 2", "L0.mlp_out"], places)
+    >>> locate_sites(["L2.H1@rhs 1", "L2.H1@rhs 2", "L0.mlp_out"], named)
     (['L2.H1', 'L0.mlp_out'], {'L2.H1': array([[2, 6], ...])})
     """
     sites: list[str] = []
     columns: dict[str, list[np.ndarray]] = {}
     for text in texts:
-        match = _AT_PLACE.fullmatch(text.strip())
+        match = _AT_POSITION.fullmatch(text.strip())
         site = match["site"].strip() if match else text.strip()
         if site not in sites:
             sites.append(site)
         elif not match:
             raise BindscopeError(f"site '{site}' is named twice; keep one.")
         if match:
-            if match["place"] not in places:
-                hint = suggest_nearest(match["place"], places)
-                raise BindscopeError(f"site '{text}': these programs have no place '{match['place']}'.{hint}")
-            columns.setdefault(site, []).append(places[match["place"]])
+            if match["position"] not in named:
+                hint = suggest_nearest(match["position"], named)
+                raise BindscopeError(f"site '{text}': these programs have no position '{match['position']}'.{hint}")
+            columns.setdefault(site, []).append(named[match["position"]])
     return sites, {site: np.stack(found, axis=1) for site, found in columns.items()}

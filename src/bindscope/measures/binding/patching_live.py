@@ -23,7 +23,7 @@ from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.interchange import patch_logits
 from bindscope.interventions.outcome import METRICS, UNITS, measure_outcomes
 from bindscope.interventions.replacement import interchange_heads, interchange_mlps, layers_with_mlp
-from bindscope.measures.binding.patching import Places, locate_sites
+from bindscope.measures.binding.patching import NamedPositions, locate_sites
 from bindscope.model.transformer import Transformer
 
 Grid = Literal["residual", "heads", "mlps"]
@@ -96,22 +96,22 @@ def patch_distributions(
     steps: Sequence[int],
     contrast: Contrast,
     sites: Sequence[str],
-    places: Places,
+    named: NamedPositions,
     source_step: int | None = None,
 ) -> xr.Dataset:
     """One pair with all ``sites`` taken from the source together, at each step.
 
     ``probability`` (step, condition, output) of the base run, the source run and the patched run; every metric (step).
     """
-    named, positions = locate_sites(sites, places)
+    texts, positions = locate_sites(sites, named)
     source_model = None if source_step is None else load(source_step)
-    shares, outcomes = [], []
+    fractions, outcomes = [], []
     for step in steps:
-        logits = patch_logits(load(step), contrast, named, positions=positions, source_model=source_model)
+        logits = patch_logits(load(step), contrast, texts, positions=positions, source_model=source_model)
         together = torch.stack([logits.base, logits.source, logits.patched])[:, 0]  # [condition, output]
-        shares.append(together.double().softmax(-1).numpy())
+        fractions.append(together.double().softmax(-1).numpy())
         measured = measure_outcomes(logits.patched, logits.base, logits.source, contrast)
         outcomes.append({name: values[0] if logits.touched[0] else np.nan for name, values in measured.items()})
-    probability = (("step", "condition", "output"), np.stack(shares), {"units": "share"})
+    probability = (("step", "condition", "output"), np.stack(fractions), {"units": "fraction"})
     metrics = {name: ("step", np.array([row[name] for row in outcomes]), {"units": UNITS[name]}) for name in METRICS}
     return xr.Dataset({"probability": probability, **metrics}, {"step": list(steps), "condition": list(CONDITIONS)})

@@ -34,14 +34,14 @@ class PhaseCriterion:
     """
 
     above_chance: float = 0.05  # random: accuracy (lower end of its 95 % interval) is at most chance + this
-    rule_share: float = 0.5  # heuristic: at least this share of misleading programs is answered from line 1 or 2
-    chain_share: float = 0.9  # systematic: at least this share of misleading programs is answered by the chain …
-    depth_share: float = 0.9  # … and at every depth at least this share of all programs is answered correctly
+    rule_fraction: float = 0.5  # heuristic: at least this fraction of misleading programs is answered from line 1 or 2
+    chain_fraction: float = 0.9  # systematic: at least this fraction of misleading programs is answered by the chain …
+    depth_fraction: float = 0.9  # … and at every depth at least this fraction of all programs is answered correctly
     persist: int = 2  # a phase the run enters holds at this many evaluations running (the one it starts in need not)
-    consistency: float = 0.8  # … and at this share of the evaluations from its first to its last
+    consistency: float = 0.8  # … and at this fraction of the evaluations from its first to its last
 
     def __post_init__(self) -> None:
-        for name in ("above_chance", "rule_share", "chain_share", "depth_share", "consistency"):
+        for name in ("above_chance", "rule_fraction", "chain_fraction", "depth_fraction", "consistency"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BindscopeError(f"phase criterion: {name} must lie in [0, 1], got {getattr(self, name)}.")
         if self.persist < 1:
@@ -52,12 +52,12 @@ class PhaseCriterion:
         return {
             "random": f"Accuracy is not clearly (95 % interval) above chance + {self.above_chance:.0%}.",
             "heuristic": (
-                f"Accuracy is clearly above that; where lines 1 and 2 mislead, at least {self.rule_share:.0%} of the "
+                f"Accuracy is clearly above that; where lines 1 and 2 mislead, at least {self.rule_fraction:.0%} of the "
                 "predictions are a constant of line 1 or 2, and more than follow the chain."
             ),
             "systematic": (
-                f"Where lines 1 and 2 mislead, at least {self.chain_share:.0%} of the predictions follow the chain; "
-                f"accuracy is at least {self.depth_share:.0%} at every depth."
+                f"Where lines 1 and 2 mislead, at least {self.chain_fraction:.0%} of the predictions follow the chain; "
+                f"accuracy is at least {self.depth_fraction:.0%} at every depth."
             ),
             "any": (
                 f"A phase once entered holds at {self.persist} evaluations running, and at {self.consistency:.0%} of "
@@ -68,12 +68,12 @@ class PhaseCriterion:
 
 @dataclass(frozen=True, eq=False)
 class PhaseCurves:
-    """The curves the criterion reads, each ``[step]``; shares may be NaN where nothing was measured."""
+    """The curves the criterion reads, each ``[step]``; fractions may be NaN where nothing was measured."""
 
     steps: np.ndarray
     accuracy: np.ndarray
-    follows_chain: np.ndarray  # share of misleading programs answered by the chain
-    follows_early_lines: np.ndarray  # share of misleading programs answered with a constant of line 1 or 2
+    follows_chain: np.ndarray  # fraction of misleading programs answered by the chain
+    follows_early_lines: np.ndarray  # fraction of misleading programs answered with a constant of line 1 or 2
     worst_depth: np.ndarray  # accuracy at the depth where it is lowest
     chance: float  # accuracy of always giving the most frequent answer
     n_examples: int
@@ -104,28 +104,28 @@ def read_evaluations(curves: PhaseCurves, criterion: PhaseCriterion | None = Non
     chain = np.nan_to_num(curves.follows_chain, nan=0.0)
     rule = np.nan_to_num(curves.follows_early_lines, nan=0.0)
     is_random = lowest <= curves.chance + criterion.above_chance
-    every_depth = np.nan_to_num(curves.worst_depth, nan=0.0) >= criterion.depth_share
-    is_systematic = ~is_random & (chain >= criterion.chain_share) & every_depth
-    is_heuristic = ~is_random & ~is_systematic & (rule >= criterion.rule_share) & (rule > chain)
+    every_depth = np.nan_to_num(curves.worst_depth, nan=0.0) >= criterion.depth_fraction
+    is_systematic = ~is_random & (chain >= criterion.chain_fraction) & every_depth
+    is_heuristic = ~is_random & ~is_systematic & (rule >= criterion.rule_fraction) & (rule > chain)
     readings = np.select([~known, is_random, is_systematic, is_heuristic], [TRANSITION, *_READING_ORDER], TRANSITION)
     return readings
 
 
 def curves_from_evaluations(steps: Sequence[int], evaluations: Sequence[Mapping[str, Any]]) -> PhaseCurves:
     """Gather the curves from evaluations of a binding task, as the evaluator makes them."""
-    pools = [evaluation["test"] for evaluation in evaluations]
-    if not pools:
+    splits = [evaluation["test"] for evaluation in evaluations]
+    if not splits:
         raise BindscopeError("phase curves: the run holds no evaluation yet.")
-    if "misleading" not in pools[0]:
+    if "misleading" not in splits[0]:
         raise BindscopeError("phase curves: phases are defined for binding runs only.")
     return PhaseCurves(
         steps=np.asarray(steps, dtype=np.int64),
-        accuracy=np.array([pool["accuracy"] for pool in pools], dtype=float),
-        follows_chain=np.array([pool["misleading"]["follows_chain"] for pool in pools], dtype=float),
-        follows_early_lines=np.array([pool["misleading"]["follows_early_lines"] for pool in pools], dtype=float),
-        worst_depth=lowest_accuracy([pool["accuracy_by_depth"] for pool in pools]),
-        chance=float(pools[0]["chance"]),
-        n_examples=int(pools[0]["n"]),
+        accuracy=np.array([split["accuracy"] for split in splits], dtype=float),
+        follows_chain=np.array([split["misleading"]["follows_chain"] for split in splits], dtype=float),
+        follows_early_lines=np.array([split["misleading"]["follows_early_lines"] for split in splits], dtype=float),
+        worst_depth=lowest_accuracy([split["accuracy_by_depth"] for split in splits]),
+        chance=float(splits[0]["chance"]),
+        n_examples=int(splits[0]["n"]),
     )
 
 

@@ -3,12 +3,12 @@
 For each layer and position one probe per variable (26 letters × 10 digits) is fitted on some programs and tested on
 others. Only variables that a program assigns count for it.
 
-- ``accuracy``       the share of (program, variable) whose digit is right;
+- ``accuracy``       the fraction of (program, variable) whose digit is right;
 - ``late_accuracy``  the same over variables whose chain starts on line 3 or later. With chains drawn as in the paper
                      many variables hold the constant of line 1, so a stream that carries that one digit already
                      scores well: see ``line_1_accuracy``;
 - ``seen_accuracy``  the same over variables whose line is complete at this position;
-- ``state``          the share of programs all of whose variables are right at once. This definition is ours: the paper
+- ``state``          the fraction of programs all of whose variables are right at once. This definition is ours: the paper
                      gives a number for the whole state and not how it is counted.
 
 Probes: ``linear`` is ridge regression to one-hot digits in closed form, the largest output wins; ``logistic`` is a
@@ -34,7 +34,7 @@ from bindscope.model.run import run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import tokens_to_programs
-from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, place_at
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, name_at
 from bindscope.tasks.binding.program import LETTERS
 from bindscope.tasks.task import Batch
 
@@ -310,15 +310,15 @@ def _label(
         "probe": list(probes),
         "layer": list(layers),
         "position": list(positions),
-        "place": ("position", [str(place_at(position, n_lines)) for position in positions]),
+        "position_name": ("position", [str(name_at(position, n_lines)) for position in positions]),
         "variable": list(LETTERS),
     }
     variables = {name: (dims, values) for name, values in cells.items()}
     dataset = xr.Dataset({**variables, "accuracy_by_variable": ((*dims, "variable"), by_variable)}, coords)
-    for name, share in _base_rates(goal, answer).items():
-        dataset[name] = share
+    for name, fraction in _base_rates(goal, answer).items():
+        dataset[name] = fraction
     for array in dataset.data_vars.values():
-        array.attrs["units"] = "share"
+        array.attrs["units"] = "fraction"
     dataset.attrs = {
         "n_fit": len(goal.digits),
         "n_test": n_test,

@@ -35,7 +35,7 @@ from bindscope.subspaces import (
     read_stream,
     sample_stream,
 )
-from bindscope.subspaces.measure import score_subspace, share_with_interval
+from bindscope.subspaces.measure import fraction_with_interval, score_subspace
 from bindscope.subspaces.stream import run_changed
 from bindscope.tasks.binding import CounterfactualPairs
 
@@ -46,7 +46,7 @@ N_POINTS = 200
 N_DRAWS = 3  # random subspaces; points are shown along the first
 DIMS = {
     "coordinate": ("kind", "point", "axis"),
-    "variance_share": ("kind", "axis"),
+    "variance_fraction": ("kind", "axis"),
     "direction": ("axis", "d_model"),  # of the refitted axes: at the last step those are the frozen ones
     "centre": ("d_model",),
 }
@@ -61,7 +61,7 @@ class Look:
 
         self.search: Search = default_search(last, quality)  # type: ignore[arg-type]
         self.fit, self.test, self.rng = fit, test, np.random.default_rng(seed)
-        self.columns = find_columns(test, self.search.place)
+        self.columns = find_columns(test, self.search.position)
         generator = torch.Generator().manual_seed(seed)
         self.draws = [random_subspace(last.config.d_model, self.search.size, generator) for _ in range(N_DRAWS)]
         points = self._samples(last, test).vectors[:N_POINTS]
@@ -79,7 +79,7 @@ class Look:
         kinds = (self.frozen, refitted, self.random)
         row: dict[str, np.ndarray] = {
             "coordinate": np.stack([axes.coordinates(points).numpy() for axes in kinds]),
-            "variance_share": np.stack([axes.variance_shares(points).numpy() for axes in kinds]),
+            "variance_fraction": np.stack([axes.variance_fractions(points).numpy() for axes in kinds]),
             "direction": refitted.directions.numpy(),
             "centre": refitted.mean.numpy(),
         }
@@ -102,32 +102,32 @@ class Look:
         variables |= {name: (("point",), values) for name, values in self._labels().items()}
         dataset = xr.Dataset(variables, {"kind": list(KINDS), "step": steps, "axis": np.arange(1, N_AXES + 1)})
         dataset["search_rank"], dataset["search_layer"] = self.search.size, self.search.layer
-        dataset["search_place"] = self.search.place
+        dataset["search_position"] = self.search.position
         return dataset
 
     def _samples(self, model: Transformer, pairs: CounterfactualPairs) -> Samples:
-        return sample_stream(model, pairs, of=self.search.of, layer=self.search.layer, place=self.search.place)
+        return sample_stream(model, pairs, of=self.search.of, layer=self.search.layer, position=self.search.position)
 
     def _find(self, samples: Samples) -> Subspace:
         return fit_subspace(samples, self.search.of, self.search.size).subspace
 
     def _scores(self, groups: Groups, fit: Samples, test: Samples) -> np.ndarray:
-        """Shares of test samples whose label is read off, [value, low, high] over (kind,)."""
-        return self._shares(groups, lambda one: score_subspace(one, fit, test, self.search.of))
+        """Fractions of test samples whose label is read off, [value, low, high] over (kind,)."""
+        return self._fractions(groups, lambda one: score_subspace(one, fit, test, self.search.of))
 
     def _swaps(self, groups: Groups, model: Transformer) -> np.ndarray:
-        """Shares of test pairs whose answer becomes the counterfactual's, [value, low, high] over (kind,)."""
+        """Fractions of test pairs whose answer becomes the counterfactual's, [value, low, high] over (kind,)."""
         source = read_stream(model, self.test.counterfactual_tokens, self.search.layer, self.columns)
 
         def swap(one: Subspace) -> np.ndarray:
             logits = run_changed(model, self.test, self.search.layer, self.columns, source, one.swap)
             return np.asarray(logits.argmax(-1).numpy() == self.test.counterfactual_answers)
 
-        return self._shares(groups, swap)
+        return self._fractions(groups, swap)
 
-    def _shares(self, groups: Groups, measure: Callable[[Subspace], np.ndarray]) -> np.ndarray:
+    def _fractions(self, groups: Groups, measure: Callable[[Subspace], np.ndarray]) -> np.ndarray:
         means = [np.stack([measure(one) for one in group]).mean(0) for group in groups]  # each [item]
-        return np.array([share_with_interval(values, self.rng) for values in means]).T
+        return np.array([fraction_with_interval(values, self.rng) for values in means]).T
 
     def _labels(self) -> dict[str, np.ndarray]:
         """What each point stands for: value, name, depth of its program, its column, and its program."""

@@ -57,7 +57,7 @@ def measure_retention(
 
     On one half of the programs, when one head is ablated, over (step, group, layer, head): ``accuracy_drop``,
     ``line_1_drop`` and ``log_probability_drop``. On the other half, over (step, condition, group): ``accuracy``,
-    ``line_1`` (the share of predictions that are line 1's constant) and, to compare it with, ``most_recent`` (those that
+    ``line_1`` (the fraction of predictions that are line 1's constant) and, to compare it with, ``most_recent`` (those that
     are the last constant); and ``contribution`` (step, group, candidate, component), the mean direct contribution to
     the logits of answer and line 1. ``in_circuit`` and ``in_heuristic`` (layer, head) mark the sets, of ``size`` heads
     each, a fifth of all when left out. An ablated head gives its mean over all programs, identity-scaling term included.
@@ -77,9 +77,9 @@ def measure_retention(
     circuit = _most_harmful(drops[after[0]]["log_probability_drop"][1], size)  # on programs that line 1 gets wrong
     heuristic = _most_harmful(_overall(drops[before[0]]["log_probability_drop"], groups[0]), size)
     sets = _head_sets(circuit, heuristic, _random_sets(models, circuit, heuristic, size, n_random, rng))
-    shares = {step: _ablate_sets(model, halves[1], batch, groups[1], sets, tick) for step, model in models.items()}
+    fractions = {step: _ablate_sets(model, halves[1], batch, groups[1], sets, tick) for step, model in models.items()}
     parts = {step: _mean_contributions(model, halves[1], groups[1], rng) for step, model in models.items()}
-    dataset = _label(drops, shares, parts, groups)
+    dataset = _label(drops, fractions, parts, groups)
     for name, chosen in (("in_circuit", circuit), ("in_heuristic", heuristic)):
         dataset[name] = (("layer", "head"), _mark(chosen, dataset.sizes["layer"], dataset.sizes["head"]))
     dataset.attrs = _describe(before[0], after[0], batch, circuit, heuristic, n_random)
@@ -97,7 +97,7 @@ def _group_masks(batch: Batch) -> np.ndarray:
     return masks
 
 
-def _shares(answers: np.ndarray, batch: Batch, groups: np.ndarray) -> dict[str, np.ndarray]:
+def _fractions(answers: np.ndarray, batch: Batch, groups: np.ndarray) -> dict[str, np.ndarray]:
     """Every one of MEASURES in each group: [..., group] from output ids [..., example]."""
     given = DIGIT_OF_OUTPUT[answers]  # [..., example]
     hits = {
@@ -121,8 +121,8 @@ def _drop_by_head(
     asked = half if candidate == "answer" else replace(half, targets=half.labels["rule_line_1"])
     ablated = ablate_heads(model, asked, kind="mean", reference=reference)
     tick()
-    changed = _shares(ablated.answer.values, half, groups)  # [layer, head, group]
-    intact = _shares(ablated.base_answer.values, half, groups)  # [group]
+    changed = _fractions(ablated.answer.values, half, groups)  # [layer, head, group]
+    intact = _fractions(ablated.base_answer.values, half, groups)  # [group]
     drops = {f"{name}_drop": np.moveaxis(intact[name] - changed[name], -1, 0) for name in intact}
     fall = (ablated.base_log_probability - ablated.log_probability).transpose(..., "example").values.astype(float)
     drops["log_probability_drop"] = np.moveaxis(fall @ groups.T / groups.sum(1), -1, 0)
@@ -167,7 +167,7 @@ def _ablate_sets(
     sets: dict[str, list[list[Head]]],
     tick: Callable[[], None],
 ) -> dict[str, np.ndarray]:
-    """Share, low and high [bound, condition, group] of each of MEASURES."""
+    """Fraction, low and high [bound, condition, group] of each of MEASURES."""
     rows: dict[str, list[np.ndarray]] = {name: [] for name in MEASURES}
     for condition in CONDITIONS:
         answers = []
@@ -178,16 +178,16 @@ def _ablate_sets(
                 tick()
             else:
                 answers.append(read_answers(model, half).argmax(1))
-        for name, share in _shares(np.stack(answers), half, groups).items():  # [set, group]
-            rows[name].append(_with_interval(share, groups.sum(1)))
+        for name, fraction in _fractions(np.stack(answers), half, groups).items():  # [set, group]
+            rows[name].append(_with_interval(fraction, groups.sum(1)))
     return {name: np.stack(values, 1) for name, values in rows.items()}
 
 
-def _with_interval(share: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """[bound, group] from shares [set, group]: Wilson for one set, mean and range over several."""
-    if len(share) == 1:
-        return np.stack([share[0], *wilson_interval(np.round(share[0] * n), n, CONFIDENCE)])
-    return np.stack([share.mean(0), share.min(0), share.max(0)])
+def _with_interval(fraction: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """[bound, group] from fractions [set, group]: Wilson for one set, mean and range over several."""
+    if len(fraction) == 1:
+        return np.stack([fraction[0], *wilson_interval(np.round(fraction[0] * n), n, CONFIDENCE)])
+    return np.stack([fraction.mean(0), fraction.min(0), fraction.max(0)])
 
 
 def _mean_contributions(model: Transformer, half: Batch, groups: np.ndarray, rng: np.random.Generator) -> xr.Dataset:
@@ -208,7 +208,7 @@ def _mean_contributions(model: Transformer, half: Batch, groups: np.ndarray, rng
 
 def _label(
     drops: dict[int, dict[str, np.ndarray]],
-    shares: dict[int, dict[str, np.ndarray]],
+    fractions: dict[int, dict[str, np.ndarray]],
     parts: dict[int, xr.Dataset],
     groups: Sequence[np.ndarray],
 ) -> xr.Dataset:
@@ -218,13 +218,13 @@ def _label(
     for name in ("accuracy_drop", "line_1_drop", "log_probability_drop"):
         dataset[name] = (("step", "group", "layer", "head"), np.stack([drops[step][name] for step in steps]))
     for name in MEASURES:
-        values = np.stack([shares[step][name] for step in steps])  # [step, bound, condition, group]
+        values = np.stack([fractions[step][name] for step in steps])  # [step, bound, condition, group]
         for bound, suffix in enumerate(("", "_low", "_high")):
             dataset[f"{name}{suffix}"] = (("step", "condition", "group"), values[:, bound])
     dataset["n"] = ("group", groups[1].sum(1))
     dataset["n_choosing"] = ("group", groups[0].sum(1))
     for key in dataset.data_vars:
-        kind = "logit" if str(key).startswith("contribution") else "share"
+        kind = "logit" if str(key).startswith("contribution") else "fraction"
         dataset[key].attrs["units"] = "program" if str(key) in ("n", "n_choosing") else kind
     dataset.log_probability_drop.attrs["units"] = "nat"
     return dataset.assign_coords(layer=np.arange(dataset.sizes["layer"]), head=np.arange(dataset.sizes["head"]))

@@ -34,15 +34,15 @@ def swap_pair(model: Transformer, pairs: CounterfactualPairs, search: Search, ch
     with torch.no_grad():
         tokens = (torch.from_numpy(rows) for rows in (pairs.base_tokens, pairs.counterfactual_tokens))
         base, source = (run_model(model, rows, at=at).logits[:, 0] for rows in tokens)  # each [1, output]
-    swapped = swap_stream(model, pairs, search.layer, find_columns(pairs, search.place), change)
+    swapped = swap_stream(model, pairs, search.layer, find_columns(pairs, search.position), change)
     measured = measure_outcomes(swapped, base, source, contrast_pairs(pairs))
-    shares = torch.stack([base[0], source[0], swapped[0]]).double().softmax(-1).numpy()
-    dataset = xr.Dataset({"probability": (("condition", "output"), shares, {"units": "share"})})
+    fractions = torch.stack([base[0], source[0], swapped[0]]).double().softmax(-1).numpy()
+    dataset = xr.Dataset({"probability": (("condition", "output"), fractions, {"units": "fraction"})})
     for name, values in measured.items():
         dataset[name] = ((), float(values[0]), {"units": UNITS[name]})
-    outputs = VOCABULARY.shown(shares.shape[1])
+    outputs = VOCABULARY.shown(fractions.shape[1])
     answers = {"base_answer": int(pairs.base_answers[0]), "source_answer": int(pairs.counterfactual_answers[0])}
-    where = {"of": search.of, "rank": search.size, "layer": search.layer, "place": search.place}
+    where = {"of": search.of, "rank": search.size, "layer": search.layer, "position": search.position}
     return dataset.assign_coords(condition=list(CONDITIONS), output=outputs).assign_attrs(
         {**{name: str(answer) for name, answer in answers.items()}, **where}
     )
@@ -64,7 +64,7 @@ def kept_axes(projections: xr.Dataset, quality: str, kind: str, step: int) -> Ax
 def project_program(model: Transformer, program: Program, search: Search, axes: Axes) -> xr.Dataset:
     """Where a program's own columns lie: ``coordinate`` over (point, axis), with what each column stands for."""
     pairs = pair_programs(program, program.with_root_constant((program.answer + 1) % 10))  # only its base is read
-    columns = find_columns(pairs, search.place)  # [1, column]
+    columns = find_columns(pairs, search.position)  # [1, column]
     known = columns[0] >= 0
     stream = read_stream(model, pairs.base_tokens, search.layer, columns)[0, torch.from_numpy(known)]
     coordinates = axes.coordinates(stream).numpy()
@@ -79,4 +79,4 @@ def project_program(model: Transformer, program: Program, search: Search, axes: 
     }
     dataset = dataset.assign_coords(axis=np.arange(1, coordinates.shape[1] + 1))
     dataset = dataset.assign_coords({label: ("point", values) for label, values in labels.items()})
-    return dataset.assign_attrs(of=search.of, layer=search.layer, place=search.place, depth=program.depth)
+    return dataset.assign_attrs(of=search.of, layer=search.layer, position=search.position, depth=program.depth)

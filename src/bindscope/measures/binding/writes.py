@@ -47,7 +47,7 @@ def sample_rewritten(
     """``n_each`` questions of each situation, drawn from programs like the task's with reassignment.
 
     >>> questions = sample_rewritten(BindingTask(lines=6, max_depth=3), np.random.default_rng(0), 400)
-    >>> share_of_writes(model, questions).right.values
+    >>> fraction_of_writes(model, questions).right.values
     """
     grammar = Grammar(task.n_variables, task.n_constants, task.max_depth, task.p_constant, task.exponent, reassign)
     programs, queries = sample_questions(rng, grammar, N_CANDIDATES, task.lines, balance="weights")
@@ -62,8 +62,8 @@ def sample_rewritten(
     return RewrittenQuestions(ask_questions(programs.take(rows), queries[rows]), situation[rows], rival[rows])
 
 
-def share_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.Dataset:
-    """Which value the model answers with: shares over (situation, outcome) and how many questions each has."""
+def fraction_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.Dataset:
+    """Which value the model answers with: fractions over (situation, outcome) and how many questions each has."""
     batch = questions.batch
     predicted = read_answers(model, batch).argmax(1)  # [question]
     constants = constants_by_line(batch.tokens, int(batch.labels["lines"][0, 0]))  # [question, line]
@@ -74,7 +74,7 @@ def share_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.Dat
     np.add.at(count, (questions.situation, outcome), 1)
     n = count.sum(1)
     return xr.Dataset(
-        {"write_share": (("situation", "outcome"), count / n[:, None]), "n_write": ("situation", n)},
+        {"write_fraction": (("situation", "outcome"), count / n[:, None]), "n_write": ("situation", n)},
         {"situation": list(SITUATIONS), "outcome": list(OUTCOMES)},
     )
 
@@ -82,7 +82,7 @@ def share_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.Dat
 def attention_to_writes(model: Transformer, questions: RewrittenQuestions, n_most: int = 64) -> xr.Dataset:
     """Where the queried variable looks when it was written before: attention over (layer, head, write).
 
-    From its place in the query to what stands right of its first and of its last assignment, over the first ``n_most``
+    From its position in the query to what stands right of its first and of its last assignment, over the first ``n_most``
     questions of the situation ``query``.
     """
     rows = np.flatnonzero(questions.situation == SITUATIONS.index("query"))[:n_most]

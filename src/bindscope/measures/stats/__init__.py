@@ -1,1 +1,1 @@
-"""Statistics: shares, thresholds, waiting times, boosted trees."""
+"""Statistics: fractions, thresholds, waiting times, boosted trees."""

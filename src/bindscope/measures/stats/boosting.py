@@ -5,7 +5,7 @@ of one attribute and of any two together. A tree fits the slope of the log-loss 
 values −G/(H + λ), G and H the sums of gradient p − y and curvature p(1 − p) in the leaf.
 
 >>> trees = fit_trees(x, y)
->>> probability = predict_shares(trees, x)
+>>> probability = predict_fractions(trees, x)
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Trees:
 def fit_trees(x: np.ndarray, y: np.ndarray, config: BoostingConfig | None = None) -> Trees:
     """Fit ``y [example]`` (bool) to attributes ``x [example, attribute]`` (whole numbers, not negative)."""
     config = BoostingConfig() if config is None else config
-    share = np.clip(y.mean(), 1e-6, 1 - 1e-6)
-    base = float(np.log(share / (1 - share)))
+    fraction = np.clip(y.mean(), 1e-6, 1 - 1e-6)
+    base = float(np.log(fraction / (1 - fraction)))
     score = np.full(len(y), base)
     trees = []
     for _ in range(config.n_trees):
@@ -65,7 +65,7 @@ def fit_trees(x: np.ndarray, y: np.ndarray, config: BoostingConfig | None = None
     return Trees(base, tuple(trees))
 
 
-def predict_shares(model: Trees, x: np.ndarray) -> np.ndarray:
+def predict_fractions(model: Trees, x: np.ndarray) -> np.ndarray:
     """The probability of yes for each example of ``x [..., attribute]``."""
     score = np.full(x.shape[:-1], model.base)
     for tree in model.trees:

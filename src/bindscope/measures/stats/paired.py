@@ -16,7 +16,7 @@ class Paired:
     variant: str
     seeds: tuple[int, ...]
     differences: np.ndarray  # [seed] the variant's − the plain model's
-    changes: np.ndarray  # [seed] the same as a share of the plain model's
+    changes: np.ndarray  # [seed] the same as a fraction of the plain model's
 
     @property
     def mean(self) -> float:

@@ -26,7 +26,7 @@ class Rank:
     tau: float
     low: float  # of tasks drawn again
     high: float
-    by_chance: float  # the share of orders of the tasks whose |τ| is as large
+    by_chance: float  # the fraction of orders of the tasks whose |τ| is as large
     n_tasks: int
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ def _reorder(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _mean_ranks(values: np.ndarray) -> np.ndarray:
-    unique, place = np.unique(values, return_inverse=True)
-    counts = np.bincount(place, minlength=len(unique))
+    unique, position = np.unique(values, return_inverse=True)
+    counts = np.bincount(position, minlength=len(unique))
     last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[place]
+    return (last - (counts - 1) / 2)[position]

@@ -16,12 +16,12 @@ import numpy as np
 
 from bindscope.errors import BindscopeError
 
-N_PLACES, N_RISES, N_CEILINGS = 141, 15, 6  # how fine the grid is
+N_MIDDLES, N_RISES, N_CEILINGS = 141, 15, 6  # how fine the grid is
 LEAST_CEILING = 0.5
-BEYOND = 0.2  # thresholds may lie this share of the swept range outside of it, but not below 0
+BEYOND = 0.2  # thresholds may lie this fraction of the swept range outside of it, but not below 0
 N_REFINED = 9  # on either axis, between the neighbours of the best curve of the grid
 RISE = 2 * np.log(9)  # widths that the curve takes from 10 % to 90 % of its way
-SMALLEST_SHARE = 1e-3  # no answer is held to be surer than this, or a single mistake would rule a curve out
+SMALLEST_FRACTION = 1e-3  # no answer is held to be surer than this, or a single mistake would rule a curve out
 FEWEST_VALUES = 4
 AT_ONCE = 100  # resamples whose likelihoods are in memory together
 
@@ -59,7 +59,7 @@ def fit_threshold(
     fine = grid.around(int(likelihoods.sum(0).argmax()))
     value, rise, ceiling = fine.curve(int(fine.likelihoods(values, accuracies, floor).sum(0).argmax()))
     resampled = _resample(likelihoods, n_resamples, np.random.default_rng(seed))  # [resample]: indices of curves
-    low, high = (float(end) for end in np.percentile(grid.places[resampled], (2.5, 97.5)))
+    low, high = (float(end) for end in np.percentile(grid.middles[resampled], (2.5, 97.5)))
     rise_low, rise_high = (float(end) for end in np.percentile(grid.rises[resampled], (2.5, 97.5)))
     left, right = _gap_around(np.unique(values), value)
     if rise < right - left:
@@ -78,29 +78,29 @@ def fit_threshold(
 
 
 def logistic_curve(
-    values: np.ndarray, place: np.ndarray | float, rise: np.ndarray | float, floor: float, ceiling: np.ndarray | float
+    values: np.ndarray, middle: np.ndarray | float, rise: np.ndarray | float, floor: float, ceiling: np.ndarray | float
 ) -> np.ndarray:
     """floor + (ceiling − floor) · σ((values − position) / w), where ``rise`` = 2 ln 9 · w.
 
-    >>> logistic_curve(np.array([0.5]), place=0.5, rise=0.1, floor=0.0, ceiling=1.0)
+    >>> logistic_curve(np.array([0.5]), middle=0.5, rise=0.1, floor=0.0, ceiling=1.0)
     array([0.5])
     """
-    exponent = np.clip((values - place) * RISE / rise, -50, 50)
+    exponent = np.clip((values - middle) * RISE / rise, -50, 50)
     return floor + (ceiling - floor) / (1 + np.exp(-exponent))
 
 
-def share_of_shuffles(
+def fraction_of_shuffles(
     values: np.ndarray, accuracies: np.ndarray, floor: float, n_shuffles: int = 200, seed: int = 0
 ) -> float:
     """In how many random orders of the same accuracies a curve fits at least as well as in their own.
 
-    >>> share_of_shuffles(values, accuracies, floor=1 / 59)
+    >>> fraction_of_shuffles(values, accuracies, floor=1 / 59)
     0.0
     """
     values, accuracies = _known(values, accuracies)
     rng = np.random.default_rng(seed)
     orders = np.stack([accuracies, *(rng.permutation(accuracies) for _ in range(n_shuffles))])  # [order, run]
-    right, wrong = _Grid.over(values).log_shares(values, floor)  # [run, curve]
+    right, wrong = _Grid.over(values).log_fractions(values, floor)  # [run, curve]
     best = (orders @ (right - wrong) + wrong.sum(0)).max(1)  # [order]
     return float(np.mean(best[1:] >= best[0]))
 
@@ -115,7 +115,7 @@ def straight_line(values: np.ndarray, accuracies: np.ndarray) -> np.ndarray:
 class _Grid:
     """All curves that are compared: [curve] each."""
 
-    places: np.ndarray
+    middles: np.ndarray
     rises: np.ndarray
     ceilings: np.ndarray
 
@@ -125,40 +125,40 @@ class _Grid:
         first, last = float(values.min()), float(values.max())
         span = last - first
         return _Grid.of(
-            np.linspace(max(first - BEYOND * span, 0.0), last + BEYOND * span, N_PLACES),
+            np.linspace(max(first - BEYOND * span, 0.0), last + BEYOND * span, N_MIDDLES),
             np.geomspace(span / 50, 3 * span, N_RISES),
             np.linspace(LEAST_CEILING, 1, N_CEILINGS),
         )
 
     @staticmethod
-    def of(places: np.ndarray, rises: np.ndarray, ceilings: np.ndarray) -> _Grid:
-        return _Grid(*(axis.ravel() for axis in np.meshgrid(places, rises, ceilings, indexing="ij")))
+    def of(middles: np.ndarray, rises: np.ndarray, ceilings: np.ndarray) -> _Grid:
+        return _Grid(*(axis.ravel() for axis in np.meshgrid(middles, rises, ceilings, indexing="ij")))
 
     def curve(self, index: int) -> tuple[float, float, float]:
-        return float(self.places[index]), float(self.rises[index]), float(self.ceilings[index])
+        return float(self.middles[index]), float(self.rises[index]), float(self.ceilings[index])
 
     def around(self, index: int) -> _Grid:
         """A finer grid between the neighbours of one curve."""
-        place, rise, ceiling = self.curve(index)
-        step = float(np.diff(np.unique(self.places)).max())
+        middle, rise, ceiling = self.curve(index)
+        step = float(np.diff(np.unique(self.middles)).max())
         factor = float(self.rises.max() / self.rises.min()) ** (1 / (N_RISES - 1))
         ceiling_step = (1 - LEAST_CEILING) / (N_CEILINGS - 1)
         ceilings = np.linspace(ceiling - ceiling_step, ceiling + ceiling_step, N_REFINED)
         return _Grid.of(
-            np.linspace(place - step, place + step, N_REFINED),
+            np.linspace(middle - step, middle + step, N_REFINED),
             np.geomspace(rise / factor, rise * factor, N_REFINED),
             np.unique(np.clip(ceilings, LEAST_CEILING, 1)),
         )
 
-    def log_shares(self, values: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
-        """The logarithm of a right answer's share under each curve, and of a wrong one's: [run, curve]."""
-        expected = logistic_curve(values[:, None], self.places, self.rises, floor, self.ceilings)
-        expected = np.clip(expected, SMALLEST_SHARE, 1 - SMALLEST_SHARE)
+    def log_fractions(self, values: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
+        """The logarithm of a right answer's fraction under each curve, and of a wrong one's: [run, curve]."""
+        expected = logistic_curve(values[:, None], self.middles, self.rises, floor, self.ceilings)
+        expected = np.clip(expected, SMALLEST_FRACTION, 1 - SMALLEST_FRACTION)
         return np.log(expected), np.log1p(-expected)
 
     def likelihoods(self, values: np.ndarray, accuracies: np.ndarray, floor: float) -> np.ndarray:
         """The log-likelihood of each run under each curve, for one question a run: [run, curve]."""
-        right, wrong = self.log_shares(values, floor)
+        right, wrong = self.log_fractions(values, floor)
         return accuracies[:, None] * right + (1 - accuracies[:, None]) * wrong
 
 
@@ -181,9 +181,9 @@ def _resample(likelihoods: np.ndarray, n_resamples: int, rng: np.random.Generato
     return np.concatenate([part.argmax(1) for part in parts])
 
 
-def _gap_around(values: np.ndarray, place: float) -> tuple[float, float]:
-    """The neighbouring values between which a place lies; the position itself outside of all of them."""
-    index = int(np.searchsorted(values, place))
+def _gap_around(values: np.ndarray, middle: float) -> tuple[float, float]:
+    """The neighbouring values between which a middle lies; the position itself outside of all of them."""
+    index = int(np.searchsorted(values, middle))
     if index in (0, len(values)):
-        return place, place
+        return middle, middle
     return float(values[index - 1]), float(values[index])

@@ -4,7 +4,7 @@ A symbol is copied when attention reads it and what the heads write raises its o
 Σ_h W_V,h W_O,h, r_x the direction in which attention reads symbol x and w_x the one in which the answer x is read,
 the *reading* of x is r_xᵀ Δ w_x. The paper's argument (arXiv 2310.09753) is that Δ lies in span{r_x w_xᵀ} of training symbols, to
 which the r_t w_tᵀ of unseen symbols become orthogonal as the model gets wider. Measured are the readings of training
-and unseen symbols, of random directions and of unseen symbols with one another's answers, and the share of ‖Δ‖² in the spans.
+and unseen symbols, of random directions and of unseen symbols with one another's answers, and the fraction of ‖Δ‖² in the spans.
 
 >>> seen, unseen = (find_directions(model, tokens) for tokens in (trained_symbols, test_symbols))
 >>> read_update(product_of(after) - product_of(before), seen[0], unseen[0], np.random.default_rng(0))
@@ -53,10 +53,10 @@ class Readings:
     unseen: float  # … over symbols that training never shows
     random: float  # … with one random direction for both: what any direction gets
     mismatched: float  # … with the answer of another unseen symbol
-    seen_share: float  # of ‖Δ‖² in span{r_x w_xᵀ} of training symbols
-    unseen_share: float  # … of as many unseen ones
-    chance_share: float  # … in a random span of as many dimensions
-    identity_share: float  # … along the identity
+    seen_fraction: float  # of ‖Δ‖² in span{r_x w_xᵀ} of training symbols
+    unseen_fraction: float  # … of as many unseen ones
+    chance_fraction: float  # … in a random span of as many dimensions
+    identity_fraction: float  # … along the identity
 
     @property
     def ratio(self) -> float:
@@ -73,21 +73,21 @@ def read_update(update: Tensor, seen: Directions, unseen: Directions, rng: np.ra
     random = torch.from_numpy(rng.normal(size=(N_RANDOM, width)))
     random = functional.normalize(random, dim=1)
     n_seen = len(seen.read)
-    seen_share, rank = span_share(update, seen)
+    seen_fraction, rank = span_fraction(update, seen)
     return Readings(
         seen=float(_read(update, seen.read, seen.write).mean()) / size,
         unseen=float(_read(update, unseen.read, unseen.write).mean()) / size,
         random=float(_read(update, random, random).mean()) / size,
         mismatched=float(_read(update, unseen.read, unseen.write.roll(1, 0)).mean()) / size,
-        seen_share=seen_share,
-        unseen_share=span_share(update, Directions(unseen.read[:n_seen], unseen.write[:n_seen]))[0],
-        chance_share=rank / width**2,
-        identity_share=float(update.trace()) ** 2 / (width * size**2),
+        seen_fraction=seen_fraction,
+        unseen_fraction=span_fraction(update, Directions(unseen.read[:n_seen], unseen.write[:n_seen]))[0],
+        chance_fraction=rank / width**2,
+        identity_fraction=float(update.trace()) ** 2 / (width * size**2),
     )
 
 
-def span_share(update: Tensor, directions: Directions) -> tuple[float, int]:
-    """The share of ‖Δ‖² in span{r_x w_xᵀ}, and how many dimensions that span has.
+def span_fraction(update: Tensor, directions: Directions) -> tuple[float, int]:
+    """The fraction of ‖Δ‖² in span{r_x w_xᵀ}, and how many dimensions that span has.
 
     The Gram matrix of r_x w_xᵀ is (R Rᵀ)∘(W Wᵀ), so the projection needs no matrix larger than symbols by symbols.
     """
@@ -100,16 +100,16 @@ def span_share(update: Tensor, directions: Directions) -> tuple[float, int]:
 
 
 @torch.no_grad()
-def find_directions(model: Transformer, strings: np.ndarray, place: int = 0) -> list[Directions]:
+def find_directions(model: Transformer, sequences: np.ndarray, position: int = 0) -> list[Directions]:
     """Of every symbol and for each layer: its vector as attention reads it, and as the answer is read, both centred.
 
-    ``strings`` [symbol, position] holds one string for each symbol, which stands at ``place``. What all symbols share
+    ``sequences`` [symbol, position] holds one sequence for each symbol, which stands at ``position``. What all symbols fraction
     (their position, the mean embedding) tells none of them apart and is taken away: give all symbols there are.
     """
-    tokens = torch.from_numpy(np.asarray(strings))
-    sites = [f"L{layer}.resid_pre@{place}" for layer in range(model.config.n_layers)]
+    tokens = torch.from_numpy(np.asarray(sequences))
+    sites = [f"L{layer}.resid_pre@{position}" for layer in range(model.config.n_layers)]
     trace = run(model, tokens, read=sites)
-    write = _centre(model.W_U.T[tokens[:, place]])
+    write = _centre(model.W_U.T[tokens[:, position]])
     return [Directions(_centre(block.norm1(trace[site]).flatten(1)), write) for block, site in zip(model.layers, sites)]
 
 

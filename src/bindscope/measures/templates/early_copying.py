@@ -20,13 +20,13 @@ from bindscope.measures.templates.copying import (
     find_directions,
     product_of,
     read_update,
-    span_share,
+    span_fraction,
     step_of_product,
 )
 from bindscope.model.config import ModelConfig
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.templates import TemplateTask
-from bindscope.theory.copying import CopyModel, identity_strength, predict_ratio, predict_share
+from bindscope.theory.copying import CopyModel, identity_strength, predict_fraction, predict_ratio
 from bindscope.training.config import OptimizerConfig
 from bindscope.training.loss import batch_loss
 from bindscope.training.optimizer import build_optimizer
@@ -46,9 +46,9 @@ class EarlyTraining:
     @classmethod
     def start(cls, model: Transformer, task: TemplateTask, optimizer: OptimizerConfig) -> EarlyTraining:
         symbols = np.concatenate([np.array(part) for part in task.alphabets.values()])
-        strings = np.repeat(task.training_set().tokens[:1], len(symbols), axis=0)
-        strings[:, 0] = symbols
-        directions = find_directions(model, strings)
+        sequences = np.repeat(task.training_set().tokens[:1], len(symbols), axis=0)
+        sequences[:, 0] = symbols
+        directions = find_directions(model, sequences)
         trained = np.unique(task.training_set().tokens[:, 0])
         seen = np.flatnonzero(np.isin(symbols, trained))
         unseen = np.flatnonzero(np.isin(symbols, task.alphabets["test"]))
@@ -92,18 +92,18 @@ class EarlyTraining:
         rows = []
         for change, seen, unseen in zip(changes, self.seen, self.unseen):
             readings = asdict(read_update(change.sum(0), seen, unseen, np.random.default_rng(0)))
-            readings["head_share"] = float(np.mean([span_share(head, seen)[0] for head in change]))
+            readings["head_fraction"] = float(np.mean([span_fraction(head, seen)[0] for head in change]))
             rows.append(readings)
         return rows
 
     def accuracy(self) -> list[float]:
         """On training sequences and on all unseen symbols."""
         unseen = np.array(self.task.alphabets["test"])
-        strings = np.repeat(self.task.training_set().tokens[:1], len(unseen), axis=0)
-        strings[:, 0] = unseen
+        sequences = np.repeat(self.task.training_set().tokens[:1], len(unseen), axis=0)
+        sequences[:, 0] = unseen
         found = []
         with torch.no_grad():
-            for tokens in (self.task.training_set().tokens, strings):
+            for tokens in (self.task.training_set().tokens, sequences):
                 answers = self.model(torch.from_numpy(tokens), at=torch.tensor([tokens.shape[1] - 1]))[:, 0].argmax(-1)
                 found.append(float((answers.numpy() == tokens[:, 0]).mean()))
         return found
@@ -116,7 +116,9 @@ def predict_early(model: ModelConfig, n_symbols: int, rng: np.random.Generator) 
     return {
         "predicted_ratio": predict_ratio(n_symbols, model.d_model, strength),
         "simple_ratio": _simple_ratio(model, n_symbols, gain, rng),
-        "predicted_share": predict_share(model.d_model, model.n_heads * model.d_head) if not gain else float("nan"),
+        "predicted_fraction": predict_fraction(model.d_model, model.n_heads * model.d_head)
+        if not gain
+        else float("nan"),
     }
 
 

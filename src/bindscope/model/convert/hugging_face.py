@@ -156,14 +156,14 @@ def _shared_config(config: ModelConfig) -> dict[str, Any]:
 def _neox_weights(model: Transformer) -> dict[str, Tensor]:
     weights = {"gpt_neox.embed_in.weight": model.W_E} | _norm(model.norm, "gpt_neox.final_layer_norm")
     for layer, block in enumerate(model.layers):
-        place = f"gpt_neox.layers.{layer}"
+        prefix = f"gpt_neox.layers.{layer}"
         assert block.mlp is not None
-        weights |= _norm(block.norm1, f"{place}.input_layernorm")
-        weights |= _neox_qkv(block, f"{place}.attention.query_key_value")
-        weights |= _linear(block.attention.out, f"{place}.attention.dense")
-        weights |= _norm(block.norm2, f"{place}.post_attention_layernorm")
-        weights |= _linear(block.mlp.up, f"{place}.mlp.dense_h_to_4h")
-        weights |= _linear(block.mlp.down, f"{place}.mlp.dense_4h_to_h")
+        weights |= _norm(block.norm1, f"{prefix}.input_layernorm")
+        weights |= _neox_qkv(block, f"{prefix}.attention.query_key_value")
+        weights |= _linear(block.attention.out, f"{prefix}.attention.dense")
+        weights |= _norm(block.norm2, f"{prefix}.post_attention_layernorm")
+        weights |= _linear(block.mlp.up, f"{prefix}.mlp.dense_h_to_4h")
+        weights |= _linear(block.mlp.down, f"{prefix}.mlp.dense_4h_to_h")
     if model.unembed is not None:
         weights["embed_out.weight"] = model.unembed.weight
     return weights
@@ -185,9 +185,9 @@ def _gpt2_weights(model: Transformer, context: int) -> dict[str, Tensor]:
     weights = {"transformer.wte.weight": model.W_E, "transformer.wpe.weight": model.pos_embed[:context]}
     weights |= _norm(model.norm, "transformer.ln_f")
     for layer, block in enumerate(model.layers):
-        place = f"transformer.h.{layer}"
+        prefix = f"transformer.h.{layer}"
         assert block.mlp is not None
-        weights |= _norm(block.norm1, f"{place}.ln_1") | _norm(block.norm2, f"{place}.ln_2")
+        weights |= _norm(block.norm1, f"{prefix}.ln_1") | _norm(block.norm2, f"{prefix}.ln_2")
         linears = {
             "attn.c_attn": block.attention.qkv,
             "attn.c_proj": block.attention.out,
@@ -196,7 +196,7 @@ def _gpt2_weights(model: Transformer, context: int) -> dict[str, Tensor]:
         }
         for name, linear in linears.items():
             weight, bias = _linear(linear, name).values()
-            weights |= {f"{place}.{name}.weight": weight.T, f"{place}.{name}.bias": bias}
+            weights |= {f"{prefix}.{name}.weight": weight.T, f"{prefix}.{name}.bias": bias}
     if model.unembed is not None:
         weights["lm_head.weight"] = model.unembed.weight
     return weights

@@ -31,7 +31,7 @@ class AssignAddFamily(Family):
     counted = "sums"
     view = "bindscope.notebook.sums:SumsView"
     preset = "assign-add"
-    cell_curves = ("pool_accuracy", "half_accuracy", "training_loss")
+    cell_curves = ("split_accuracy", "half_accuracy", "training_loss")
     step_scale = "linear"  # what happens to sums happens late
 
     def presets(self) -> Sequence[Preset]:
@@ -59,7 +59,7 @@ class AssignAddFamily(Family):
 
         return predict_sum(models, task, example)
 
-    def score_pool(self, task: AssignAddTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
+    def score_split(self, task: AssignAddTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
         from bindscope.measures.evaluation import read_answers
         from bindscope.measures.scores import score_halves, score_tokens
 
@@ -70,11 +70,11 @@ class AssignAddFamily(Family):
         return scores
 
     def trajectory_variables(
-        self, evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]
+        self, evaluations: Sequence[Mapping[str, Any]], splits: Sequence[str]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         from bindscope.studies.assign_add.learning.phases import half_variables
 
-        return half_variables(evaluations, pools)
+        return half_variables(evaluations, splits)
 
     def describe_phases(self) -> dict[str, str]:
         from bindscope.measures.arithmetic.spikes import SumPhaseCriterion
@@ -87,7 +87,7 @@ class AssignAddFamily(Family):
         return phases_of_sums(dataset)
 
     def list_events(self, dataset: xr.Dataset) -> list[EventTable]:
-        """The spikes: which pools rose suddenly, and when."""
+        """The spikes: which splits rose suddenly, and when."""
         from bindscope.studies.assign_add.learning.phases import list_spikes, spikes_of
 
         return list_spikes(spikes_of(dataset))

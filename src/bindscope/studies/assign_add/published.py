@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 REPORTED: Mapping[str, str] = {  # claim → the paper's figure or number
-    "AA1": "spikes at steps 5,300–5,400 and 14,500–16,000; all pools ≥ 99 % at 20,000",
-    "AA2": "20 runs, shares from .06 to .99: a threshold",
+    "AA1": "spikes at steps 5,300–5,400 and 14,500–16,000; all splits ≥ 99 % at 20,000",
+    "AA2": "20 runs, fractions from .06 to .99: a threshold",
     "AA3": "20 runs, frequencies from .01 to .99: a threshold",
     "AA4": "attention maps",
     "AA5": "matched near 1, shuffled much lower",

@@ -77,7 +77,7 @@ class BindingFamily(Family):
     def render_tokens(self, task: BindingTask, tokens: np.ndarray) -> str:
         return "".join(task.vocabulary.decode(list(tokens)))
 
-    def score_pool(self, task: BindingTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
+    def score_split(self, task: BindingTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
         from bindscope.measures.evaluation import read_answers
         from bindscope.measures.scores import score_binding
 
@@ -90,7 +90,7 @@ class BindingFamily(Family):
         return {f"depth {depth}": accuracy for depth, accuracy in enumerate(by_depth, start=1)}
 
     def trajectory_variables(
-        self, evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]
+        self, evaluations: Sequence[Mapping[str, Any]], splits: Sequence[str]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         from bindscope.studies.binding.learning.trajectory import binding_variables
 

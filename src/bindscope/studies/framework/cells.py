@@ -15,8 +15,8 @@ from bindscope.studies.framework.trajectory import trajectory_dataset
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
-LAST = {"pool_loss": "last_loss", "half_accuracy": "last_half_accuracy"}  # curves whose end is kept besides
-PER_POOL = {"pool_n"}
+LAST = {"split_loss": "last_loss", "half_accuracy": "last_half_accuracy"}  # curves whose end is kept besides
+PER_SPLIT = {"split_n"}
 UNITS = {
     "left_plateau": "step",
     "learned": "step",
@@ -33,9 +33,9 @@ def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> x
 
     Every family: ``status``, ``last_step`` and ``seconds`` over (variant, seed). Variants come in ``order``.
 
-    Sums, templates, text and families of others, over (variant, seed, pool): ``last_accuracy``, ``learned`` (the step at which the pool reaches
-    90 % and stays) and, with step, ``pool_accuracy``; over (pool,) ``pool_n``; templates also have ``last_loss`` and, with
-    step, ``pool_loss``; text also has ``pool_perplexity``; sums also have ``half_accuracy`` and ``last_half_accuracy``, with
+    Sums, templates, text and families of others, over (variant, seed, split): ``last_accuracy``, ``learned`` (the step at which the split reaches
+    90 % and stays) and, with step, ``split_accuracy``; over (split,) ``split_n``; templates also have ``last_loss`` and, with
+    step, ``split_loss``; text also has ``split_perplexity``; sums also have ``half_accuracy`` and ``last_half_accuracy``, with
     half: held-out pairs apart by whether training shows their swap.
 
     Binding, over (variant, seed, step): ``accuracy``, ``follows_chain`` and ``follows_early_lines`` (of the programs that lines
@@ -52,7 +52,7 @@ def gather_cells(runs: Mapping[tuple[str, int], Run], order: Sequence[str]) -> x
     dataset = xr.concat(rows, "variant", join="outer", data_vars="all")
     for name in {"status", "phases"} & set(map(str, dataset.data_vars)):
         dataset[name] = dataset[name].fillna("").astype(str)
-    for name in PER_POOL & set(map(str, dataset.data_vars)):  # the same in every run
+    for name in PER_SPLIT & set(map(str, dataset.data_vars)):  # the same in every run
         dataset[name] = dataset[name].max(["variant", "seed"])
     for variable_name, variable in dataset.data_vars.items():
         variable.attrs["units"] = UNITS.get(str(variable_name), "1")
@@ -64,21 +64,21 @@ def _cell_dataset(run: Run) -> xr.Dataset:
     trajectory = trajectory_dataset(run.metrics, family=family)
     dataset = family.summarise_cell(trajectory)
     if dataset is None:
-        dataset = _pools_cell(trajectory, family.cell_curves)
+        dataset = _splits_cell(trajectory, family.cell_curves)
     return dataset.assign(status=str(run.status))
 
 
-def _pools_cell(trajectory: xr.Dataset, curves: Sequence[str]) -> xr.Dataset:
-    """The named curves, and of each pool how it ended and when it was learned."""
+def _splits_cell(trajectory: xr.Dataset, curves: Sequence[str]) -> xr.Dataset:
+    """The named curves, and of each split how it ended and when it was learned."""
     dataset = trajectory[[name for name in curves if name in trajectory]]
     last, steps = trajectory.isel(step=-1, drop=True), trajectory.step.values
-    learned = [find_transition(steps, trajectory.pool_accuracy.sel(pool=pool).values) for pool in trajectory.pool]
-    dataset["learned"] = ("pool", [np.nan if step is None else float(step) for step in learned])
-    dataset["last_accuracy"] = last.pool_accuracy
+    learned = [find_transition(steps, trajectory.split_accuracy.sel(split=split).values) for split in trajectory.split]
+    dataset["learned"] = ("split", [np.nan if step is None else float(step) for step in learned])
+    dataset["last_accuracy"] = last.split_accuracy
     for name, ending in LAST.items():
         if name in dataset:
             dataset[ending] = last[name]
-    return dataset.assign(last_step=float(steps[-1]), seconds=read_seconds(trajectory), pool_n=trajectory.pool_n)
+    return dataset.assign(last_step=float(steps[-1]), seconds=read_seconds(trajectory), split_n=trajectory.split_n)
 
 
 def read_seconds(trajectory: xr.Dataset) -> float:

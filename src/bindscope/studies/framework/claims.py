@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Verdict = Literal["replicates", "differs", "not testable"]
 VERDICTS: tuple[Verdict, ...] = ("replicates", "differs", "not testable")
-Unit = Literal["share", "step", "1"]
+Unit = Literal["fraction", "step", "1"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Quantity:
     low: float | None = None
     high: float | None = None
     n: int | None = None
-    unit: Unit = "share"
+    unit: Unit = "fraction"
 
     def __str__(self) -> str:
         return f"{self.label} {self.number}"
@@ -47,10 +47,10 @@ class Quantity:
         """The value with its interval, without the label."""
         if self.value != self.value:
             return "–"
-        show = {"share": _show_share, "step": lambda step: f"{step:,.0f}", "1": lambda number: f"{number:.3g}"}[
+        show = {"fraction": _show_fraction, "step": lambda step: f"{step:,.0f}", "1": lambda number: f"{number:.3g}"}[
             self.unit
         ]
-        percent = " %" if self.unit == "share" else ""
+        percent = " %" if self.unit == "fraction" else ""
         interval = "" if self.low is None or self.high is None else f" [{show(self.low)}–{show(self.high)}]"
         return f"{show(self.value)}{percent}{interval}"
 
@@ -140,10 +140,10 @@ def not_testable(reason: str, quantities: tuple[Quantity, ...] = ()) -> Finding:
     return Finding("not testable", _sentences([reason]), quantities)
 
 
-def _show_share(share: float) -> str:
+def _show_fraction(fraction: float) -> str:
     """In per cent with one decimal, never rounded up to a perfection that is not there."""
-    percent = round(share * 100, 1)
-    return "99.9" if percent == 100 and share < 1 else f"{percent:g}"
+    percent = round(fraction * 100, 1)
+    return "99.9" if percent == 100 and fraction < 1 else f"{percent:g}"
 
 
 def _sentences(parts: list[str]) -> str:

@@ -71,7 +71,7 @@ def _train_command(run: Run) -> str:
     if nearest is None:
         return ""
     preset, changes = nearest
-    own = family_of(run.config.task).place
+    own = family_of(run.config.task).location
     words = ["train", preset.name, *_options(changes), *_machine_options(run.manifest)]
     words += ["--family", own] if own else []
     return shlex.join([*_launcher(run.manifest), *words])
@@ -93,8 +93,8 @@ def _import_command(run: Run) -> str:
     if activation != standing_preset(family).config.model.activation:
         changes["model.activation"] = activation
     files = run.manifest.data["files"].values()
-    place = family.place or family.option
-    return shlex.join(["bindscope", "import", *files, "--family", place, "--as", run.name, *_options(changes)])
+    location = family.location or family.option
+    return shlex.join(["bindscope", "import", *files, "--family", location, "--as", run.name, *_options(changes)])
 
 
 def _options(changes: Mapping[str, str]) -> list[str]:

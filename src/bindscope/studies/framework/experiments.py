@@ -96,7 +96,7 @@ class Cell:
     owner: str | None = None  # the experiment that this run belongs to, where it is not this one
     shipped: bool = False  # the run comes with Bindscope and is not trained
 
-    def place(self, directory: Path) -> Path:
+    def path_in(self, directory: Path) -> Path:
         """Where its run is kept: in the experiment's ``directory``, in its owner's beside that, or with Bindscope."""
         if self.shipped:
             return SHIPPED_RUNS / self.config.name
@@ -159,11 +159,11 @@ def train_cells(
 
     for cell in cells:
         if cell.shipped:
-            yield cell, Run.open(cell.place(directory))
+            yield cell, Run.open(cell.path_in(directory))
     trained = [cell for cell in cells if not cell.shipped]
-    for place in dict.fromkeys(cell.place(directory).parent for cell in trained):
-        by_name = {cell.config.name: cell for cell in trained if cell.place(directory).parent == place}
-        for run in train_sweep([cell.config for cell in by_name.values()], place, jobs, cluster):
+    for path in dict.fromkeys(cell.path_in(directory).parent for cell in trained):
+        by_name = {cell.config.name: cell for cell in trained if cell.path_in(directory).parent == path}
+        for run in train_sweep([cell.config for cell in by_name.values()], path, jobs, cluster):
             yield by_name[run.name], run
 
 
@@ -233,8 +233,8 @@ def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> P
     PosixPath('runs/experiment-seeds/seeds.nc')
     """
     find_experiment(name)
-    places = (Path(runs_directory) / f"experiment-{name}" / f"{name}.nc", SHIPPED_DATASETS / f"{name}.nc")
-    return next((place for place in places if place.is_file()), None)
+    paths = (Path(runs_directory) / f"experiment-{name}" / f"{name}.nc", SHIPPED_DATASETS / f"{name}.nc")
+    return next((path for path in paths if path.is_file()), None)
 
 
 def save_experiment_dataset(dataset: xr.Dataset, path: Path) -> Path:

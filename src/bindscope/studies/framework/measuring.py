@@ -62,7 +62,7 @@ def known_parts(before: xr.Dataset | None) -> dict[str, xr.Dataset]:
         return {}
     over_steps = before[[name for name in before.data_vars if "step" in before[name].dims]].drop_vars(CHECKPOINT)
     return {
-        str(sha256): over_steps.isel(step=place, drop=True) for place, sha256 in enumerate(before[CHECKPOINT].values)
+        str(sha256): over_steps.isel(step=index, drop=True) for index, sha256 in enumerate(before[CHECKPOINT].values)
     }
 
 

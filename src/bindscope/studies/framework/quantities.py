@@ -1,4 +1,4 @@
-"""Numbers for findings: shares with Wilson intervals, and cells of datasets with the intervals they carry."""
+"""Numbers for findings: fractions with Wilson intervals, and cells of datasets with the intervals they carry."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bindscope.intervals import wilson_interval
 from bindscope.studies.framework.claims import Quantity, Unit
 
 
-def share_of(label: str, share: float, n: int) -> Quantity:
-    """A share of ``n`` with its Wilson interval.
+def fraction_of(label: str, fraction: float, n: int) -> Quantity:
+    """A fraction of ``n`` with its Wilson interval.
 
-    >>> str(share_of("heads", 0.5, 10))
+    >>> str(fraction_of("heads", 0.5, 10))
     'heads 50 % [23.7–76.3]'
     """
-    low, high = wilson_interval(np.clip(np.nan_to_num(share) * n, 0, n), n)
-    return Quantity(label, float(share), float(low), float(high), int(n))
+    low, high = wilson_interval(np.clip(np.nan_to_num(fraction) * n, 0, n), n)
+    return Quantity(label, float(fraction), float(low), float(high), int(n))
 
 
 def cell_of(
-    label: str, dataset: xr.Dataset, name: str, n: int | None = None, unit: Unit = "share", **where: Any
+    label: str, dataset: xr.Dataset, name: str, n: int | None = None, unit: Unit = "fraction", **where: Any
 ) -> Quantity:
     """One cell of ``dataset[name]`` with its ``_low`` and ``_high``, and the count in ``n`` where it has one."""
     cell = dataset.sel(where)
@@ -33,7 +33,7 @@ def cell_of(
 
 
 def range_of(
-    label: str, values: ArrayLike, unit: Unit = "share", middle: Literal["mean", "median"] = "mean"
+    label: str, values: ArrayLike, unit: Unit = "fraction", middle: Literal["mean", "median"] = "mean"
 ) -> Quantity:
     """The mean or median of what is known, with the smallest and largest where an interval would stand.
 

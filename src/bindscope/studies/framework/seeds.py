@@ -47,7 +47,7 @@ def find_seed_curves(config: RunConfig, runs_directory: Path | str = "runs") -> 
         if path is None:
             continue
         dataset = load_experiment_dataset(path)
-        if variant.name not in dataset.variant.values or "accuracy" not in dataset:  # of sums there are pools instead
+        if variant.name not in dataset.variant.values or "accuracy" not in dataset:  # of sums there are splits instead
             continue
         found = _of_variant(dataset, variant.name)
         if found.sizes["seed"] >= FEWEST and (best is None or found.sizes["seed"] > best.sizes["seed"]):

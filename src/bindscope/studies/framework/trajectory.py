@@ -30,28 +30,28 @@ def trajectory_dataset(
 ) -> xr.Dataset:
     """Every evaluation in a run's records as named arrays over ``step``.
 
-    All families: ``pool_accuracy``, ``pool_accuracy_low`` / ``_high`` (95 % Wilson), ``pool_loss`` over (step, pool).
-    Binding adds, for the test pool, ``accuracy_by_depth`` (step, depth), ``accuracy_by_root_line`` (step, root_line),
+    All families: ``split_accuracy``, ``split_accuracy_low`` / ``_high`` (95 % Wilson), ``split_loss`` over (step, split).
+    Binding adds, for the test split, ``accuracy_by_depth`` (step, depth), ``accuracy_by_root_line`` (step, root_line),
     ``agreement`` (step, rule), ``prediction_source`` (step, source), ``follows_chain`` and ``follows_early_lines``.
-    Assign-and-add adds ``half_accuracy`` (step, pool, half), unknown where operands cannot change places. Text adds
-    ``pool_perplexity`` (step, pool). The family is that of ``config``, which is kept as JSON in the attributes, unless
+    Assign-and-add adds ``half_accuracy`` (step, split, half), unknown where operands cannot change positions. Text adds
+    ``split_perplexity`` (step, split). The family is that of ``config``, which is kept as JSON in the attributes, unless
     it is named.
     """
     evaluated = _latest_by_step(record for record in records if "watched" in record)
     if not evaluated:
         raise BindscopeError("the run holds no evaluation yet: train it for at least one evaluation first.")
     found = _find_family(family, config)
-    evaluations = [_pools_of(record) for record in evaluated]
-    pools = list(evaluations[0])
+    evaluations = [_splits_of(record) for record in evaluated]
+    splits = list(evaluations[0])
     try:
-        more, more_coordinates = found.trajectory_variables(evaluations, pools)
+        more, more_coordinates = found.trajectory_variables(evaluations, splits)
     except LookupError as missing:
         raise BindscopeError(
             f"the evaluations are not those of a run of '{found.name}': {missing} is missing."
         ) from None
     dataset = xr.Dataset(
-        {**_pool_variables(evaluations, pools), **more},
-        {"step": np.array([int(record["step"]) for record in evaluated]), "pool": pools, **more_coordinates},
+        {**_split_variables(evaluations, splits), **more},
+        {"step": np.array([int(record["step"]) for record in evaluated]), "split": splits, **more_coordinates},
     )
     for key, name in RECORDED.items():
         if any(record.get(key) is not None for record in evaluated):
@@ -67,7 +67,7 @@ def trajectory_dataset(
 
 
 def with_intervals(dataset: xr.Dataset) -> xr.Dataset:
-    """The trajectory with a 95 % Wilson interval, ``NAME_low`` and ``NAME_high``, beside each share whose n is known.
+    """The trajectory with a 95 % Wilson interval, ``NAME_low`` and ``NAME_high``, beside each fraction whose n is known.
 
     >>> with_intervals(trajectory_dataset(run.metrics, run.manifest.config)).accuracy_by_depth_low.sel(depth=4)
     """
@@ -75,12 +75,12 @@ def with_intervals(dataset: xr.Dataset) -> xr.Dataset:
     for name, counted in family_of_dataset(dataset).counted_by.items():
         if name not in dataset:
             continue
-        share, n = xr.broadcast(dataset[name], dataset[counted])
-        n = n.transpose(*share.dims)
-        known = np.isfinite(share.values)
-        ends = wilson_interval(np.where(known, share.values, 0) * n.values, n.values, CONFIDENCE)
+        fraction, n = xr.broadcast(dataset[name], dataset[counted])
+        n = n.transpose(*fraction.dims)
+        known = np.isfinite(fraction.values)
+        ends = wilson_interval(np.where(known, fraction.values, 0) * n.values, n.values, CONFIDENCE)
         for end, values in zip(("low", "high"), ends, strict=True):
-            more[f"{name}_{end}"] = (share.dims, np.where(known, values, np.nan), {"units": "1"})
+            more[f"{name}_{end}"] = (fraction.dims, np.where(known, values, np.nan), {"units": "1"})
     return more
 
 
@@ -95,12 +95,12 @@ def phases_of(dataset: xr.Dataset, criterion: Any = None) -> list[Phase]:
 
 
 def learned_parts(dataset: xr.Dataset) -> LearnedParts:
-    """What the run learns one after the other: what its family says, or its pools."""
+    """What the run learns one after the other: what its family says, or its splits."""
     found = family_of_dataset(dataset).learned_parts(dataset)
     if found is not None:
         return found
-    curves = {str(name): dataset.pool_accuracy.sel(pool=name).values for name in dataset.pool.values}
-    return LearnedParts("pool", "When each pool was learned", curves, dataset.pool_n.values.tolist())
+    curves = {str(name): dataset.split_accuracy.sel(split=name).values for name in dataset.split.values}
+    return LearnedParts("split", "When each split was learned", curves, dataset.split_n.values.tolist())
 
 
 def transitions_of(
@@ -126,36 +126,36 @@ def _latest_by_step(records: Iterable[Record]) -> list[Record]:
     return [by_step[step] for step in sorted(by_step)]
 
 
-def _pools_of(record: Record) -> dict[str, Mapping[str, Any]]:
+def _splits_of(record: Record) -> dict[str, Mapping[str, Any]]:
     return {name: scores for name, scores in record.items() if isinstance(scores, Mapping) and name != "watched"}
 
 
-def _pool_variables(evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]) -> dict[str, Any]:
+def _split_variables(evaluations: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> dict[str, Any]:
     def gather(key: str) -> np.ndarray:
-        return np.array([[e[pool].get(key) for pool in pools] for e in evaluations], dtype=float)  # [step, pool]
+        return np.array([[e[split].get(key) for split in splits] for e in evaluations], dtype=float)  # [step, split]
 
-    n = gather("n")[0]  # [pool]
+    n = gather("n")[0]  # [split]
     accuracy = gather("accuracy")
     known = np.isfinite(accuracy)
     low, high = wilson_interval(np.where(known, accuracy, 0) * n, n, CONFIDENCE)
     variables: dict[str, Any] = {
-        "pool_accuracy": (("step", "pool"), accuracy),
-        "pool_accuracy_low": (("step", "pool"), np.where(known, low, np.nan)),
-        "pool_accuracy_high": (("step", "pool"), np.where(known, high, np.nan)),
-        "pool_loss": (("step", "pool"), gather("loss")),
-        "pool_n": ("pool", n),
+        "split_accuracy": (("step", "split"), accuracy),
+        "split_accuracy_low": (("step", "split"), np.where(known, low, np.nan)),
+        "split_accuracy_high": (("step", "split"), np.where(known, high, np.nan)),
+        "split_loss": (("step", "split"), gather("loss")),
+        "split_n": ("split", n),
     }
-    if "perplexity" in evaluations[0][pools[0]]:
-        variables["pool_perplexity"] = (("step", "pool"), gather("perplexity"))
+    if "perplexity" in evaluations[0][splits[0]]:
+        variables["split_perplexity"] = (("step", "split"), gather("perplexity"))
     for key in ("chance", "chance_loss"):
-        if key in evaluations[0][pools[0]]:
-            variables[f"pool_{key}"] = ("pool", gather(key)[0])
+        if key in evaluations[0][splits[0]]:
+            variables[f"split_{key}"] = ("split", gather(key)[0])
     return variables
 
 
 def _with_units(dataset: xr.Dataset) -> xr.Dataset:
-    """Say of each variable what one unit of it is; shares are dimensionless, which is written 1."""
-    real = "pool_chance_loss" in dataset
+    """Say of each variable what one unit of it is; fractions are dimensionless, which is written 1."""
+    real = "split_chance_loss" in dataset
     for name, variable in dataset.data_vars.items():
         if str(name).endswith("loss"):
             variable.attrs["units"] = "squared error" if real else "nat"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SHIPPED_RESULTS = SHIPPED_RUNS / "studies"  # results of studies without runs, a folder for each
 OnResult = Callable[
     [Result, int, int], OnProgress | None
-]  # told which result is next, its place and how many there are
+]  # told which result is next, its position and how many there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +123,9 @@ def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None
     Each result is kept as soon as it is made, so what was finished survives an interruption.
     """
     names = library.order(name for claim in claims for name in claim.results)
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         result = library.results[name]
-        library.fill(name, on_result(result, place, len(names)) if on_result else None)
+        library.fill(name, on_result(result, index, len(names)) if on_result else None)
     filled = {name: library.filled[name] for name in names}
     settings = {name: library.settings(library.results[name]) for name in names}
     return Verification(library.name, tuple(judge(claim, filled) for claim in claims), filled, settings)

@@ -1,4 +1,4 @@
-"""Curves over training, and the panels made of them that several families share."""
+"""Curves over training, and the panels made of them that several families fraction."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from bindscope.studies.plots.style import CATEGORIES, DASHES, place_legend_above, set_log_axis, set_share_axis
+from bindscope.studies.plots.style import CATEGORIES, DASHES, place_legend_above, set_fraction_axis, set_log_axis
 
-POOL_NAMES: Mapping[str, str] = {
+SPLIT_NAMES: Mapping[str, str] = {
     "tr": "as in training",
     "add": "held-out sum",
-    "var": "in a new place",
-    "var1": "one in a new place",
+    "var": "in a new position",
+    "var1": "one in a new position",
     "var2": "both",
 }
 LEAST_LOSS = 1e-6  # what is drawn for a loss that was recorded, with six decimals, as 0
@@ -34,37 +34,37 @@ class Panel:
 
 
 def loss_panel(dataset: xr.Dataset) -> Panel:
-    units = dataset.pool_loss.attrs["units"]
+    units = dataset.split_loss.attrs["units"]
     return Panel("loss", "Loss", f"{units}, logarithmic", lambda axes: _draw_losses(axes, dataset))
 
 
-def draw_pools(axes: Axes, dataset: xr.Dataset, pools: Sequence[str]) -> None:
-    for index, pool in enumerate(pools):
-        label = POOL_NAMES.get(str(pool)[1:], str(pool)) if str(pool)[0].isdigit() else str(pool)
-        draw_curve(axes, dataset, pool, CATEGORIES[index % len(CATEGORIES)], label, index)
-    set_share_axis(axes)
+def draw_splits(axes: Axes, dataset: xr.Dataset, splits: Sequence[str]) -> None:
+    for index, split in enumerate(splits):
+        label = SPLIT_NAMES.get(str(split)[1:], str(split)) if str(split)[0].isdigit() else str(split)
+        draw_curve(axes, dataset, split, CATEGORIES[index % len(CATEGORIES)], label, index)
+    set_fraction_axis(axes)
     place_legend_above(axes)
 
 
 def _draw_losses(axes: Axes, dataset: xr.Dataset) -> None:
-    pools = dataset.pool.values
-    for index, pool in enumerate(pools):
-        values = np.maximum(dataset.pool_loss.sel(pool=pool).values, LEAST_LOSS)
+    splits = dataset.split.values
+    for index, split in enumerate(splits):
+        values = np.maximum(dataset.split_loss.sel(split=split).values, LEAST_LOSS)
         colour, dash = CATEGORIES[index % len(CATEGORIES)], DASHES[index // len(CATEGORIES) + index % len(DASHES) // 3]
-        plot_values(axes, dataset, values, color=colour, label=str(pool), linestyle=dash)
+        plot_values(axes, dataset, values, color=colour, label=str(split), linestyle=dash)
     set_log_axis(axes)
-    if len(pools) > 5:
+    if len(splits) > 5:
         axes.legend(loc="upper right", ncols=3, handlelength=1.7, columnspacing=1.2)
     else:
         place_legend_above(axes)
 
 
-def draw_curve(axes: Axes, dataset: xr.Dataset, pool: str, colour: str, label: str, index: int) -> None:
-    chosen = dataset.sel(pool=pool)
-    low, high = chosen.pool_accuracy_low.values, chosen.pool_accuracy_high.values
+def draw_curve(axes: Axes, dataset: xr.Dataset, split: str, colour: str, label: str, index: int) -> None:
+    chosen = dataset.sel(split=split)
+    low, high = chosen.split_accuracy_low.values, chosen.split_accuracy_high.values
     axes.fill_between(dataset.step.values, low, high, color=colour, alpha=0.2, linewidth=0)
     plot_values(
-        axes, dataset, chosen.pool_accuracy.values, color=colour, label=label, linestyle=DASHES[index % len(DASHES)]
+        axes, dataset, chosen.split_accuracy.values, color=colour, label=label, linestyle=DASHES[index % len(DASHES)]
     )
 
 

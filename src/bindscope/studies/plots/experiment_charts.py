@@ -22,7 +22,7 @@ from bindscope.studies.plots.style import (
     label_rows,
     new_figure,
     place_legend_above,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
 )
 
@@ -57,34 +57,34 @@ def variant_colours(dataset: xr.Dataset) -> dict[str, str]:
     return {str(name): CATEGORIES[index % len(CATEGORIES)] for index, name in enumerate(dataset.variant.values)}
 
 
-def draw_share(variable: str) -> Callable[[Axes, xr.Dataset], None]:
-    """A chart of a share over steps: a colour for each variant, a line for each seed."""
+def draw_fraction(variable: str) -> Callable[[Axes, xr.Dataset], None]:
+    """A chart of a fraction over steps: a colour for each variant, a line for each seed."""
 
     def draw(axes: Axes, dataset: xr.Dataset) -> None:
-        for place, (name, colour) in enumerate(variant_colours(dataset).items()):
+        for index, (name, colour) in enumerate(variant_colours(dataset).items()):
             rows = dataset[variable].sel(variant=name)
-            draw_seed_lines(axes, rows, colour, name, place)
+            draw_seed_lines(axes, rows, colour, name, index)
         finish_step_axes(axes, dataset)
 
     return draw
 
 
 def draw_seed_lines(
-    axes: Axes, rows: xr.DataArray, colour: str, label: str, place: int = 0, over: str = "step"
+    axes: Axes, rows: xr.DataArray, colour: str, label: str, index: int = 0, over: str = "step"
 ) -> None:
     """One thin line for each seed of [seed, step]; the label is told once."""
     for seed in rows.seed.values:
         curve = rows.sel(seed=seed).dropna(over)
         if len(curve):
             axes.plot(
-                curve[over], curve, color=colour, linestyle=DASHES[place % len(DASHES)], lw=1.3, alpha=0.85, label=label
+                curve[over], curve, color=colour, linestyle=DASHES[index % len(DASHES)], lw=1.3, alpha=0.85, label=label
             )
             label = "_"
 
 
 def finish_step_axes(axes: Axes, dataset: xr.Dataset) -> None:
-    """Shares from 0 to 100 % over training steps, with a legend above."""
-    set_share_axis(axes)
+    """Fractions from 0 to 100 % over training steps, with a legend above."""
+    set_fraction_axis(axes)
     set_step_axis(axes, dataset.step.values, "linear")
     place_legend_above(axes)
 

@@ -64,7 +64,7 @@ def draw_cells(
     return mesh
 
 
-def draw_share_map(
+def draw_fraction_map(
     axes: Axes,
     cells: np.ndarray,
     rows: Labels,
@@ -77,7 +77,7 @@ def draw_share_map(
 ) -> QuadMesh:
     """Fractions ``[row, column]`` from 0 to 100 %, the first row at the top, written out where there are few cells.
 
-    >>> draw_share_map(axes, accuracy, rows=["L0", "L1"], columns=["rhs 1", "query", "colon"])
+    >>> draw_fraction_map(axes, accuracy, rows=["L0", "L1"], columns=["rhs 1", "query", "colon"])
     """
     mesh = draw_cells(axes, cells, rows=rows, columns=columns, limits=(low, high))
     axes.set_ylim(len(rows) - 0.5, -0.5)

@@ -1,6 +1,6 @@
 """Figures of interventions: a heat map of a grid, or a curve where there is one number a step.
 
-Shares are drawn in cividis from 0 to 100 %, changes that can go both ways in blue–white–orange around 0.
+Fractions are drawn in cividis from 0 to 100 %, changes that can go both ways in blue–white–orange around 0.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bindscope.studies.plots.heat_map import BOTH_WAYS, add_colour_bar, draw_cells, write_cells
-from bindscope.studies.plots.style import BLUE, INK, figure_style, format_step, set_share_axis, set_step_axis
+from bindscope.studies.plots.style import BLUE, INK, figure_style, format_step, set_fraction_axis, set_step_axis
 
 METRIC_NAMES = {
     "success": "answer becomes the source's",
@@ -23,7 +23,7 @@ METRIC_NAMES = {
     "kl": "KL from the base run (nats)",
     "accuracy": "accuracy",
 }
-SHARES = ("success", "kept", "accuracy")
+FRACTIONS = ("success", "kept", "accuracy")
 WRITE_BELOW = 140  # cells of a heat map up to which each shows its number
 
 
@@ -47,7 +47,7 @@ def draw_heat_map(axes: Axes, cells: np.ndarray, metric: str) -> None:
     """``cells [row, column]`` of a metric, row 0 at the bottom, with its colour bar."""
     limits, colours = colour_scale(cells, metric)
     mesh = draw_cells(axes, cells, colours=colours, limits=limits)
-    add_colour_bar(axes, mesh, METRIC_NAMES.get(metric, metric), percent=metric in SHARES)
+    add_colour_bar(axes, mesh, METRIC_NAMES.get(metric, metric), percent=metric in FRACTIONS)
     if cells.size <= WRITE_BELOW:
         write_cells(axes, mesh, cells, lambda value: _number(value, metric), 6.5)
 
@@ -55,7 +55,7 @@ def draw_heat_map(axes: Axes, cells: np.ndarray, metric: str) -> None:
 def colour_scale(cells: np.ndarray, metric: str) -> tuple[tuple[float, float], str | LinearSegmentedColormap]:
     """Fixed limits where a metric has them, so that figures can be laid side by side."""
     largest = float(np.nanmax(np.abs(cells))) if np.isfinite(cells).any() else 1.0
-    if metric in SHARES:
+    if metric in FRACTIONS:
         return (0.0, 1.0), "cividis"
     if metric == "kl":
         return (0.0, max(largest, 1e-6)), "viridis"
@@ -63,7 +63,7 @@ def colour_scale(cells: np.ndarray, metric: str) -> tuple[tuple[float, float], s
 
 
 def _number(value: float, metric: str) -> str:
-    return f"{100 * value:.0f}" if metric in SHARES else f"{round(value, 2) + 0.0:.2f}"
+    return f"{100 * value:.0f}" if metric in FRACTIONS else f"{round(value, 2) + 0.0:.2f}"
 
 
 def _figure_grid(summary: xr.Dataset, metric: str, title: str) -> Figure:
@@ -89,7 +89,7 @@ def _name_axis(axes: Axes, which: str, labels: xr.DataArray) -> None:
                 label.set(rotation=40, ha="right", rotation_mode="anchor")
     else:
         axis.set_major_locator(MaxNLocator(nbins=12, integer=True))
-        axis.set_major_formatter(FuncFormatter(lambda place, _: names[int(place)] if 0 <= place < len(names) else ""))
+        axis.set_major_formatter(FuncFormatter(lambda index, _: names[int(index)] if 0 <= index < len(names) else ""))
     axis.set_label_text(str(labels.name))
 
 
@@ -115,8 +115,8 @@ def _figure_bars(summary: xr.Dataset, metric: str, title: str) -> Figure:
     else:
         axes.set_xticks([])
     axes.set_xlim(-0.6, len(mean) - 0.4)
-    if metric in SHARES:
-        set_share_axis(axes)
+    if metric in FRACTIONS:
+        set_fraction_axis(axes)
     axes.set_ylabel(METRIC_NAMES.get(metric, metric))
     axes.set_title(title, loc="left", fontsize=9, color=INK)
     return figure
@@ -131,8 +131,8 @@ def _figure_steps(summary: xr.Dataset, metric: str, title: str) -> Figure:
         axes.fill_between(steps, summary[f"{metric}_low"], summary[f"{metric}_high"], color=BLUE, alpha=0.18, lw=0)
         axes.plot(steps, summary[metric], color=BLUE, marker="o", markersize=3, clip_on=False)
         set_step_axis(axes, steps)
-        if metric in SHARES:
-            set_share_axis(axes)
+        if metric in FRACTIONS:
+            set_fraction_axis(axes)
         axes.set_ylabel(METRIC_NAMES.get(metric, metric))
     else:
         rows = best_layer(summary[metric])  # [step, cell]
@@ -148,7 +148,7 @@ def _figure_steps(summary: xr.Dataset, metric: str, title: str) -> Figure:
 
 
 def best_layer(values: xr.DataArray) -> xr.DataArray:
-    """One row a place (the largest over layers), or a head: ``[step, place]``, ``[step, head]`` as ``L2.H1``."""
+    """One row a index (the largest over layers), or a head: ``[step, index]``, ``[step, head]`` as ``L2.H1``."""
     if "head" in values.dims:
         flat = values.stack(cell=("layer", "head"))
         names = [f"L{layer}.H{head}" for layer, head in flat.cell.values]

@@ -12,10 +12,18 @@ from matplotlib.figure import Figure
 from bindscope.families import Family, find_family
 from bindscope.measures.phases import Phase
 from bindscope.studies.framework.trajectory import phases_of
-from bindscope.studies.plots.curves import Panel, draw_pools, loss_panel
-from bindscope.studies.plots.style import INK, MUTED, StepScale, format_share, new_figure, phase_colours, set_step_axis
+from bindscope.studies.plots.curves import Panel, draw_splits, loss_panel
+from bindscope.studies.plots.style import (
+    INK,
+    MUTED,
+    StepScale,
+    format_fraction,
+    new_figure,
+    phase_colours,
+    set_step_axis,
+)
 
-WIDTH_OF_LETTER = 0.0185  # of a bold label, as a share of a panel's width
+WIDTH_OF_LETTER = 0.0185  # of a bold label, as a fraction of a panel's width
 
 
 def figure_trajectory(dataset: xr.Dataset, phases: Sequence[Phase] | None = None, scale: StepScale = "auto") -> Figure:
@@ -52,17 +60,17 @@ def draw_separately(
 
 
 def trajectory_panels(dataset: xr.Dataset) -> list[Panel]:
-    """What is worth seeing of a run: what its family says, or loss and accuracy of its pools."""
+    """What is worth seeing of a run: what its family says, or loss and accuracy of its splits."""
     panels = _family_of(dataset).panels(dataset)
-    return pool_panels(dataset) if panels is None else list(panels)
+    return split_panels(dataset) if panels is None else list(panels)
 
 
-def pool_panels(dataset: xr.Dataset) -> list[Panel]:
-    """The loss of every pool, and its accuracy where it has one."""
+def split_panels(dataset: xr.Dataset) -> list[Panel]:
+    """The loss of every split, and its accuracy where it has one."""
     panels = [loss_panel(dataset)]
-    if np.isfinite(dataset.pool_accuracy).any():
-        pools, note = list(dataset.pool.values), _family_of(dataset).accuracy_note
-        panels.append(Panel("accuracy", "Accuracy", note, lambda axes: draw_pools(axes, dataset, pools)))
+    if np.isfinite(dataset.split_accuracy).any():
+        splits, note = list(dataset.split.values), _family_of(dataset).accuracy_note
+        panels.append(Panel("accuracy", "Accuracy", note, lambda axes: draw_splits(axes, dataset, splits)))
     return panels
 
 
@@ -94,7 +102,7 @@ def _shade_phases(axes: Axes, phases: Sequence[Phase], colours: Mapping[str, str
 
 def _label_phases(axes: Axes, phases: Sequence[Phase], colours: Mapping[str, str]) -> None:
     """Each phase's name and plateau above its band, moved aside where a band is narrower than its words."""
-    words = [f"{phase.name} {format_share(phase.accuracy)}" for phase in phases]
+    words = [f"{phase.name} {format_fraction(phase.accuracy)}" for phase in phases]
     widths = np.array([WIDTH_OF_LETTER * (len(word) + 2) for word in words])  # with a gap behind
     ends = [axes.transData.transform([(p.first_step, 0), (p.last_step, 0)])[:, 0].mean() for p in phases]
     centres = np.array([axes.transAxes.inverted().transform([(end, 0)])[0, 0] for end in ends])
@@ -104,6 +112,6 @@ def _label_phases(axes: Axes, phases: Sequence[Phase], colours: Mapping[str, str
     for index in reversed(range(len(phases))):  # from the right, none ends beyond the next one or the panel
         limit = left[index + 1] if index + 1 < len(phases) else 1.0
         left[index] = min(left[index], limit - widths[index])
-    for phase, word, place in zip(phases, words, left):
+    for phase, word, x in zip(phases, words, left):
         colour = colours[phase.name]
-        axes.text(place, 1.035, word, transform=axes.transAxes, fontsize=8, color=colour, fontweight="bold")
+        axes.text(x, 1.035, word, transform=axes.transAxes, fontsize=8, color=colour, fontweight="bold")

@@ -22,10 +22,10 @@ from bindscope.measures.phases import Lasting, Phase
 from bindscope.studies.framework.trajectory import family_of_dataset, learned_parts, transitions_of
 from bindscope.studies.plots.html import Markup, document, element, join, list_settings, table, tiles
 from bindscope.studies.plots.panels import draw_separately
-from bindscope.studies.plots.style import figure_to_svg, format_share, format_step
+from bindscope.studies.plots.style import figure_to_svg, format_fraction, format_step
 from bindscope.tasks.vocabulary import show_symbol
 
-THRESHOLD = 0.9  # a depth or pool counts as learned from here on
+THRESHOLD = 0.9  # a depth or split counts as learned from here on
 N_CHECKPOINTS = 8  # whose answers to an example are shown
 
 
@@ -45,13 +45,13 @@ class ExampleProgram:
     text: str
     answer: str
     predictions: tuple[Prediction, ...]
-    habit: str | None = None
+    heuristic: str | None = None
     remark: str = ""  # "depth 3, root on line 2"
 
 
 @dataclass(frozen=True, eq=False)
 class Highlights:
-    """What a family says of a run beyond its pools."""
+    """What a family says of a run beyond its splits."""
 
     lead: str = ""  # the story in a sentence
     numbers: tuple[tuple[str, str, str], ...] = ()  # (label, number, remark) after those that every run has
@@ -103,7 +103,7 @@ def render_reports(title: str, runs: Sequence[ReportedRun]) -> str:
     if len(runs) > 1:
         pieces += [element("h1", title), _comparison(runs)]
     pieces += [element("article", *_run_pieces(run, f"run{i}"), id=f"run{i}") for i, run in enumerate(runs, start=1)]
-    footer = element("footer", "Made by Bindscope. Shares carry 95 % Wilson intervals. This file fetches nothing.")
+    footer = element("footer", "Made by Bindscope. Fractions carry 95 % Wilson intervals. This file fetches nothing.")
     return document(title, *pieces, footer)
 
 
@@ -126,9 +126,9 @@ def _comparison(runs: Sequence[ReportedRun]) -> Markup:
     for index, run in enumerate(runs, start=1):
         starts = {phase.name: f"{phase.first_step:,}" for phase in run.phases}
         link = element("a", run.title, href=f"#run{index}")
-        name, share, _ = _headline_accuracy(run.dataset)
+        name, fraction, _ = _headline_accuracy(run.dataset)
         last = f"{int(run.dataset.step[-1]):,}"
-        rows.append([link, f"{share} ({name})", *(starts.get(phase, "–") for phase in entered), last])
+        rows.append([link, f"{fraction} ({name})", *(starts.get(phase, "–") for phase in entered), last])
     head = ("run", "accuracy at the end", *(f"{phase} from step" for phase in entered), "last step")
     return element("section", table(head, rows, numbers=range(2, len(head))))
 
@@ -155,8 +155,8 @@ def _lead(run: ReportedRun) -> str:
 
 def _headline_numbers(run: ReportedRun) -> Iterator[tuple[str, str, str]]:
     dataset = run.dataset
-    name, share, interval = _headline_accuracy(dataset)
-    yield f"accuracy at the end, {name}", share, interval
+    name, fraction, interval = _headline_accuracy(dataset)
+    yield f"accuracy at the end, {name}", fraction, interval
     yield "steps", f"{int(dataset.step[-1]):,}", f"{dataset.sizes['step']:,} evaluations"
     if "training_examples" in dataset:
         yield "examples seen", format_step(float(dataset.training_examples[-1])), ""
@@ -166,15 +166,15 @@ def _headline_numbers(run: ReportedRun) -> Iterator[tuple[str, str, str]]:
 
 
 def _headline_accuracy(dataset: xr.Dataset) -> tuple[str, str, str]:
-    """The pool that matters most, its last accuracy and the interval of it."""
-    pools = [str(pool) for pool in dataset.pool.values]
-    pool = "test" if "test" in pools else pools[int(np.nanargmin(dataset.pool_accuracy.values[-1]))]
-    last = dataset.sel(pool=pool).isel(step=-1)
-    share = float(last.pool_accuracy)
-    if np.isnan(share):
-        return pool, "–", ""
-    low, high = float(last.pool_accuracy_low), float(last.pool_accuracy_high)
-    return pool, format_share(share), f"{low:.2%} – {high:.2%}"
+    """The split that matters most, its last accuracy and the interval of it."""
+    splits = [str(split) for split in dataset.split.values]
+    split = "test" if "test" in splits else splits[int(np.nanargmin(dataset.split_accuracy.values[-1]))]
+    last = dataset.sel(split=split).isel(step=-1)
+    fraction = float(last.split_accuracy)
+    if np.isnan(fraction):
+        return split, "–", ""
+    low, high = float(last.split_accuracy_low), float(last.split_accuracy_high)
+    return split, format_fraction(fraction), f"{low:.2%} – {high:.2%}"
 
 
 def _phase_section(run: ReportedRun) -> Markup:
@@ -184,7 +184,7 @@ def _phase_section(run: ReportedRun) -> Markup:
     for name in run.family.phase_names:
         phase = found.get(name)
         label = element("span", name, class_=name)
-        where = (show_steps(phase), format_share(phase.accuracy)) if phase else ("not reached", "–")
+        where = (show_steps(phase), format_fraction(phase.accuracy)) if phase else ("not reached", "–")
         rows.append([label, *where, words[name]])
     return element(
         "section",
@@ -219,9 +219,9 @@ def _chart_section(run: ReportedRun, prefix: str) -> Markup:
 
 def _evaluation_table(run: ReportedRun) -> Markup:
     dataset = run.dataset
-    pools = [str(pool) for pool in dataset.pool.values]
-    columns = {f"accuracy, {pool}": dataset.pool_accuracy.sel(pool=pool).values for pool in pools}
-    columns |= {f"loss, {pool}": dataset.pool_loss.sel(pool=pool).values for pool in pools}
+    splits = [str(split) for split in dataset.split.values]
+    columns = {f"accuracy, {split}": dataset.split_accuracy.sel(split=split).values for split in splits}
+    columns |= {f"loss, {split}": dataset.split_loss.sel(split=split).values for split in splits}
     columns |= run.highlights.columns
     rows = [
         [f"{int(step):,}", *(_number(values[index]) for values in columns.values())]
@@ -234,11 +234,11 @@ def _transition_section(run: ReportedRun) -> Markup:
     parts, rows = learned_parts(run.dataset), []
     reached_at = transitions_of(run.dataset, THRESHOLD, run.lasting)
     for (name, curve), n in zip(parts.accuracy.items(), parts.n, strict=True):
-        share, step = curve[-1], reached_at[name]
-        low, high = wilson_interval(np.nan_to_num(share) * n, n)
-        interval = "–" if np.isnan(share) else f"{low:.2%} – {high:.2%}"
+        fraction, step = curve[-1], reached_at[name]
+        low, high = wilson_interval(np.nan_to_num(fraction) * n, n)
+        interval = "–" if np.isnan(fraction) else f"{low:.2%} – {high:.2%}"
         reached = "not reached" if step is None else f"{step:,}"
-        rows.append([name, reached, _number(share), interval, f"{int(n):,}"])
+        rows.append([name, reached, _number(fraction), interval, f"{int(n):,}"])
     return element(
         "section",
         element("h2", parts.title),
@@ -290,8 +290,8 @@ def _example_answer(example: ExampleProgram, prediction: Prediction) -> Markup:
     kind, mark, words = ("neither", "", "neither")
     if prediction.answer == example.answer:
         kind, mark, words = ("chain", "✓", "right")
-    elif prediction.answer == example.habit:
-        kind, mark, words = ("habit", "L1", "line 1")
+    elif prediction.answer == example.heuristic:
+        kind, mark, words = ("heuristic", "L1", "line 1")
     sure = "" if prediction.probability is None else f", probability {prediction.probability:.2f}"
     return element(
         "li",

@@ -74,12 +74,12 @@ STYLE: dict[Any, Any] = {
 
 
 def phase_colours(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each phase of a family, by its place among them.
+    """A colour for each phase of a family, by its start among them.
 
     >>> phase_colours(("guessing", "recall"))
     {'guessing': '#8a919e', 'recall': '#e07b00'}
     """
-    return {name: IN_ORDER[place % len(IN_ORDER)] for place, name in enumerate(names)}
+    return {name: IN_ORDER[index % len(IN_ORDER)] for index, name in enumerate(names)}
 
 
 @contextmanager
@@ -143,13 +143,13 @@ def set_log_axis(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def set_share_axis(axes: Axes) -> None:
+def set_fraction_axis(axes: Axes) -> None:
     """A vertical axis from 0 to 100 %."""
     axes.set_ylim(0, 1.02)
-    set_share_ticks(axes.yaxis)
+    set_fraction_ticks(axes.yaxis)
 
 
-def set_share_ticks(axis: Axis) -> None:
+def set_fraction_ticks(axis: Axis) -> None:
     """0 %, 20 %, … 100 % along an axis."""
     axis.set_major_formatter(PercentFormatter(1, decimals=0))
     axis.set_ticks(np.linspace(0, 1, 6))
@@ -220,11 +220,11 @@ def format_step(step: float) -> str:
     return f"{step:.4g}"
 
 
-def format_share(share: float) -> str:
+def format_fraction(fraction: float) -> str:
     """``0.567`` → ``57 %``, ``0.9991`` → ``99.9 %``: never rounded up to a perfection that is not there."""
-    if share < 0.99 or share == 1:
-        return f"{share:.0%}".replace("%", " %")
-    return f"{np.floor(share * 1000) / 10:.1f} %"
+    if fraction < 0.99 or fraction == 1:
+        return f"{fraction:.0%}".replace("%", " %")
+    return f"{np.floor(fraction * 1000) / 10:.1f} %"
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -265,7 +265,7 @@ def figure_to_svg(figure: Figure, name: str, title: str) -> str:
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{name}-\2", svg)
     svg = re.sub(r"'DejaVu Sans'(, *sans-serif)?", "system-ui, sans-serif", svg)
     parts = re.split(r'(<g id="[^"]*QuadMesh_\d+">.*?</g>)', svg, flags=re.DOTALL)
-    svg = "".join(part if place % 2 else _follow_theme(part) for place, part in enumerate(parts))
+    svg = "".join(part if index % 2 else _follow_theme(part) for index, part in enumerate(parts))
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
@@ -277,8 +277,8 @@ def figure_to_svg_file(figure: Figure, name: str, title: str) -> str:
     style = f"<style>:root{{--ink:{INK};--muted:{MUTED};--grid:{GRID};{light}}}</style>"
     spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     svg = figure_to_svg(figure, name, title).replace("<svg ", f"<svg {spaces} ", 1)
-    place = svg.index(">") + 1
-    return f"{svg[:place]}<title>{escape(title)}</title>{style}{svg[place:]}"
+    start = svg.index(">") + 1
+    return f"{svg[:start]}<title>{escape(title)}</title>{style}{svg[start:]}"
 
 
 def _follow_theme(svg: str) -> str:

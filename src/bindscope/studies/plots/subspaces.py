@@ -13,10 +13,10 @@ from bindscope.studies.plots.style import (
     GREY,
     INK,
     MUTED,
-    format_share,
+    format_fraction,
     new_figure,
     ordered_colours,
-    set_share_axis,
+    set_fraction_axis,
 )
 
 MOST_PANELS = 8  # checkpoints drawn beside each other
@@ -27,20 +27,20 @@ MOST_NAMED = 12  # groups that a legend names
 def figure_subspace(dataset: xr.Dataset) -> Figure:
     """Swap success of a subspace and of each control, with 95 % intervals, from ``measure_subspace``."""
     conditions = [str(name) for name in dataset.condition.values]
-    share = dataset.success_share.values
-    reach = np.stack([share - dataset.success_low.values, dataset.success_high.values - share]).clip(0)
+    fraction = dataset.success_fraction.values
+    reach = np.stack([fraction - dataset.success_low.values, dataset.success_high.values - fraction]).clip(0)
     with new_figure(6.4, 3.4) as figure:
         axes = figure.add_subplot()
         colours = [BLUE if name == "found" else GREY for name in conditions]
-        axes.bar(range(len(conditions)), share, color=colours, width=0.65)
-        axes.errorbar(range(len(conditions)), share, reach, fmt="none", ecolor=INK, elinewidth=1, capsize=3)
-        for place, value in enumerate(share):
-            text = format_share(float(value))
-            axes.annotate(text, (place, reach[1][place] + value), (0, 3), textcoords="offset points", ha="center",
+        axes.bar(range(len(conditions)), fraction, color=colours, width=0.65)
+        axes.errorbar(range(len(conditions)), fraction, reach, fmt="none", ecolor=INK, elinewidth=1, capsize=3)
+        for index, value in enumerate(fraction):
+            text = format_fraction(float(value))
+            axes.annotate(text, (index, reach[1][index] + value), (0, 3), textcoords="offset points", ha="center",
                           fontsize=8, color=INK)  # fmt: skip
         axes.set_xticks(range(len(conditions)), [name.replace(" ", "\n") for name in conditions])
         axes.grid(False, axis="x")
-        set_share_axis(axes)
+        set_fraction_axis(axes)
         axes.set_ylim(0, 1.12)
         axes.set_ylabel("counterfactual answer")
         _title(axes, f"Swapping {dataset.attrs['rank']} dimensions for {dataset.attrs['of']}", _describe(dataset))
@@ -49,12 +49,12 @@ def figure_subspace(dataset: xr.Dataset) -> Figure:
 
 def figure_sweep(dataset: xr.Dataset) -> Figure:
     """Swap success of the found subspace and of the whole residual stream at every layer and position."""
-    with new_figure(9.0, 0.9 + 0.28 * dataset.sizes["place"]) as figure:
+    with new_figure(9.0, 0.9 + 0.28 * dataset.sizes["position"]) as figure:
         words = {"found": f"{dataset.attrs['rank']} dimensions", "whole_stream": "the whole stream"}
         for index, (name, title) in enumerate(words.items()):
             axes = figure.add_subplot(1, 2, index + 1)
-            cells = dataset[name].transpose("place", "layer").values
-            _heat(axes, cells, [str(p) for p in dataset.place.values], [str(k) for k in dataset.layer.values])
+            cells = dataset[name].transpose("position", "layer").values
+            _heat(axes, cells, [str(p) for p in dataset.position.values], [str(k) for k in dataset.layer.values])
             axes.invert_yaxis()
             axes.set_xlabel("layer")
             _title(axes, f"Swapping {title}", f"{dataset.attrs['of']}, counterfactual answers; empty: not looked for")
@@ -71,7 +71,7 @@ def figure_probes(dataset: xr.Dataset) -> Figure:
             _heat(axes, cells, [str(k) for k in dataset.layer.values], [str(p) for p in dataset.position.values])
             axes.set_ylabel("layer")
             axes.set_xlabel("position")
-            rule = format_share(float(dataset.line_1_accuracy))
+            rule = format_fraction(float(dataset.line_1_accuracy))
             _title(
                 axes,
                 f"Values read off single positions: {condition}",
@@ -92,15 +92,15 @@ def figure_projections(dataset: xr.Dataset, colour: str = "value") -> Figure:
     frozen = str(dataset.attrs["axes"]).startswith("frozen")
     with new_figure(2.5 * n_columns, 1.0 + 2.5 * n_rows) as figure:
         panels = figure.subplots(n_rows, n_columns, sharex=frozen, sharey=frozen, squeeze=False).ravel()
-        for axes, place in zip(panels, shown):
-            _scatter(axes, dataset.coordinate.isel(step=place).values, dataset[colour].values)
-            axes.set_title(f"step {int(dataset.step.values[place]):,}", fontsize=8.5, color=MUTED)
+        for axes, position in zip(panels, shown):
+            _scatter(axes, dataset.coordinate.isel(step=position).values, dataset[colour].values)
+            axes.set_title(f"step {int(dataset.step.values[position]):,}", fontsize=8.5, color=MUTED)
         for axes in panels[len(shown) :]:
             axes.set_visible(False)
         handles, labels = panels[0].get_legend_handles_labels()
         if len(labels) <= MOST_NAMED:
             figure.legend(handles, labels, loc="outside lower left", ncols=len(labels), handletextpad=0.1)
-        where = f"layer {dataset.attrs['layer']}, {dataset.attrs['place']}, {dataset.attrs['inside']}"
+        where = f"layer {dataset.attrs['layer']}, {dataset.attrs['position']}, {dataset.attrs['inside']}"
         title = f"Axes {dataset.attrs['axes']} · {where} · coloured by {colour.replace('_', ' ')}"
         figure.suptitle(title, fontsize=9, color=INK, x=0.01, ha="left")
     return figure
@@ -118,7 +118,9 @@ def _scatter(axes: Axes, points: np.ndarray, labels: np.ndarray) -> None:
 
 def _describe(dataset: xr.Dataset) -> str:
     attrs = dataset.attrs
-    return f"{attrs['method']}, layer {attrs['layer']}, {attrs['place']}, {attrs['n_test_pairs']} pairs, 95 % intervals"
+    return (
+        f"{attrs['method']}, layer {attrs['layer']}, {attrs['position']}, {attrs['n_test_pairs']} pairs, 95 % intervals"
+    )
 
 
 def _title(axes: Axes, title: str, subtitle: str) -> None:
@@ -127,7 +129,7 @@ def _title(axes: Axes, title: str, subtitle: str) -> None:
 
 
 def _heat(axes: Axes, cells: np.ndarray, rows: list[str], columns: list[str]) -> None:
-    """Shares [row, column] as viridis from 0 to 100 %; missing ones stay empty."""
+    """Fractions [row, column] as viridis from 0 to 100 %; missing ones stay empty."""
     mesh = draw_cells(axes, cells, limits=(0, 1))
     for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
         ticks = np.arange(0, len(names), -(-len(names) // MOST_TICKS))

@@ -23,7 +23,7 @@ class TemplatesFamily(Family):
     counted = "programs"
     preset = "templates-same-different"
     verified_as = "symbols"
-    cell_curves = ("pool_accuracy", "pool_loss", "training_loss")
+    cell_curves = ("split_accuracy", "split_loss", "training_loss")
     accuracy_note = "right answers (real labels: nearest label is the right one), 95 % interval"
 
     def presets(self) -> Sequence[Preset]:

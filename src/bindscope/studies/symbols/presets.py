@@ -29,7 +29,7 @@ TASKS: tuple[tuple[str, Name, int, str], ...] = (
     ("same-different", "same-different", 1024, "Are two symbols the same? Asked of symbols never seen in training."),
     ("aba-abb", "aba-abb", 512, "Does the third symbol repeat the first or the second?"),
     ("aabb-abab", "aabb-abab", 512, "Do equal symbols stand side by side or in turn?"),
-    ("majority", "majority-6", 8192, "Does the first symbol fill more than half of six places?"),
+    ("majority", "majority-6", 8192, "Does the first symbol fill more than half of six positions?"),
     ("counting", "counting-5", 1024, "How often does the first symbol occur among five?"),
     ("random", "random", 1024, "Which of several random templates is it?"),
     ("copy", "copy", 128, "Repeat a symbol; wider models need more of them."),

@@ -2,10 +2,10 @@
 
 from bindscope.tasks.assign_add.pairs import PairSplit
 from bindscope.tasks.assign_add.sequence import SequenceFormat
-from bindscope.tasks.assign_add.task import POOL_NAMES, AssignAddTask
+from bindscope.tasks.assign_add.task import SPLIT_NAMES, AssignAddTask
 
 __all__ = [
-    "POOL_NAMES",
+    "SPLIT_NAMES",
     "AssignAddTask",
     "PairSplit",
     "SequenceFormat",

@@ -15,19 +15,19 @@ class WeightedChoice:
     array([2, 2, 0, 0, 2])
     """
 
-    keep: np.ndarray  # [item] float64: the part of its share that an item keeps
+    keep: np.ndarray  # [item] float64: the part of its fraction that an item keeps
     alias: np.ndarray  # [item] int64: who gets the rest
 
     @staticmethod
     def of(weights: np.ndarray) -> WeightedChoice:
-        shares = weights * (len(weights) / weights.sum())  # mean 1
+        fractions = weights * (len(weights) / weights.sum())  # mean 1
         keep, alias = np.ones(len(weights)), np.arange(len(weights))
-        poor, rich = np.flatnonzero(shares < 1).tolist(), np.flatnonzero(shares >= 1).tolist()
+        poor, rich = np.flatnonzero(fractions < 1).tolist(), np.flatnonzero(fractions >= 1).tolist()
         while poor and rich:
             item, giver = poor.pop(), rich[-1]
-            keep[item], alias[item] = shares[item], giver
-            shares[giver] -= 1 - shares[item]
-            if shares[giver] < 1:
+            keep[item], alias[item] = fractions[item], giver
+            fractions[giver] -= 1 - fractions[item]
+            if fractions[giver] < 1:
                 poor.append(rich.pop())
         for item in poor:  # rounding left these a hair below 1; an item of weight 0 never keeps anything
             keep[item] = float(weights[item] > 0)

@@ -67,9 +67,9 @@ def _source_row(order: list[int], gaps: tuple[int, ...]) -> list[int]:
 
 def _assignment_orders(count: int) -> Iterator[list[int]]:
     """Orders of ``count`` assignments: any positions for the first two, the others from left to right."""
-    for places in permutations(range(count), min(count, 2)):
+    for positions in permutations(range(count), min(count, 2)):
         others = iter(range(2, count))
-        yield [places.index(place) if place in places else next(others) for place in range(count)]
+        yield [positions.index(at) if at in positions else next(others) for at in range(count)]
 
 
 def _compositions(total: int, n_parts: int) -> Iterator[tuple[int, ...]]:

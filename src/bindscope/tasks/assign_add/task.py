@@ -35,11 +35,11 @@ from bindscope.tasks.vocabulary import Vocabulary
 
 LITERAL = -1  # stands for "a number, not a variable" wherever a variable's index is expected
 MOST_NUMBERS = 1000  # all pairs of them are listed
-POOL_NAMES = ("0tr", "0add", "1tr", "1add", "1var", "2tr", "2add", "2var1", "2var2")
+SPLIT_NAMES = ("0tr", "0add", "1tr", "1add", "1var", "2tr", "2add", "2var1", "2var2")
 
 
 @dataclass(frozen=True, eq=False)
-class _Pool:
+class _Split:
     """Rows to draw from: an operand row (two variable indices or LITERAL) by weight, then a pair (n1, n2) uniformly."""
 
     operands: np.ndarray  # [row, 2] int64
@@ -142,21 +142,21 @@ class AssignAddTask(Task):
 
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
         """Training rows: trained pairs and allowed positions only."""
-        return self._sample(rng, n_examples, self._training_pool)
+        return self._sample(rng, n_examples, self._training_split)
 
     def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
-        """Nine pools of ``n_examples`` rows each, named by the number of variables and what is new in them.
+        """Nine splits of ``n_examples`` rows each, named by the number of variables and what is new in them.
 
         ``tr``: as in training. ``add``: the pair is held out. ``var``, ``var1``, ``var2``: one, exactly one, both
         variables stand where training never shows them (with trained pairs).
         """
-        return {name: self._sample(rng, n_examples, pool) for name, pool in self._evaluation_pools.items()}
+        return {name: self._sample(rng, n_examples, split) for name, split in self._evaluation_splits.items()}
 
-    def sample_pool(self, rng: np.random.Generator, n_examples: int, name: str) -> Batch:
-        """One of the nine pools."""
-        if name not in POOL_NAMES:
-            raise BindscopeError(f"'{name}' is not an evaluation pool.{suggest_nearest(name, POOL_NAMES)}")
-        return self._sample(rng, n_examples, self._evaluation_pools[name])
+    def sample_split(self, rng: np.random.Generator, n_examples: int, name: str) -> Batch:
+        """One of the nine splits."""
+        if name not in SPLIT_NAMES:
+            raise BindscopeError(f"'{name}' is not an evaluation split.{suggest_nearest(name, SPLIT_NAMES)}")
+        return self._sample(rng, n_examples, self._evaluation_splits[name])
 
     def parse(self, text: str) -> np.ndarray:
         """``c=1 b=17 | b+19`` to tokens [16]."""
@@ -193,16 +193,16 @@ class AssignAddTask(Task):
         )
 
     @cached_property
-    def _training_pool(self) -> _Pool:
+    def _training_split(self) -> _Split:
         none, one, two = self._rows(0), self._rows(1), self._rows(2)
         followers = np.bincount(two[:, 0])  # how many second variables each first one can have
         weights = np.concatenate(
             [[float(self.n_variables)], np.ones(len(one)), self.two_variable_frequency / followers[two[:, 0]]]
         )
-        return self._make_pool(np.concatenate([none, one, two]), weights, self.pairs.trained)
+        return self._make_split(np.concatenate([none, one, two]), weights, self.pairs.trained)
 
     @cached_property
-    def _evaluation_pools(self) -> dict[str, _Pool]:
+    def _evaluation_splits(self) -> dict[str, _Split]:
         trained, held_out = self.pairs.trained, self.pairs.held_out
         definitions = {
             "0tr": (self._rows(0), trained),
@@ -215,7 +215,7 @@ class AssignAddTask(Task):
             "2var1": (self._rows(2, n_invalid=1), trained),
             "2var2": (self._rows(2, n_invalid=2), trained),
         }
-        return {name: self._make_pool(rows, np.ones(len(rows)), pairs) for name, (rows, pairs) in definitions.items()}
+        return {name: self._make_split(rows, np.ones(len(rows)), pairs) for name, (rows, pairs) in definitions.items()}
 
     def _rows(self, n_operand_variables: int, n_invalid: int = 0) -> np.ndarray:
         """Every operand row with this many variables, of which ``n_invalid`` stand where training never shows them."""
@@ -231,8 +231,8 @@ class AssignAddTask(Task):
         ]
         return np.array(rows, dtype=np.int64)  # [row, 2]
 
-    def _make_pool(self, operands: np.ndarray, weights: np.ndarray, pairs: np.ndarray) -> _Pool:
-        return _Pool(
+    def _make_split(self, operands: np.ndarray, weights: np.ndarray, pairs: np.ndarray) -> _Split:
+        return _Split(
             operands=operands,
             n_variables=(operands != LITERAL).sum(axis=1),
             choice=WeightedChoice.of(weights),
@@ -245,11 +245,11 @@ class AssignAddTask(Task):
         """Whether training shows the same sum the other way round [pair]; None where that would be another sum."""
         return self.pairs.is_trained[pairs[:, 1], pairs[:, 0]] if commutes(self.operator) else None
 
-    def _sample(self, rng: np.random.Generator, n_examples: int, pool: _Pool) -> Batch:
-        rows = pool.choice.draw(rng, n_examples)  # [batch]
-        pairs = rng.integers(len(pool.pairs), size=n_examples)  # [batch]
-        operands, values = pool.operands.take(rows, axis=0), pool.pairs.take(pairs, axis=0)  # [batch, 2]
-        n_variables = pool.n_variables.take(rows)
+    def _sample(self, rng: np.random.Generator, n_examples: int, split: _Split) -> Batch:
+        rows = split.choice.draw(rng, n_examples)  # [batch]
+        pairs = rng.integers(len(split.pairs), size=n_examples)  # [batch]
+        operands, values = split.operands.take(rows, axis=0), split.pairs.take(pairs, axis=0)  # [batch, 2]
+        n_variables = split.n_variables.take(rows)
         placements = self._placements.draw(rng, needs_two=n_variables == 2)  # [batch]
         n_assignments = self._placements.n_assignments.take(placements)
         sources = self._draw_sources(rng, operands, values)  # [source, batch]
@@ -257,8 +257,8 @@ class AssignAddTask(Task):
         chosen *= n_examples
         chosen += np.arange(n_examples)[:, None]
         tokens = sources.reshape(-1).take(chosen)  # [batch, position]
-        swap_seen = None if pool.swap_seen is None else pool.swap_seen.take(pairs)
-        return _make_batch(tokens, operands, values, pool.answers.take(pairs), n_variables, n_assignments, swap_seen)
+        swap_seen = None if split.swap_seen is None else split.swap_seen.take(pairs)
+        return _make_batch(tokens, operands, values, split.answers.take(pairs), n_variables, n_assignments, swap_seen)
 
     def _draw_sources(self, rng: np.random.Generator, operands: np.ndarray, values: np.ndarray) -> np.ndarray:
         """What the columns choose from [source, batch]: a PAD, six distinct variables and their numbers, the sum.
@@ -332,10 +332,10 @@ def _draw_variables(rng: np.random.Generator, n_examples: int, n_variables: int)
     return (keys[:, :MAX_ASSIGNMENTS].T & 31).astype(np.int16, order="C")
 
 
-def _bring_forward(variables: np.ndarray, place: int, wanted: np.ndarray, applies: np.ndarray) -> np.ndarray:
-    """The variables [assignment, batch] with ``wanted`` at ``place``, exchanged with what stood there."""
-    displaced = variables[place]
+def _bring_forward(variables: np.ndarray, index: int, wanted: np.ndarray, applies: np.ndarray) -> np.ndarray:
+    """The variables [assignment, batch] with ``wanted`` at ``index``, exchanged with what stood there."""
+    displaced = variables[index]
     wanted = np.where(applies, wanted, displaced)
     exchanged = np.where(variables == wanted, displaced, variables)
-    exchanged[place] = wanted
+    exchanged[index] = wanted
     return exchanged

@@ -10,12 +10,12 @@ from bindscope.tasks.binding.pairs import (
     sample_name_pairs,
     sample_root_pairs,
 )
-from bindscope.tasks.binding.positions import Place, chain_places, chain_positions, place_at, position_of
+from bindscope.tasks.binding.positions import NamedPosition, chain_names, chain_positions, name_at, position_of
 from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
 from bindscope.tasks.binding.rules import RULES, constants_by_line
 from bindscope.tasks.binding.sampler import Grammar, sample_programs, sample_questions
-from bindscope.tasks.binding.structure import structural_places
+from bindscope.tasks.binding.structure import named_positions
 from bindscope.tasks.binding.task import BindingTask
 
 __all__ = [
@@ -28,18 +28,19 @@ __all__ = [
     "CounterfactualPairs",
     "Curriculum",
     "Grammar",
-    "Place",
+    "NamedPosition",
     "Program",
     "Programs",
     "ask_programs",
     "ask_questions",
-    "chain_places",
+    "chain_names",
     "chain_positions",
     "constants_by_line",
     "make_splits",
+    "name_at",
+    "named_positions",
     "pair_programs",
     "parse_program",
-    "place_at",
     "position_of",
     "read_pair",
     "sample_conflict_pairs",
@@ -47,6 +48,5 @@ __all__ = [
     "sample_programs",
     "sample_questions",
     "sample_root_pairs",
-    "structural_places",
     "tokens_to_programs",
 ]

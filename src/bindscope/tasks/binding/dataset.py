@@ -22,7 +22,7 @@ from bindscope.tasks.task import Batch
 
 PAPER_SPLITS: Mapping[str, int] = {"train": 450_000, "validation": 1_000, "test": 49_000}
 CHUNK = 2048  # programs drawn at a time
-LEAST_NEW = 0.001  # the share of new programs in a round of draws below which the language counts as exhausted
+LEAST_NEW = 0.001  # the fraction of new programs in a round of draws below which the language counts as exhausted
 
 
 class DrawsPrograms(Protocol):

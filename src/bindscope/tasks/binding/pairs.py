@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, Place, chain_positions, position_of
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, NamedPosition, chain_positions, position_of
 from bindscope.tasks.binding.program import FIRST_LETTER, Program
 from bindscope.tasks.binding.programs import (
     Programs,
@@ -91,8 +91,8 @@ def pair_programs(base: Program, counterfactual: Program) -> CounterfactualPairs
         base=ask_programs([base]),
         counterfactual=ask_programs([counterfactual]),
         chain_positions=np.array([chain_positions(base)[: base.depth]]),
-        query_position=position_of(Place("query"), base.n_lines),
-        colon_position=position_of(Place("colon"), base.n_lines),
+        query_position=position_of(NamedPosition("query"), base.n_lines),
+        colon_position=position_of(NamedPosition("colon"), base.n_lines),
     )
 
 
@@ -263,9 +263,9 @@ def _draw_by_depth(rng: np.random.Generator, programs: Programs, choices: np.nda
 
 def _draw_marked(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
     """A column for each row of ``weights`` [row, column], as likely as its weight."""
-    share = weights.cumsum(1)
-    draw = rng.random(len(weights)) * (1 - 1e-9) * share[:, -1]
-    return (share > draw[:, None]).argmax(1)
+    fraction = weights.cumsum(1)
+    draw = rng.random(len(weights)) * (1 - 1e-9) * fraction[:, -1]
+    return (fraction > draw[:, None]).argmax(1)
 
 
 def _sample_pairs(
@@ -294,8 +294,8 @@ def _pair_batches(programs: Programs, queries: np.ndarray, counterfactual: Batch
         base=ask_questions(programs, queries),
         counterfactual=counterfactual,
         chain_positions=np.where(chains < 0, -1, LINE_WIDTH * chains + RIGHT),
-        query_position=position_of(Place("query"), programs.n_lines),
-        colon_position=position_of(Place("colon"), programs.n_lines),
+        query_position=position_of(NamedPosition("query"), programs.n_lines),
+        colon_position=position_of(NamedPosition("colon"), programs.n_lines),
     )
 
 

@@ -4,8 +4,8 @@ tokens     a = 5 \\n  b = a \\n  #  b :
 positions  0 1 2 3   4 5 6 7   8  9 10
 parts      lhs equals rhs newline (line 1) …  hash query colon
 
->>> position_of(Place("rhs", 2), n_lines=2), place_at(6, n_lines=2)
-(6, Place(part='rhs', line=2))
+>>> position_of(NamedPosition("rhs", 2), n_lines=2), name_at(6, n_lines=2)
+(6, NamedPosition(part='rhs', line=2))
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUERY_WIDTH = len(QUERY_PARTS)
 
 
 @dataclass(frozen=True)
-class Place:
+class NamedPosition:
     """A part of one line (counted from 1), or of the query when ``line`` is None."""
 
     part: LinePart | QueryPart
@@ -35,16 +35,16 @@ class Place:
         return self.part if self.line is None else f"{self.part} of line {self.line}"
 
 
-def position_of(place: Place, n_lines: int) -> int:
-    """The token position of a place in a program of ``n_lines`` assignments."""
-    if place.line is None and place.part in QUERY_PARTS:
-        return LINE_WIDTH * n_lines + QUERY_PARTS.index(place.part)
-    if place.line is not None and place.part in LINE_PARTS and 1 <= place.line <= n_lines:
-        return LINE_WIDTH * (place.line - 1) + LINE_PARTS.index(place.part)
-    raise BindscopeError(f"a program of {n_lines} lines has no place '{place}'.")
+def position_of(position: NamedPosition, n_lines: int) -> int:
+    """The token position of a position in a program of ``n_lines`` assignments."""
+    if position.line is None and position.part in QUERY_PARTS:
+        return LINE_WIDTH * n_lines + QUERY_PARTS.index(position.part)
+    if position.line is not None and position.part in LINE_PARTS and 1 <= position.line <= n_lines:
+        return LINE_WIDTH * (position.line - 1) + LINE_PARTS.index(position.part)
+    raise BindscopeError(f"a program of {n_lines} lines has no position '{position}'.")
 
 
-def place_at(position: int, n_lines: int) -> Place:
+def name_at(position: int, n_lines: int) -> NamedPosition:
     """The position that a token position belongs to; with shared prefixes pass the position id, not the column."""
     if not 0 <= position < n_positions(n_lines):
         raise BindscopeError(
@@ -52,8 +52,8 @@ def place_at(position: int, n_lines: int) -> Place:
         )
     line, part = divmod(position, LINE_WIDTH)
     if line < n_lines:
-        return Place(LINE_PARTS[part], line + 1)  # type: ignore[arg-type]
-    return Place(QUERY_PARTS[position - LINE_WIDTH * n_lines])  # type: ignore[arg-type]
+        return NamedPosition(LINE_PARTS[part], line + 1)  # type: ignore[arg-type]
+    return NamedPosition(QUERY_PARTS[position - LINE_WIDTH * n_lines])  # type: ignore[arg-type]
 
 
 def n_positions(n_lines: int) -> int:
@@ -61,16 +61,16 @@ def n_positions(n_lines: int) -> int:
     return LINE_WIDTH * n_lines + QUERY_WIDTH
 
 
-def chain_places(program: Program) -> tuple[Place, ...]:
+def chain_names(program: Program) -> tuple[NamedPosition, ...]:
     """The right-hand sides of the queried chain from its root on, then the query and the colon: the value's way."""
-    sources = (Place("rhs", line) for line in reversed(program.chain))
-    return (*sources, Place("query"), Place("colon"))
+    sources = (NamedPosition("rhs", line) for line in reversed(program.chain))
+    return (*sources, NamedPosition("query"), NamedPosition("colon"))
 
 
 def chain_positions(program: Program) -> tuple[int, ...]:
-    """Token positions of ``chain_places``.
+    """Token positions of ``chain_names``.
 
     >>> chain_positions(parse_program("a=5\\nb=a\\n#b:"))
     (2, 6, 9, 10)
     """
-    return tuple(position_of(place, program.n_lines) for place in chain_places(program))
+    return tuple(position_of(position, program.n_lines) for position in chain_names(program))

@@ -45,7 +45,7 @@ def parse_program(text: str, reassignment: bool = False) -> Program:
                 raise BindscopeError(f"line {number + 1}: nothing may follow the query on line {number}.")
             return Program(tuple(assignments), query)
         assignment = _parse_assignment(number, line)
-        assigned = {earlier.variable: place for place, earlier in enumerate(assignments, start=1)}
+        assigned = {earlier.variable: index for index, earlier in enumerate(assignments, start=1)}
         _check_assigned_before(number, assignment, assigned)
         if assignment.variable in assigned and not reassignment:
             raise BindscopeError(

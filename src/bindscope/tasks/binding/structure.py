@@ -2,7 +2,7 @@
 
 The names are those of the constructed circuit: ``lhs k`` and ``rhs k`` are the two sides of the chain's k-th line from
 its constant on, then ``query`` and ``colon``. ``distractor`` is the right-hand side of the line nearest after the root
-that is not on the chain (or nearest before it, where none follows): a place like the chain's, which the answer does
+that is not on the chain (or nearest before it, where none follows): a position like the chain's, which the answer does
 not depend on.
 """
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 RIGHT, LEFT = LINE_PARTS.index("rhs"), LINE_PARTS.index("lhs")
 
 
-def structural_places(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
+def named_positions(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
     """Columns [pair] of every named position, −1 where a pair has none.
 
-    >>> {name: int(column[0]) for name, column in structural_places(pairs).items()}
+    >>> {name: int(column[0]) for name, column in named_positions(pairs).items()}
     {'lhs 1': 0, 'rhs 1': 2, 'lhs 2': 4, 'rhs 2': 6, 'distractor': 10, 'query': 13, 'colon': 14}
     """
-    places: dict[str, np.ndarray] = {}
+    positions: dict[str, np.ndarray] = {}
     for hop, right in enumerate(pairs.chain_positions.T, start=1):
-        places[f"lhs {hop}"] = np.where(right < 0, -1, right - RIGHT + LEFT)
-        places[f"rhs {hop}"] = right
-    places["distractor"] = _nearest_distractors(pairs)
-    places["query"] = np.full(len(pairs), pairs.query_position)
-    places["colon"] = np.full(len(pairs), pairs.colon_position)
-    return places
+        positions[f"lhs {hop}"] = np.where(right < 0, -1, right - RIGHT + LEFT)
+        positions[f"rhs {hop}"] = right
+    positions["distractor"] = _nearest_distractors(pairs)
+    positions["query"] = np.full(len(pairs), pairs.query_position)
+    positions["colon"] = np.full(len(pairs), pairs.colon_position)
+    return positions
 
 
 def _nearest_distractors(pairs: CounterfactualPairs) -> np.ndarray:

@@ -40,7 +40,7 @@ class BindingTask(Task):
     queries: int = 1  # queries a program in training; more than one share the program as their prefix
     min_lines: int | None = None  # training draws one length a batch from here to ``lines``; evaluation is at ``lines``
     balance: Balance = "rejection"
-    held_out: float = 0.0  # share of (variable, constant) combinations that training never shows
+    held_out: float = 0.0  # fraction of (variable, constant) combinations that training never shows
     held_out_seed: int = 0
     reassign: float = 0.0  # probability that a line assigns a variable that already has a value
     curriculum: Curriculum | None = None  # training begins with few letters and short programs; evaluation does not
@@ -148,23 +148,23 @@ class BindingTask(Task):
         """``test``: programs as in training, at ``lines`` lines with one query. With held-out combinations also
         ``held_out``: the queried variable and its answer, or the assignment its chain starts from, is a held-out one.
         """
-        pools = {"test": ask_questions(*self.sample_questions(rng, n_examples, self.lines))}
+        evaluated = {"test": ask_questions(*self.sample_questions(rng, n_examples, self.lines))}
         if self.held_out:
             everything = replace(self.grammar, assignable=None)
             drawn = sample_questions(
                 rng, everything, n_examples, self.lines, balance=self.balance, eligible=self._is_held_out
             )
-            pools["held_out"] = ask_questions(*drawn)
-        return pools
+            evaluated["held_out"] = ask_questions(*drawn)
+        return evaluated
 
     def draw_fixed(self, seed: int, sizes: Mapping[str, int], n_evaluated: int) -> FixedData:
-        """Splits of distinct programs; ``test`` is the first of the test split with their first query, as every pool
+        """Splits of distinct programs; ``test`` is the first of the test split with their first query, as every split
         asks one question an example.
         """
         splits = make_splits(self, seed, sizes, self.queries)
         one_query = splits["test"].tokens[:n_evaluated, : self.n_positions]
-        pools = {"test": BindingDataset(one_query).batch(slice(None))} if len(one_query) else {}
-        return FixedData(splits["train"], splits["train"].content_hash, pools)
+        evaluated = {"test": BindingDataset(one_query).batch(slice(None))} if len(one_query) else {}
+        return FixedData(splits["train"], splits["train"].content_hash, evaluated)
 
     def sample_questions(
         self, rng: np.random.Generator, n_programs: int, n_lines: int, n_queries: int = 1

@@ -2,7 +2,7 @@
 
 from bindscope.tasks.templates.named import NAMED_TASKS, RandomTemplates, TemplateSet
 from bindscope.tasks.templates.task import CLS, TemplateTask
-from bindscope.tasks.templates.template import Template, are_equivalent, find_common_string
+from bindscope.tasks.templates.template import Template, are_equivalent, find_common_sequence
 
 __all__ = [
     "CLS",
@@ -12,5 +12,5 @@ __all__ = [
     "TemplateSet",
     "TemplateTask",
     "are_equivalent",
-    "find_common_string",
+    "find_common_sequence",
 ]

@@ -2,7 +2,7 @@
 
 >>> find_problems(["AB", "Ax"])
 ('AB and Ax are not disjoint: both match s0 x (AB: A = s0, B = x; Ax: A = s0).',)
->>> [sample.string for sample in sample_strings("ABA", 1, np.random.default_rng(0))]
+>>> [sample.sequence for sample in sample_sequences("ABA", 1, np.random.default_rng(0))]
 [('v', 'q', 'v')]
 """
 
@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.templates.template import Template, are_equivalent, find_common_string
+from bindscope.tasks.templates.template import Template, are_equivalent, find_common_sequence
 
 MOST_SAMPLES = 10_000
 
@@ -27,17 +27,17 @@ class Overlap:
 
     first: str
     second: str
-    string: tuple[str, ...]
+    sequence: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.first} and {self.second} both match {' '.join(self.string)}"
+        return f"{self.first} and {self.second} both match {' '.join(self.sequence)}"
 
 
 @dataclass(frozen=True)
 class TemplateSample:
     """A sequence of a template, and the symbol that each wildcard stands for."""
 
-    string: tuple[str, ...]
+    sequence: tuple[str, ...]
     substitution: dict[str, str]
 
 
@@ -65,7 +65,7 @@ def find_overlaps(templates: Sequence[Template]) -> tuple[Overlap, ...]:
     """Pairs of templates, not equivalent, that a common sequence matches; wildcards may stand for regular tokens too."""
     found = []
     for first, second in combinations(templates, 2):
-        common = None if are_equivalent(first, second) else find_common_string(first, second)
+        common = None if are_equivalent(first, second) else find_common_sequence(first, second)
         if common is not None:
             found.append(Overlap(str(first), str(second), common))
     return tuple(found)
@@ -73,14 +73,14 @@ def find_overlaps(templates: Sequence[Template]) -> tuple[Overlap, ...]:
 
 def describe_overlap(overlap: Overlap) -> str:
     """The common sequence, and what each template's wildcards stand for in it."""
-    words = [f"{name}: {_describe_match(name, overlap.string)}" for name in (overlap.first, overlap.second)]
+    words = [f"{name}: {_describe_match(name, overlap.sequence)}" for name in (overlap.first, overlap.second)]
     return (
         f"{overlap.first} and {overlap.second} are not disjoint:"
-        f" both match {' '.join(overlap.string)} ({'; '.join(words)})."
+        f" both match {' '.join(overlap.sequence)} ({'; '.join(words)})."
     )
 
 
-def sample_strings(template: str | Template, n: int, rng: np.random.Generator) -> tuple[TemplateSample, ...]:
+def sample_sequences(template: str | Template, n: int, rng: np.random.Generator) -> tuple[TemplateSample, ...]:
     """Sequences of one template, a different symbol for each wildcard; symbols are letters, or s0, s1, … for many."""
     parsed = parse(template)
     if not 1 <= n <= MOST_SAMPLES:
@@ -104,8 +104,8 @@ def _numbered_symbols(template: Template) -> list[str]:
     return [name for name in (f"s{index}" for index in range(n)) if name not in template.regular_tokens]
 
 
-def _describe_match(text: str, string: tuple[str, ...]) -> str:
-    substitution = Template.parse(text).match(string) or {}
+def _describe_match(text: str, sequence: tuple[str, ...]) -> str:
+    substitution = Template.parse(text).match(sequence) or {}
     return ", ".join(f"{wildcard} = {symbol}" for wildcard, symbol in substitution.items()) or "no wildcards"
 
 

@@ -67,18 +67,20 @@ def standardise_labels(labels: Sequence[float]) -> tuple[float, ...]:
 
 
 def _majority(length: int) -> TemplateSet:
-    strings = _two_symbol_strings(length)
-    labels = tuple(1.0 if 2 * string.count("A") > length else -1.0 for string in strings)
-    return TemplateSet(strings, labels, f"length {length}: +1 if the first symbol fills more than half of the places")
+    sequences = _two_symbol_sequences(length)
+    labels = tuple(1.0 if 2 * sequence.count("A") > length else -1.0 for sequence in sequences)
+    return TemplateSet(
+        sequences, labels, f"length {length}: +1 if the first symbol fills more than half of the positions"
+    )
 
 
 def _counting(length: int) -> TemplateSet:
-    strings = _two_symbol_strings(length)
-    labels = standardise_labels([string.count("A") for string in strings])
-    return TemplateSet(strings, labels, f"length {length}: how often the first symbol occurs (standardised)")
+    sequences = _two_symbol_sequences(length)
+    labels = standardise_labels([sequence.count("A") for sequence in sequences])
+    return TemplateSet(sequences, labels, f"length {length}: how often the first symbol occurs (standardised)")
 
 
-def _two_symbol_strings(length: int) -> tuple[str, ...]:
+def _two_symbol_sequences(length: int) -> tuple[str, ...]:
     """All templates of at most two symbols; the first is A, for else a renamed template would come twice."""
     return tuple("A" + "".join(rest) for rest in product("AB", repeat=length - 1))
 
@@ -111,7 +113,7 @@ NAMED_TASKS = MappingProxyType(
         "copy": TemplateSet(("A",), ("A",), "repeat the symbol"),
         "print-real": _print_real((("+1", "-1"),), "a=+1,b=-1,print(a): the number that is printed"),
         "print-swapped": _print_real(
-            (("+1", "-1"), ("-1", "+1")), "the same, or a=-1,b=+1: which number belongs to which place varies too"
+            (("+1", "-1"), ("-1", "+1")), "the same, or a=-1,b=+1: which number belongs to which position varies too"
         ),
         "print-symbolic": _print_symbolic(),
     }

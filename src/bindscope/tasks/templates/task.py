@@ -141,8 +141,8 @@ class TemplateTask(Task):
         """``train``: rows of the training set. ``validation`` and ``test``: new sequences of unseen symbols."""
         return {
             "train": self.sample_batch(rng, n_examples),
-            "validation": self.draw_strings(rng, n_examples, "validation"),
-            "test": self.draw_strings(rng, n_examples, "test"),
+            "validation": self.draw_sequences(rng, n_examples, "validation"),
+            "test": self.draw_sequences(rng, n_examples, "test"),
         }
 
     def check_data(self, fixed: bool, sized: bool) -> None:
@@ -157,7 +157,7 @@ class TemplateTask(Task):
         examples = self.training_set()
         return FixedData(SampledDataset(examples), hash_batch(examples))
 
-    def draw_strings(self, rng: np.random.Generator, n_examples: int, alphabet: str) -> Batch:
+    def draw_sequences(self, rng: np.random.Generator, n_examples: int, alphabet: str) -> Batch:
         """New sequences over the symbols of ``train``, ``validation`` or ``test``, templates and symbols uniform."""
         if alphabet not in self.alphabets:
             raise BindscopeError(f"'{alphabet}' is not an alphabet.{suggest_nearest(alphabet, self.alphabets)}")
@@ -170,10 +170,10 @@ class TemplateTask(Task):
             raise BindscopeError(
                 f"a sequence of this task has {self.n_positions - 1} symbols, such as '{self._example}'; got {len(symbols)}."
             )
-        for place, symbol in enumerate(symbols, start=1):
+        for index, symbol in enumerate(symbols, start=1):
             if symbol not in self.vocabulary.ids:
                 raise BindscopeError(
-                    f"symbol {place}: '{symbol}' is not a token of this task; a sequence of it is '{self._example}'."
+                    f"symbol {index}: '{symbol}' is not a token of this task; a sequence of it is '{self._example}'."
                 )
         return np.array(self.vocabulary.encode([*symbols, CLS]), dtype=np.int64)
 
@@ -204,7 +204,7 @@ class TemplateTask(Task):
 
     @cached_property
     def _training_set(self) -> Batch:
-        return self.draw_strings(np.random.default_rng(self.seed), self.alphabet, "train")
+        return self.draw_sequences(np.random.default_rng(self.seed), self.alphabet, "train")
 
     @property
     def _example(self) -> str:
@@ -213,8 +213,8 @@ class TemplateTask(Task):
 
     @cached_property
     def _codes(self) -> np.ndarray:
-        """[template, place]: w for the wildcard that appears as number w, else a place after them in ``_constants``.
-        The last place of a row is CLS, and with symbolic labels one more holds the answer."""
+        """[template, position]: w for the wildcard that appears as number w, else a position after them in ``_constants``.
+        The last position of a row is CLS, and with symbolic labels one more holds the answer."""
         constants = {token: self.n_wildcards + index for index, token in enumerate((*self.regular_tokens, CLS))}
         rows = []
         for index, template in enumerate(self.parsed_templates):
@@ -239,8 +239,8 @@ class TemplateTask(Task):
         sources[: self.n_wildcards] = _draw_distinct(rng, self.n_wildcards, n_examples, len(alphabet))
         sources[: self.n_wildcards] += alphabet.start
         sources[self.n_wildcards :] = self._constants
-        places = self._codes.take(chosen, axis=0) * n_examples + np.arange(n_examples)[:, None]  # [batch, place]
-        rows = sources.reshape(-1).take(places)
+        positions = self._codes.take(chosen, axis=0) * n_examples + np.arange(n_examples)[:, None]  # [batch, position]
+        rows = sources.reshape(-1).take(positions)
         return Batch(
             tokens=rows[:, : self.n_positions],
             layout=Layout(position_ids=np.arange(self.n_positions)),

@@ -22,7 +22,7 @@ WILDCARDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZαβγδεζηθικλμνξοπρστυ�
 
 @dataclass(frozen=True)
 class Wildcard:
-    """A place that any symbol can take, the same symbol wherever the wildcard stands."""
+    """A position that any symbol can take, the same symbol wherever the wildcard stands."""
 
     name: str
 
@@ -87,12 +87,12 @@ class Template:
             raise BindscopeError(f"Template {self}: two wildcards were given the same symbol in {dict(symbols)}.")
         return tuple(symbols[token.name] if isinstance(token, Wildcard) else token for token in self.tokens)
 
-    def match(self, string: Sequence[str]) -> dict[str, str] | None:
+    def match(self, sequence: Sequence[str]) -> dict[str, str] | None:
         """The injective substitution that makes this sequence, or None. Wildcards may stand for regular tokens too."""
-        if len(string) != len(self.tokens):
+        if len(sequence) != len(self.tokens):
             return None
         symbols: dict[str, str] = {}
-        for token, symbol in zip(self.tokens, string):
+        for token, symbol in zip(self.tokens, sequence):
             wanted = symbols.setdefault(token.name, symbol) if isinstance(token, Wildcard) else token
             if wanted != symbol:
                 return None
@@ -100,22 +100,24 @@ class Template:
 
 
 def are_equivalent(first: Template, second: Template) -> bool:
-    """Whether two templates have the same regular tokens in the same places and the same equality pattern."""
+    """Whether two templates have the same regular tokens in the same positions and the same equality pattern."""
     return first.canonical == second.canonical
 
 
-def find_common_string(first: Template, second: Template, *, substitute_regular: bool = True) -> tuple[str, ...] | None:
+def find_common_sequence(
+    first: Template, second: Template, *, substitute_regular: bool = True
+) -> tuple[str, ...] | None:
     """A sequence that both templates match, or None when they are disjoint.
 
     With ``substitute_regular`` wildcards may also stand for regular tokens, as in the paper's definition; without it
     they stand for other symbols only, as in sampled data.
 
-    Both templates have to give the same symbol at every place, so places are merged into classes; the templates are
+    Both templates have to give the same symbol at every position, so positions are merged into classes; the templates are
     disjoint exactly when that forces two wildcards of one template, or two regular tokens, to be the same.
 
-    >>> find_common_string(Template.parse("AB"), Template.parse("Ax"))
+    >>> find_common_sequence(Template.parse("AB"), Template.parse("Ax"))
     ('s0', 'x')
-    >>> find_common_string(Template.parse("AA"), Template.parse("AB")) is None
+    >>> find_common_sequence(Template.parse("AA"), Template.parse("AB")) is None
     True
     """
     if len(first) != len(second):

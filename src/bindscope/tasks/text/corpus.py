@@ -41,11 +41,11 @@ class Corpus:
 
 @lru_cache(maxsize=2)
 def load_corpus(
-    source: str, tokenizer: str, vocabulary_size: int, column: str, validation_share: float, test_share: float
+    source: str, tokenizer: str, vocabulary_size: int, column: str, validation_fraction: float, test_fraction: float
 ) -> Corpus:
     """Read a source, split it, and turn it into tokens; the same call gives the same tokens on every machine."""
     read = read_source(source, column)
-    texts = _split_texts(read, {"test": test_share, "validation": validation_share})
+    texts = _split_texts(read, {"test": test_fraction, "validation": validation_fraction})
     if tokenizer:
         chosen = load_tokenizer(tokenizer, vocabulary_size)
     else:
@@ -54,15 +54,15 @@ def load_corpus(
     return Corpus(splits, chosen, read.description, _hash_splits(splits))
 
 
-def _split_texts(source: Source, shares: Mapping[str, float]) -> dict[str, list[str]]:
+def _split_texts(source: Source, fractions: Mapping[str, float]) -> dict[str, list[str]]:
     """The given splits; those that are not given are cut from the end of the training text, at a line's end."""
     texts = {name: list(documents) for name, documents in source.splits.items()}
     n_characters = sum(map(len, texts.get("train", ())))
     if not n_characters:
         raise BindscopeError(f"task.source: '{source.name}' holds no training text.")
-    for name, share in shares.items():
+    for name, fraction in fractions.items():
         if name not in texts:
-            texts["train"], texts[name] = _cut_end(texts["train"], round(share * n_characters))
+            texts["train"], texts[name] = _cut_end(texts["train"], round(fraction * n_characters))
     for name in SPLITS:
         if not any(text.strip() for text in texts[name]):
             raise BindscopeError(f"task.source: the {name} part of '{source.name}' is empty; give a longer text.")
@@ -77,9 +77,9 @@ def _cut_end(documents: Sequence[str], n_characters: int) -> tuple[list[str], li
         cut.insert(0, kept.pop())
     if kept and n_characters:
         document = kept.pop()
-        place = document.rfind("\n", 0, len(document) - n_characters) + 1 or len(document) - n_characters
-        kept.append(document[:place])
-        cut.insert(0, document[place:])
+        start = document.rfind("\n", 0, len(document) - n_characters) + 1 or len(document) - n_characters
+        kept.append(document[:start])
+        cut.insert(0, document[start:])
     return kept, cut
 
 

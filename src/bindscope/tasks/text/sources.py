@@ -157,8 +157,8 @@ def _module_documentation(library: Path) -> dict[str, str]:
     """All documentation strings of each module, in the order they stand in it."""
     documents = {}
     for file in sorted(library.rglob("*.py")):
-        place = file.relative_to(library)
-        if NOT_LIBRARY & set(place.parts):
+        path = file.relative_to(library)
+        if NOT_LIBRARY & set(path.parts):
             continue
         try:
             tree = ast.parse(file.read_bytes())
@@ -169,5 +169,5 @@ def _module_documentation(library: Path) -> dict[str, str]:
         nodes.sort(key=lambda node: getattr(node, "lineno", 0))
         strings = [text for text in (ast.get_docstring(node) for node in nodes) if text]
         if strings:
-            documents[f"module {place.as_posix()}"] = "\n\n".join(strings) + "\n"
+            documents[f"module {path.as_posix()}"] = "\n\n".join(strings) + "\n"
     return documents

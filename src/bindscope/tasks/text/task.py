@@ -17,7 +17,7 @@ from bindscope.tasks.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class TextTask(Task):
-    """The next token of a text, at every place of a window of ``context`` tokens.
+    """The next token of a text, at every position of a window of ``context`` tokens.
 
     ``source`` is a text file, a directory of them, a dataset directory of Hugging Face, or ``python-library``: the
     documentation that comes with Python. It is first read when examples are drawn, so a run whose text is gone can
@@ -38,8 +38,8 @@ class TextTask(Task):
     vocabulary_size: int = 1024
     context: int = 128
     column: str = "text"  # of a table: the one that holds the text
-    validation_share: float = 0.05
-    test_share: float = 0.05
+    validation_fraction: float = 0.05
+    test_fraction: float = 0.05
 
     def __post_init__(self) -> None:
         if self.vocabulary_size < FEWEST_TOKENS:
@@ -49,7 +49,7 @@ class TextTask(Task):
             )
         if self.context < 2:
             raise BindscopeError(f"task.context: must be at least 2 tokens, got {self.context}.")
-        for name in ("validation_share", "test_share"):
+        for name in ("validation_fraction", "test_fraction"):
             if not 0 < getattr(self, name) < 0.5:
                 raise BindscopeError(f"task.{name}: must lie between 0 and 0.5, got {getattr(self, name)}.")
 
@@ -74,7 +74,7 @@ class TextTask(Task):
     def corpus(self) -> Corpus:
         """The text as tokens, read once in a process; each of its parts fills one window or more."""
         corpus = load_corpus(
-            self.source, self.tokenizer, self.vocabulary_size, self.column, self.validation_share, self.test_share
+            self.source, self.tokenizer, self.vocabulary_size, self.column, self.validation_fraction, self.test_fraction
         )
         for name, split in corpus.splits.items():
             if len(split.tokens) <= self.context:
@@ -91,13 +91,13 @@ class TextTask(Task):
 
     def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
         """At most ``n_examples`` windows of each split, spread evenly over it and without overlap."""
-        pools = {}
+        splits = {}
         for name in SPLITS:
             tokens = self.corpus.splits[name].tokens
             n_windows = (len(tokens) - 1) // self.context
             chosen = np.linspace(0, n_windows - 1, min(n_examples, n_windows)).round().astype(np.int64)
-            pools[name] = self._windows(tokens, chosen * self.context)
-        return pools
+            splits[name] = self._windows(tokens, chosen * self.context)
+        return splits
 
     def check_data(self, fixed: bool, sized: bool) -> None:
         if fixed or sized:

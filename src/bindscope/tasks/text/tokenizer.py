@@ -53,9 +53,9 @@ def train_tokenizer(texts: Sequence[str], vocabulary_size: int) -> TextTokenizer
     return _wrap(inner)
 
 
-def load_tokenizer(place: str, vocabulary_size: int) -> TextTokenizer:
+def load_tokenizer(location: str, vocabulary_size: int) -> TextTokenizer:
     """A ``tokenizer.json``, or the directory of one, or of GPT-2's ``vocab.json`` and ``merges.txt``."""
-    tokenizers, path = _import_tokenizers(), Path(place).expanduser()
+    tokenizers, path = _import_tokenizers(), Path(location).expanduser()
     file = path / "tokenizer.json" if path.is_dir() else path
     try:
         if file.is_file():
@@ -68,16 +68,16 @@ def load_tokenizer(place: str, vocabulary_size: int) -> TextTokenizer:
             inner.decoder = tokenizers.decoders.ByteLevel()
         else:
             raise BindscopeError(
-                f"task.tokenizer: '{place}' has no tokenizer.json, nor GPT-2's vocab.json and merges.txt."
+                f"task.tokenizer: '{location}' has no tokenizer.json, nor GPT-2's vocab.json and merges.txt."
             )
     except BindscopeError:
         raise
     except Exception as problem:  # the library raises Exception itself for damaged files
-        raise BindscopeError(f"task.tokenizer: '{place}' cannot be read as a tokenizer: {problem}.") from None
+        raise BindscopeError(f"task.tokenizer: '{location}' cannot be read as a tokenizer: {problem}.") from None
     wrapped = _wrap(inner)
     if wrapped.size > vocabulary_size:
         raise BindscopeError(
-            f"task.vocabulary_size: the tokenizer of '{place}' has {wrapped.size} tokens, got {vocabulary_size}; set "
+            f"task.vocabulary_size: the tokenizer of '{location}' has {wrapped.size} tokens, got {vocabulary_size}; set "
             f"task.vocabulary_size={wrapped.size}."
         )
     return wrapped

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 DECIMALS = 4  # of an attention weight: enough to draw, and a body that is small
 SCORE_DECIMALS = 3  # … and of scores and pre-activations
-N_EXAMPLES, EXAMPLE_SEED = 2, 0  # of each pool
-N_STORED, STORED_SEED = 40, 0  # sums of each pool that a static copy holds, for transplants in the reader's browser
+N_EXAMPLES, EXAMPLE_SEED = 2, 0  # of each split
+N_STORED, STORED_SEED = 40, 0  # sums of each split that a static copy holds, for transplants in the reader's browser
 WILSON = "95 % Wilson interval over sums"
 ARITHMETIC, STUDY = "bindscope.measures.arithmetic", "bindscope.studies.assign_add"
 
 
-def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
-    """Accuracy of the nine pools over (step), the halves of those with held-out pairs, and over (spike) where it jumps."""
+def read_splits(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Accuracy of the nine splits over (step), the halves of those with held-out pairs, and over (spike) where it jumps."""
     from bindscope.measures.arithmetic.spikes import SpikeCriterion
     from bindscope.studies.assign_add.learning.phases import published_spikes, spikes_of
     from bindscope.studies.framework.trajectory import trajectory_dataset
@@ -37,7 +37,7 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
         whole = trajectory_dataset(run.run.metrics, family=run.family)
     except BindscopeError as problem:
         raise NotMeasured(f"{run.name}: {problem}") from None
-    dataset = whole[["pool_accuracy", "pool_accuracy_low", "pool_accuracy_high", "half_accuracy"]]
+    dataset = whole[["split_accuracy", "split_accuracy_low", "split_accuracy_high", "half_accuracy"]]
     spikes = spikes_of(whole)
     told = published_spikes(spikes)
     dataset = dataset.assign_coords(spike=[spike.number for spike in spikes])
@@ -45,14 +45,14 @@ def read_pools(lab: Lab, run: LabRun) -> dict[str, Any]:
         spike_before=("spike", [spike.before_step for spike in spikes]),
         spike_after=("spike", [spike.after_step for spike in spikes]),
         spike_size=("spike", [spike.size for spike in spikes]),
-        spike_pools=("spike", [" ".join(spike.pools) for spike in spikes]),
+        spike_splits=("spike", [" ".join(spike.splits) for spike in spikes]),
         spike_told=("spike", [told.index(spike) + 1 if spike in told else 0 for spike in spikes]),  # the paper's 1 or 2
     )
     dataset.attrs = {"spike": SpikeCriterion().describe()}
     return to_body(
         dataset,
-        Provenance(run=run.name, n=int(whole.pool_n.values[0]), seed=run.run.config.seed, interval=WILSON),
-        title="Nine pools over training",
+        Provenance(run=run.name, n=int(whole.split_n.values[0]), seed=run.run.config.seed, interval=WILSON),
+        title="Nine splits over training",
         command=in_shell(run, "trajectory"),
         python=in_python(
             run, "phases_and_spikes(run.trajectory())", f"from {STUDY}.learning.phases import phases_and_spikes"
@@ -67,11 +67,11 @@ def read_progress(lab: Lab, run: LabRun) -> dict[str, Any]:
     command = in_shell(run, "progress")
     found = kept_result(run, "progress", command)
     dataset = found.drop_vars(CHECKPOINT, errors="ignore").assign_attrs()
-    n, seed = int(found.attrs["n_per_pool"]), int(found.attrs["seed"])
+    n, seed = int(found.attrs["n_per_split"]), int(found.attrs["seed"])
     dataset.attrs = {}
     return to_body(
         dataset,
-        Provenance(run=run.name, n=n, seed=seed, interval=str(found.attrs["interval"]), note="n sums of each pool"),
+        Provenance(run=run.name, n=n, seed=seed, interval=str(found.attrs["interval"]), note="n sums of each split"),
         title="Seven progress measures",
         command=command,
         python=in_python(run, 'run.result("progress")'),
@@ -115,7 +115,7 @@ def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
         raise NotMeasured(f"{run.name}: {problem}") from None
     names = ["frequency", "mean", "amplitude", "phase_1", "phase_2", "explained_variance"]
     dataset = fits[names].assign_coords(
-        number=np.arange(task.modulus), first=("place", numbers.first), second=("place", numbers.second)
+        number=np.arange(task.modulus), first=("index", numbers.first), second=("index", numbers.second)
     )
     dataset["part"] = (("number", "neuron"), np.diagonal(values, axis1=0, axis2=1).T / 2)
     call = (
@@ -128,24 +128,24 @@ def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
         Provenance(
             run=run.name, step=step, n=task.modulus**2, note="every pair of numbers, through OV2 and the MLP alone"
         ),
-        title="Neurons as waves",
+        title="Neurons as components",
         command=in_shell(run, "fourier", step=step),
         python=in_python(run, call, *imports),
     )
 
 
 def list_sums(lab: Lab, run: LabRun) -> dict[str, Any]:
-    """Sums over (sum), the same at every visit, some of each pool."""
+    """Sums over (sum), the same at every visit, some of each split."""
     import numpy as np
     import xarray as xr
 
     task = sum_task(run)
-    pools = task.sample_evaluation(np.random.default_rng(EXAMPLE_SEED), N_EXAMPLES)
-    order = sorted(pools, key=lambda pool: pool.startswith("0"))  # first those with something to look up
-    rows = [(pool, *row) for pool in order for row in zip(pools[pool].tokens, pools[pool].targets)]
+    splits = task.sample_evaluation(np.random.default_rng(EXAMPLE_SEED), N_EXAMPLES)
+    order = sorted(splits, key=lambda split: split.startswith("0"))  # first those with something to look up
+    rows = [(split, *row) for split in order for row in zip(splits[split].tokens, splits[split].targets)]
     columns: dict[str, list[Any]] = {
         "text": [task.render(tokens) for _, tokens, _ in rows],
-        "pool": [pool for pool, _, _ in rows],
+        "split": [split for split, _, _ in rows],
         "answer": [int(answers[0]) for _, _, answers in rows],
     }
     dataset = xr.Dataset(coords={name: ("sum", values) for name, values in columns.items()})
@@ -159,7 +159,7 @@ def list_sums(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 
 def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
-    """What can be transplanted, over (part), and the sums on which a static copy tries it, over (pool, sum, position).
+    """What can be transplanted, over (part), and the sums on which a static copy tries it, over (split, sum, position).
 
     Over (region) the rows of the tensors that a part of weights is made of, -1 for the last one; over (look) the layers
     and positions whose attention a part is.
@@ -176,7 +176,7 @@ def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
         raise NotMeasured(f"{run.name}: {problem}") from None
     regions = [(part.name, region) for part in parts for region in part.regions]
     looks = [(part.name, look) for part in parts for look in part.looks]
-    pools = task.sample_evaluation(np.random.default_rng(STORED_SEED), N_STORED)
+    splits = task.sample_evaluation(np.random.default_rng(STORED_SEED), N_STORED)
     dataset = xr.Dataset(
         {
             "meaning": ("part", [part.meaning for part in parts]),
@@ -188,10 +188,10 @@ def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
             "look_part": ("look", [name for name, _ in looks]),
             "look_layer": ("look", [look.layer for _, look in looks]),
             "look_positions": ("look", [",".join(map(str, look.positions or ())) for _, look in looks]),
-            "tokens": (("pool", "sum", "position"), np.stack([batch.tokens for batch in pools.values()])),
-            "answer": (("pool", "sum"), np.stack([batch.targets[:, 0] for batch in pools.values()])),
+            "tokens": (("split", "sum", "position"), np.stack([batch.tokens for batch in splits.values()])),
+            "answer": (("split", "sum"), np.stack([batch.targets[:, 0] for batch in splits.values()])),
         },
-        {"part": [part.name for part in parts], "pool": list(pools)},
+        {"part": [part.name for part in parts], "split": list(splits)},
     )
     return to_body(
         dataset,
@@ -206,13 +206,13 @@ def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
 def ask_sum(lab: Lab, run: LabRun, question: Sum) -> dict[str, Any]:
     """Attention over (step, layer, query, key), four decimals, and probabilities over (step, output)."""
     dataset = question.answer(opened(run))
-    dataset["pattern"] = (dataset.pattern.round(DECIMALS) + 0.0).assign_attrs(units="share")
+    dataset["pattern"] = (dataset.pattern.round(DECIMALS) + 0.0).assign_attrs(units="fraction")
     only = question.steps if isinstance(question.steps, int) else None
     return answer_body(question, dataset, "Where the model looks, and what it answers", run=run, step=only, n=1)
 
 
 def transplant_parts(lab: Lab, run: LabRun, question: Transplant) -> dict[str, Any]:
-    """Accuracy over (condition: receiver, transplanted, donor; pool), with its interval."""
+    """Accuracy over (condition: receiver, transplanted, donor; split), with its interval."""
     import numpy as np
     import xarray as xr
 
@@ -221,16 +221,16 @@ def transplant_parts(lab: Lab, run: LabRun, question: Transplant) -> dict[str, A
     dataset = xr.Dataset(
         {
             f"accuracy{end}": (
-                ("condition", "pool"),
+                ("condition", "split"),
                 np.stack([found[f"{each}accuracy{end}"].values for each in prefix.values()]),
-                {"units": "share"},
+                {"units": "fraction"},
             )
             for end in ("", "_low", "_high")
         },
-        {"condition": list(prefix), "pool": found.pool.values},
+        {"condition": list(prefix), "split": found.split.values},
         {"receiver": found.attrs["receiver"], "donor": found.attrs["donor"], "parts": question.parts[0]},
     )
-    about = {"n": question.n, "seed": question.seed, "interval": WILSON, "note": "n sums of each pool"}
+    about = {"n": question.n, "seed": question.seed, "interval": WILSON, "note": "n sums of each split"}
     return answer_body(question, dataset, "Parts of another checkpoint", run=run, **about)
 
 
@@ -272,7 +272,7 @@ PAGE = Page(
     "arithmetic",
     resources=(
         _over_run("sums", list_sums, "Example sums of a run's task"),
-        _over_run("pools", read_pools, "The nine pools over training"),
+        _over_run("splits", read_splits, "The nine splits over training"),
         _over_run("progress", read_progress, "The seven progress measures"),
         _over_run("parts", list_parts, "What can be transplanted between checkpoints"),
         _over_run("steps/{step}/circuit", read_circuit, "The routing circuit of sums"),

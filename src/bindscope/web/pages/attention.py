@@ -17,7 +17,7 @@ def attention(lab: Lab, run: LabRun, question: Attention) -> dict[str, Any]:
     import numpy as np
 
     dataset = question.answer(opened(run))
-    dataset["pattern"] = (dataset.pattern.round(DECIMALS) + 0.0).assign_attrs(units="share")
+    dataset["pattern"] = (dataset.pattern.round(DECIMALS) + 0.0).assign_attrs(units="fraction")
     dataset = dataset.assign_coords({name: np.arange(size) for name, size in dataset.sizes.items()})
     dataset.attrs["ablated"] = " ".join(question.ablate)
     return answer_body(question, dataset, "Where each head looks", run=run, step=question.step, n=1, note=question.note)

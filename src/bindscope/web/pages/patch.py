@@ -1,4 +1,4 @@
-"""Patching: grids of one pair as they are made, and chosen places of it together, at one checkpoint or over all."""
+"""Patching: grids of one pair as they are made, and chosen positions of it together, at one checkpoint or over all."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def use_threads(n_threads: int) -> None:
 
 
 def chain_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
-    """Means over pairs of patching the residual stream at the positions of the chain: (step, direction, layer, place)."""
+    """Means over pairs of patching the residual stream at the positions of the chain: (step, direction, layer, position)."""
     return _mean_grid(run, "chain", "chain", "The residual stream at the positions of the chain, mean over pairs")
 
 
@@ -91,6 +91,8 @@ PAGE = Page(
             (*OF_A_PAIR, "step", "grid"),
             streamed=True,
         ),
-        Operation("patch", Patch, patch, "Places of one pair, patched together", (*OF_A_PAIR, "steps", "sites")),
+        Operation(
+            "patch", Patch, patch, "NamedPositions of one pair, patched together", (*OF_A_PAIR, "steps", "sites")
+        ),
     ),
 )

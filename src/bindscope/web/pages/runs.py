@@ -179,9 +179,9 @@ def _read_metrics(run: Run) -> tuple[dict[int, float | None], list[PhaseSpan]]:
 
 
 def _accuracy_of(dataset: xr.Dataset) -> np.ndarray:
-    """One number for each evaluation: the test pool's, or the mean over all pools where none is the test pool."""
-    first = dataset.pool_accuracy.isel(pool=0)
-    return (first if str(dataset.pool.values[0]) == "test" else dataset.pool_accuracy.mean("pool")).values
+    """One number for each evaluation: the test split's, or the mean over all splits where none is the test split."""
+    first = dataset.split_accuracy.isel(split=0)
+    return (first if str(dataset.split.values[0]) == "test" else dataset.split_accuracy.mean("split")).values
 
 
 PAGE = Page(

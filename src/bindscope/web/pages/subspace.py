@@ -37,10 +37,10 @@ def read_projections(lab: Lab, run: LabRun, quality: str) -> dict[str, Any]:
     if quality not in get_args(Quality):
         raise Missing(f"'{quality}': there are projections of {' and '.join(get_args(Quality))}.")
     dataset = _kept(run, "projections").sel(quality=quality, drop=True).drop_vars(HIDDEN)
-    dataset.attrs |= {name: dataset[f"search_{name}"].item() for name in ("rank", "layer", "place")}
+    dataset.attrs |= {name: dataset[f"search_{name}"].item() for name in ("rank", "layer", "position")}
     labels = {name: ("point", dataset[name].values) for name in ("value", "depth", "position", "pair")}
     names = [LETTERS[letter] for letter in dataset.name.values]
-    dropped = [*labels, "name", "search_rank", "search_layer", "search_place"]
+    dropped = [*labels, "name", "search_rank", "search_layer", "search_position"]
     dataset = dataset.drop_vars(dropped).assign_coords({**labels, "name": ("point", names)})
     return to_body(
         dataset,

@@ -121,8 +121,8 @@ def ask_kernel(lab: Lab, question: Kernel) -> dict[str, Any]:
 
 def ask_samples(lab: Lab, question: TemplateSamples) -> dict[str, Any]:
     """Over (sample): sequences of each template with the substitution; over (problem) what is wrong with them as a task."""
-    about: dict[str, Any] = {"n": question.n, "seed": question.seed, "note": "n strings of each template"}
-    return answer_body(_as_written(question), question.answer(), "Strings of these templates", **about)
+    about: dict[str, Any] = {"n": question.n, "seed": question.seed, "note": "n sequences of each template"}
+    return answer_body(_as_written(question), question.answer(), "Sequences of these templates", **about)
 
 
 def kernel_body(question: Kernel, most_tokens: int = MOST_TOKENS) -> dict[str, Any]:
@@ -140,9 +140,9 @@ def kernel_body(question: Kernel, most_tokens: int = MOST_TOKENS) -> dict[str, A
         )
     report = question.report()
     dataset = report.to_dataset()
-    overlaps = [(overlap.first, overlap.second, " ".join(overlap.string)) for overlap in report.overlaps]
-    for place, name in enumerate(("first", "second", "string")):
-        dataset[f"overlap_{name}"] = ("overlap", [overlap[place] for overlap in overlaps])
+    overlaps = [(overlap.first, overlap.second, " ".join(overlap.sequence)) for overlap in report.overlaps]
+    for index, name in enumerate(("first", "second", "sequence")):
+        dataset[f"overlap_{name}"] = ("overlap", [overlap[index] for overlap in overlaps])
     sampling = report.settings.sampling
     n = sampling.n_randomisations * sampling.n_outer * sampling.n_inner
     about: dict[str, Any] = {

@@ -26,7 +26,7 @@ def read_trajectory(lab: Lab, run: LabRun) -> dict[str, Any]:
     interval = WILSON.format(family.counted)
     return to_body(
         dataset,
-        Provenance(run=run.name, n=int(dataset.pool_n.values[0]), seed=opened.config.seed, interval=interval),
+        Provenance(run=run.name, n=int(dataset.split_n.values[0]), seed=opened.config.seed, interval=interval),
         title="Training trajectory",
         command=in_shell(run, "trajectory"),
         python=in_python(

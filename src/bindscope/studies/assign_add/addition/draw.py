@@ -18,12 +18,12 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     ORANGE,
-    format_share,
+    format_fraction,
     label_rows,
     new_figure,
     plot_interval,
-    set_share_axis,
-    set_share_ticks,
+    set_fraction_axis,
+    set_fraction_ticks,
     set_step_axis,
     title_figure,
 )
@@ -105,7 +105,7 @@ def _draw_groups(axes: Axes, dataset: xr.Dataset) -> None:
         plot_interval(axes, steps, cell, "accuracy", colour, alpha=0.18, linestyle=dash, label=label)
     axes.plot(steps, dataset.direct_accuracy, color=GREY, linestyle=DASHES[2], label="without the MLP")
     set_step_axis(axes, steps, "linear")
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.set_ylabel("pairs that the circuit alone adds")
     axes.legend(loc="lower right", fontsize=7.5, bbox_to_anchor=(1.0, 0.08))
 
@@ -129,14 +129,14 @@ def _draw_pairs(axes: Axes, dataset: xr.Dataset) -> None:
 def _draw_probes(axes: Axes, probes: xr.Dataset) -> None:
     conditions = [str(name) for name in probes.condition.values]
     rows = np.arange(len(conditions))
-    for index, (place, colour) in enumerate(zip(probes.place.values, (GREY, BLUE))):
-        cell, at = probes.sel(place=place), rows + 0.2 * (2 * index - 1)
-        axes.barh(at, cell.accuracy, color=colour, height=0.36, label=str(place))
+    for index, (site, colour) in enumerate(zip(probes.site.values, (GREY, BLUE))):
+        cell, at = probes.sel(site=site), rows + 0.2 * (2 * index - 1)
+        axes.barh(at, cell.accuracy, color=colour, height=0.36, label=str(site))
         axes.hlines(at, cell.accuracy_low, cell.accuracy_high, color=INK, linewidth=1)
-        for y, share, high in zip(at, cell.accuracy.values, cell.accuracy_high.values):
-            axes.text(high + 0.02, y, format_share(float(share)), va="center", fontsize=7.5)
+        for y, fraction, high in zip(at, cell.accuracy.values, cell.accuracy_high.values):
+            axes.text(high + 0.02, y, format_fraction(float(fraction)), va="center", fontsize=7.5)
     label_rows(axes, conditions)
     axes.set_xlim(0, 1.2)
-    set_share_ticks(axes.xaxis)
+    set_fraction_ticks(axes.xaxis)
     axes.set_xlabel("answers that a linear probe reads")
     axes.legend(loc="lower left", bbox_to_anchor=(-0.03, 0.985), ncols=2, columnspacing=1.0)

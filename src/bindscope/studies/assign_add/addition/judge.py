@@ -66,9 +66,9 @@ def judge_addition(results: Mapping[str, xr.Dataset]) -> Finding:
     direct = cell_of("without the MLP, all pairs", last, "direct_accuracy", n_pairs)
     fresh = cell_of("untrained circuit, all pairs", dataset, "untrained_accuracy", n_pairs, group="all")
 
-    def probe(condition: str, place: str) -> Quantity:
-        label = f"probe {place}" if condition == "trained" else f"probe {place}, {condition}"
-        return cell_of(label, probes, "accuracy", n_test, condition=condition, place=place)
+    def probe(condition: str, site: str) -> Quantity:
+        label = f"probe {site}" if condition == "trained" else f"probe {site}, {condition}"
+        return cell_of(label, probes, "accuracy", n_test, condition=condition, site=site)
 
     before, after = (probe("trained", f"{word} the MLP") for word in ("before", "after"))
     others = [probe(condition, "after the MLP") for condition in ("shuffled labels", "untrained model")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bindscope.measures.stats.shares import share_variables
+from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.studies.framework.measuring import measure_every_step, untrained_model
 from bindscope.studies.framework.results import Context, NotTestable, Result, every_step, last_step
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 N_COMPARED = 300  # sequences with each number of variables
 N_PROBED = 6000  # sequences, of which about 30 % test the probes
 UNTRAINED = "untrained_"
-COMPARED = {0: "0tr", 1: "1tr", 2: "2tr"}  # number of variables → pool
+COMPARED = {0: "0tr", 1: "1tr", 2: "2tr"}  # number of variables → split
 
 
 def compute_equivalence(context: Context) -> xr.Dataset:
@@ -28,7 +28,7 @@ def compute_equivalence(context: Context) -> xr.Dataset:
 
     task: Any = context.run.config.task
     rng = context.rng
-    batches = {count: task.sample_pool(rng, context.n, pool) for count, pool in COMPARED.items()}
+    batches = {count: task.sample_split(rng, context.n, split) for count, split in COMPARED.items()}
 
     def measure(model: Transformer) -> xr.Dataset:
         return compare_vectors(model, task, batches, np.random.default_rng(context.seed))
@@ -57,7 +57,7 @@ def compute_addition(context: Context) -> xr.Dataset:
 
 def compute_answer_probes(context: Context) -> xr.Dataset:
     """Over (condition, position) what linear probes read of the answer, last checkpoint; pairs are fitted on or tested on."""
-    from bindscope.measures.arithmetic.addition import PLACES, ProbeSums, probe_answers
+    from bindscope.measures.arithmetic.addition import PROBED, ProbeSums, probe_answers
     from bindscope.measures.evaluation import read_answers
 
     run = context.run
@@ -72,16 +72,16 @@ def compute_answer_probes(context: Context) -> xr.Dataset:
         "shuffled labels": probe_answers(model, sums, shuffled),
         "untrained model": probe_answers(untrained_model(context), sums),
     }
-    hits = [[found[place].right.sum() for place in PLACES] for found in probed.values()]
+    hits = [[found[site].right.sum() for site in PROBED] for found in probed.values()]
     n_test = int(sums.tested.sum())
-    dims = ("condition", "place")
+    dims = ("condition", "site")
     dataset = xr.Dataset(
-        share_variables("accuracy", dims, hits, n_test), {"condition": list(probed), "place": list(PLACES)}
+        fraction_variables("accuracy", dims, hits, n_test), {"condition": list(probed), "site": list(PROBED)}
     )
-    dataset["fit_accuracy"] = (dims, [[found[place].fit_accuracy for place in PLACES] for found in probed.values()])
+    dataset["fit_accuracy"] = (dims, [[found[site].fit_accuracy for site in PROBED] for found in probed.values()])
     tested = task.to_batch(sums.tokens[sums.tested])
     right = read_answers(model, tested).argmax(1) == sums.answers[sums.tested]
-    dataset = dataset.merge(share_variables("model_accuracy", (), right.sum(), n_test))
+    dataset = dataset.merge(fraction_variables("model_accuracy", (), right.sum(), n_test))
     dataset.attrs = {"step": run.steps[-1], "n_fit": len(sums.tested) - n_test, "n_test": n_test, "seed": context.seed}
     return dataset
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bindscope.measures.arithmetic.one_sum import looks_of_equals
-from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_fraction_map
 from bindscope.studies.plots.style import (
     BLUE,
     DASHES,
@@ -21,11 +21,11 @@ from bindscope.studies.plots.style import (
     MUTED,
     ORANGE,
     figure_style,
-    format_share,
+    format_fraction,
     new_figure,
     place_legend_above,
     plot_interval,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
     title_figure,
 )
@@ -63,7 +63,7 @@ def draw_looks(results: Mapping[str, xr.Dataset]) -> Figure:
         add_colour_bar(maps, mesh, percent=True)
         n, step = int(dataset.attrs["n"]), int(dataset.step[-1])
         subtitle = (
-            f"{dataset.attrs.get('run', '')} · {n} sequences of each pool, 95 % intervals · maps at step {step:,}"
+            f"{dataset.attrs.get('run', '')} · {n} sequences of each split, 95 % intervals · maps at step {step:,}"
         )
         title_figure(figure, "AA4 · Where the layers look", subtitle)
     return figure
@@ -78,19 +78,19 @@ def _draw_curves(axes: Axes, dataset: xr.Dataset) -> None:
     )
     for look, colour, label in series:
         cell = dataset.sel(look=look)
-        plot_interval(axes, steps, cell, "overall_share", colour, label=label)
+        plot_interval(axes, steps, cell, "overall_fraction", colour, label=label)
         axes.plot(steps, cell.overall_mass, color=colour, linestyle=DASHES[2], linewidth=1.1)
-    pools = [pool for pool in dataset.pool.values if not str(pool).startswith("0")]
+    splits = [split for split in dataset.split.values if not str(split).startswith("0")]
     axes.plot(
         steps,
-        dataset.shuffled_share.sel(pool=pools).mean("pool"),
+        dataset.shuffled_fraction.sel(split=splits).mean("split"),
         color=INK,
         linewidth=1,
         linestyle=DASHES[1],
         label="L2: another's values",
     )
     set_step_axis(axes, steps, "linear")
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.legend(loc="lower left", bbox_to_anchor=(-0.03, 0.99), ncols=2, columnspacing=1.0, fontsize=7.5)
     axes.set_ylabel("largest weights there; dotted: weight", fontsize=8)
 
@@ -100,7 +100,7 @@ def _draw_maps(dataset: xr.Dataset) -> Figure:
     figure = Figure(figsize=(4.5 * len(layers) + 1.2, 4.5), layout="constrained")
     panels = figure.subplots(1, len(layers), squeeze=False)[0]
     tokens = [str(token) for token in dataset.token.values]
-    for place, (axes, layer) in enumerate(zip(panels, layers)):
+    for index, (axes, layer) in enumerate(zip(panels, layers)):
         mesh = draw_pattern(axes, dataset.pattern.sel(layer=layer).values, tokens)
         last = layer == layers[-1]
         columns = dataset.value_position.values if last else OPERAND_POSITIONS
@@ -108,7 +108,7 @@ def _draw_maps(dataset: xr.Dataset) -> Figure:
         words = "the operands' numbers" if last else "the operands"
         axes.set_title(f"layer {layer}, framed: {words}", fontsize=9, loc="left", color=MUTED)
         axes.set_xlabel("looks at")
-        axes.set_ylabel("token" if place == 0 else "")
+        axes.set_ylabel("token" if index == 0 else "")
     add_colour_bar(list(panels), mesh, percent=True)
     title_figure(figure, f"Attention · {dataset.attrs['text']}", _describe_answer(dataset))
     return figure
@@ -117,7 +117,7 @@ def _draw_maps(dataset: xr.Dataset) -> Figure:
 def draw_pattern(axes: Axes, pattern: np.ndarray, tokens: list[str]) -> QuadMesh:
     """One map [query, key]; what a causal model cannot see stays empty."""
     seen = np.tril(np.ones(pattern.shape, dtype=bool))
-    mesh = draw_share_map(axes, np.where(seen, pattern, np.nan), tokens, tokens, written=False)
+    mesh = draw_fraction_map(axes, np.where(seen, pattern, np.nan), tokens, tokens, written=False)
     axes.set_aspect("equal")
     return mesh
 
@@ -130,10 +130,10 @@ def _draw_steps(dataset: xr.Dataset) -> Figure:
         (_summed(looks.operands, dataset.operand_position), ORANGE, "layer 1: = on operands"),
         (_summed(looks["values"], dataset.value_position), BLUE, "last layer: = on values"),
     )
-    for place, (share, colour, label) in enumerate(series):
-        axes.plot(steps, share.values, color=colour, linestyle=DASHES[place], label=label)
+    for index, (fraction, colour, label) in enumerate(series):
+        axes.plot(steps, fraction.values, color=colour, linestyle=DASHES[index], label=label)
     set_step_axis(axes, steps, "linear")
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     place_legend_above(axes)
     title_figure(figure, f"Attention · {dataset.attrs['text']}", dataset.attrs.get("run", ""))
     return figure
@@ -152,6 +152,6 @@ def _frame_cells(axes: Axes, cells: list[tuple[int, int]]) -> None:
 
 def _describe_answer(dataset: xr.Dataset) -> str:
     best = int(dataset.probability.argmax("output"))
-    predicted, share = str(dataset.output.values[best]), float(dataset.probability[best])
+    predicted, fraction = str(dataset.output.values[best]), float(dataset.probability[best])
     where = f"{dataset.attrs.get('run', '')} at step {int(dataset.step):,} · " if "step" in dataset.coords else ""
-    return f"{where}answers {predicted} with {format_share(share)}, right is {dataset.attrs['answer']}"
+    return f"{where}answers {predicted} with {format_fraction(fraction)}, right is {dataset.attrs['answer']}"

@@ -9,12 +9,12 @@ import xarray as xr
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import cell_of, share_of
+from bindscope.studies.framework.quantities import cell_of, fraction_of
 
-TRAINED_POOLS = ["0tr", "1tr", "2tr"]
+TRAINED_SPLITS = ["0tr", "1tr", "2tr"]
 KNOWN = 0.9  # accuracy as in training, below which a circuit is not yet to be looked for
 THERE = 0.9  # of sequences in which the largest weights stand where the claim says
-MOST_OTHERWISE = 0.5  # what a control may reach, as a share of what was found
+MOST_OTHERWISE = 0.5  # what a control may reach, as a fraction of what was found
 SAID = {
     "operands": "layer 1, = attends to both operands",
     "numbers": "layer 1, numbers attend to their variable",
@@ -26,20 +26,20 @@ def judge_attention(results: Mapping[str, xr.Dataset]) -> Finding:
     """AA4: the three looks of the circuit are there at the end, and in neither control."""
     dataset = results["attention"]
     last = dataset.isel(step=-1)
-    accuracy = float(last.accuracy.sel(pool=TRAINED_POOLS).min())
+    accuracy = float(last.accuracy.sel(split=TRAINED_SPLITS).min())
     if accuracy < KNOWN:
         return not_testable(f"sums as in training are answered correctly in {accuracy:.0%} of cases, below {KNOWN:.0%}")
-    n = int(dataset.attrs["n"]) * dataset.sizes["pool"]
+    n = int(dataset.attrs["n"]) * dataset.sizes["split"]
     found, masses, control, conditions, controls = [], [], [], [], []
     for look, words in SAID.items():
-        share = cell_of(words, last, "overall_share", n, look=look)
-        fresh = cell_of(f"untrained: {words}", dataset, "untrained_overall_share", n, look=look)
-        said = f"{words} in {share.value:.0%} of sequences"
-        conditions.append(Condition(share.value >= THERE, said, said))
-        bound = MOST_OTHERWISE * share.value
+        fraction = cell_of(words, last, "overall_fraction", n, look=look)
+        fresh = cell_of(f"untrained: {words}", dataset, "untrained_overall_fraction", n, look=look)
+        said = f"{words} in {fraction.value:.0%} of sequences"
+        conditions.append(Condition(fraction.value >= THERE, said, said))
+        bound = MOST_OTHERWISE * fraction.value
         said = f"untrained, {words} in {fresh.value:.0%}"
         controls.append(Condition(fresh.value <= bound, said, f"{said}, too many"))
-        found.append(share)
+        found.append(fraction)
         masses.append(cell_of(f"weight there: {words}", last, "overall_mass", n, look=look))
         control.append(fresh)
     shuffled = shuffled_look(dataset)
@@ -51,12 +51,14 @@ def judge_attention(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def look_by_position(last: xr.Dataset, n: int) -> tuple[Quantity, Quantity]:
     """Layer 2's look where every variable stands as in training, and where at least one stands where it never did."""
-    restricted = [str(pool) for pool in last.pool.values if "var" in str(pool)]
-    usual = [str(pool) for pool in last.pool.values if "var" not in str(pool)]
-    shares = last["share"].sel(look="values")
+    restricted = [str(split) for split in last.split.values if "var" in str(split)]
+    usual = [str(split) for split in last.split.values if "var" not in str(split)]
+    fractions = last["fraction"].sel(look="values")
     return (
-        share_of(f"{SAID['values']}, positions as in training", float(shares.sel(pool=usual).mean()), n * len(usual)),
-        share_of(f"{SAID['values']}, others", float(shares.sel(pool=restricted).mean()), n * len(restricted)),
+        fraction_of(
+            f"{SAID['values']}, positions as in training", float(fractions.sel(split=usual).mean()), n * len(usual)
+        ),
+        fraction_of(f"{SAID['values']}, others", float(fractions.sel(split=restricted).mean()), n * len(restricted)),
     )
 
 
@@ -65,9 +67,11 @@ def shuffled_look(dataset: xr.Dataset) -> Quantity:
 
     Without variables the values stand in columns 13 and 14 of every sequence, so nothing could be shuffled.
     """
-    pools = [str(pool) for pool in dataset.pool.values if not str(pool).startswith("0")]
-    share = float(dataset.shuffled_share.isel(step=-1).sel(pool=pools).mean())
-    return share_of("layer 2, = attends to another sequence's values", share, int(dataset.attrs["n"]) * len(pools))
+    splits = [str(split) for split in dataset.split.values if not str(split).startswith("0")]
+    fraction = float(dataset.shuffled_fraction.isel(step=-1).sel(split=splits).mean())
+    return fraction_of(
+        "layer 2, = attends to another sequence's values", fraction, int(dataset.attrs["n"]) * len(splits)
+    )
 
 
 CLAIMS = (
@@ -80,7 +84,7 @@ CLAIMS = (
         ),
         paper=REPORTED["AA4"],
         measure=(
-            "Sequences of all nine pools, last checkpoint: in how many the two largest weights of = in layer 1 are at "
+            "Sequences of all nine splits, last checkpoint: in how many the two largest weights of = in layer 1 are at "
             "columns 13 and 14, the largest weight of an assigned number is at the token before it, and the two largest "
             "weights of = in layer 2 are at the operands' numbers; and how much weight is there."
         ),

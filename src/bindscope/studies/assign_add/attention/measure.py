@@ -12,13 +12,13 @@ from bindscope.studies.framework.results import Context, Result, every_step
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
 
-N_SEQUENCES = 150  # of each of the nine pools
+N_SEQUENCES = 150  # of each of the nine splits
 N_MAPPED = 2  # times as many of each form, for the mean maps
 
 
 def compute_attention(context: Context) -> xr.Dataset:
-    """Over (step, pool, look) ``share`` and ``mass``, and over (step, look) those of all pools with intervals,
-    ``overall_share`` and ``overall_mass``; ``shuffled_share`` and ``shuffled_mass`` hold the numbers' columns
+    """Over (step, split, look) ``fraction`` and ``mass``, and over (step, look) those of all splits with intervals,
+    ``overall_fraction`` and ``overall_mass``; ``shuffled_fraction`` and ``shuffled_mass`` hold the numbers' columns
     of another sequence against layer 2; ``untrained_…`` are those of a fresh model. ``mean_pattern`` over (form, layer,
     query, key) is the last checkpoint's.
     """
@@ -26,11 +26,11 @@ def compute_attention(context: Context) -> xr.Dataset:
 
     task: Any = context.run.config.task
     rng = context.rng
-    pools = task.sample_evaluation(rng, context.n)
-    other = {name: rng.permutation(len(batch)) for name, batch in pools.items()}
+    splits = task.sample_evaluation(rng, context.n)
+    other = {name: rng.permutation(len(batch)) for name, batch in splits.items()}
 
     def measure(model: Transformer) -> xr.Dataset:
-        return describe_looks(model, task, pools, other)
+        return describe_looks(model, task, splits, other)
 
     dataset = measure_every_step(context, measure)
     for name, variable in measure(untrained_model(context)).data_vars.items():

@@ -1,7 +1,7 @@
 """What each experiment beyond the paper's sweeps found, in sentences made from the numbers of its dataset.
 
-The nine pools are three kinds of sums: as in training, with a pair of numbers that training held out, with a variable in
-a place where training never showed it. A kind is learned from the step at which the last of its pools is at 90 % for good.
+The nine splits are three kinds of sums: as in training, with a pair of numbers that training held out, with a variable in
+a position where training never showed it. A kind is learned from the step at which the last of its splits is at 90 % for good.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import xarray as xr
 KINDS: Mapping[str, tuple[str, ...]] = {
     "as in training": ("0tr", "1tr", "2tr"),
     "with held-out pairs": ("0add", "1add", "2add"),
-    "in new places": ("1var", "2var1", "2var2"),
+    "in new positions": ("1var", "2var1", "2var2"),
 }
 
 
@@ -22,7 +22,7 @@ def conclude_options(dataset: xr.Dataset) -> str:
     """One sentence on how many runs learned every kind, then one for each variant.
 
     >>> conclude_options(load_experiment_dataset(find_experiment_dataset("modulus")))
-    'All nine pools reach 90 % within 3,000 steps in 5 of 8 runs. modulus-13: …'
+    'All nine splits reach 90 % within 3,000 steps in 5 of 8 runs. modulus-13: …'
     """
     runs = [(str(name), int(seed)) for name in dataset.variant.values for seed in dataset.seed.values]
     runs = [run for run in runs if bool(cell_of(dataset, *run).last_step.notnull())]
@@ -32,12 +32,12 @@ def conclude_options(dataset: xr.Dataset) -> str:
         for name in dict.fromkeys(run[0] for run in runs)
     ]
     steps = f"{float(dataset.last_step.max()):,.0f}"
-    return f"All nine pools reach 90 % within {steps} steps in {whole} of {len(runs)} runs. {' '.join(variants)}"
+    return f"All nine splits reach 90 % within {steps} steps in {whole} of {len(runs)} runs. {' '.join(variants)}"
 
 
 def kind_learned(cell: xr.Dataset, kind: str) -> float:
-    """The step from which all pools of a kind are at 90 %; NaN where one never is."""
-    return float(cell.learned.sel(pool=list(KINDS[kind])).max(skipna=False))
+    """The step from which all splits of a kind are at 90 %; NaN where one never is."""
+    return float(cell.learned.sel(split=list(KINDS[kind])).max(skipna=False))
 
 
 def cell_of(dataset: xr.Dataset, variant: str, seed: int) -> xr.Dataset:
@@ -55,10 +55,10 @@ def _describe_run(cell: xr.Dataset) -> str:
 
 
 def _describe_lowest(cell: xr.Dataset, kind: str) -> str:
-    """The pool of a kind that ends lowest: ``2var2 ends at 41 %``."""
-    last = cell.last_accuracy.sel(pool=list(KINDS[kind]))
-    lowest = last.isel(pool=int(last.argmin("pool")))
-    return f"{lowest.pool.item()} ends at {100 * float(lowest):.0f} %"
+    """The split of a kind that ends lowest: ``2var2 ends at 41 %``."""
+    last = cell.last_accuracy.sel(split=list(KINDS[kind]))
+    lowest = last.isel(split=int(last.argmin("split")))
+    return f"{lowest.split.item()} ends at {100 * float(lowest):.0f} %"
 
 
 def conclude_identity_sums(dataset: xr.Dataset) -> str:
@@ -79,7 +79,7 @@ def conclude_identity_sums(dataset: xr.Dataset) -> str:
     )
 
 
-def _show_range(shares: xr.DataArray) -> str:
+def _show_range(fractions: xr.DataArray) -> str:
     """``12.0 %`` or ``12.0–31.5 %``: the range over seeds."""
-    low, high = (f"{100 * float(value):.1f}" for value in (shares.min(), shares.max()))
+    low, high = (f"{100 * float(value):.1f}" for value in (fractions.min(), fractions.max()))
     return f"{low} %" if low == high else f"{low}–{high} %"

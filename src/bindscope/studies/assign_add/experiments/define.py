@@ -3,7 +3,7 @@ questions beyond it.
 
 The sweeps at the paper's size are 20 values and three seeds of 30,000 steps each, days on one core: they are for many
 (``--jobs``, ``--cluster``). Those of ``assign-add-small`` ask the same questions of a model that learns in minutes. The
-questions beyond the paper change one option of it and ask which of the nine pools reach 90 %, and when: does composition
+questions beyond the paper change one option of it and ask which of the nine splits reach 90 %, and when: does composition
 still generalise?
 """
 
@@ -31,7 +31,7 @@ RECORDED: dict[str, Any] = {
 }  # fmt: skip
 SMALL_RECORDED: dict[str, Any] = {"training.checkpoints.every": 30_000}
 QUESTIONS = {
-    FRACTION: "What share of all pairs must training show before sums of the others come out right?",
+    FRACTION: "What fraction of all pairs must training show before sums of the others come out right?",
     FREQUENCY: "How often must training show sums of two variables before they come out right?",
 }
 SMALL_LIMITS = (

@@ -1,4 +1,4 @@
-"""The figure of an experiment beyond the paper: when each kind of sum is learned, and how every pool ends."""
+"""The figure of an experiment beyond the paper: when each kind of sum is learned, and how every split ends."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from bindscope.studies.plots.style import (
 KIND_COLOURS = dict(zip(KINDS, (GREY, ORANGE, BLUE)))
 MARKERS = dict(zip(KINDS, ("s", "D", "o")))
 COLOURS = (*CATEGORIES, INK)
-NEW = [pool for kind in ("with held-out pairs", "in new places") for pool in KINDS[kind]]
+NEW = [split for kind in ("with held-out pairs", "in new positions") for split in KINDS[kind]]
 
 
 def draw_options(dataset: xr.Dataset) -> Figure:
     return draw_charts(
         dataset,
         (
-            Chart("When each kind is learned", "all its pools ≥ 90 %; a row a seed; cross: never", _draw_learned),
-            Chart("Where every pool ends", "right answers in %, mean of seeds", _draw_last),
-            Chart("Sums that are new in any way", "the lowest of six pools; a line a seed", _draw_lowest),
+            Chart("When each kind is learned", "all its splits ≥ 90 %; a row a seed; cross: never", _draw_learned),
+            Chart("Where every split ends", "right answers in %, mean of seeds", _draw_last),
+            Chart("Sums that are new in any way", "the lowest of six splits; a line a seed", _draw_lowest),
         ),
         height=max(3.3, 0.8 + 0.42 * dataset.sizes["variant"]),
     )
@@ -67,26 +67,26 @@ def _draw_learned(axes: Axes, dataset: xr.Dataset) -> None:
 
 def _mark_kinds(axes: Axes, cell: xr.Dataset, y: float, end: float) -> None:
     n_missed = 0
-    for place, (kind, colour) in enumerate(KIND_COLOURS.items()):
+    for index, (kind, colour) in enumerate(KIND_COLOURS.items()):
         step = kind_learned(cell, kind)
         if np.isnan(step):
             axes.plot([end * (1.03 + 0.035 * n_missed)], [y], marker="x", color=colour, ms=4.5, mew=1.4, clip_on=False)
             n_missed += 1
         else:
-            axes.plot([step], [y + 0.08 * (place - 1)], marker=MARKERS[kind], color=colour, ms=4.5, alpha=0.9)
+            axes.plot([step], [y + 0.08 * (index - 1)], marker=MARKERS[kind], color=colour, ms=4.5, alpha=0.9)
 
 
 def _draw_last(axes: Axes, dataset: xr.Dataset) -> None:
-    last = dataset.last_accuracy.mean("seed").transpose("variant", "pool")
-    mesh = draw_cells(axes, last.values, rows=dataset.variant.values, columns=dataset.pool.values, colours="Blues",
+    last = dataset.last_accuracy.mean("seed").transpose("variant", "split")
+    mesh = draw_cells(axes, last.values, rows=dataset.variant.values, columns=dataset.split.values, colours="Blues",
                       limits=(0, 1.25), top_down=True)  # fmt: skip
     write_cells(axes, mesh, last.values, lambda value: f"{np.floor(100 * value) if value < 1 else 100:.0f}", 8)
     axes.tick_params(axis="x", labelsize=6.3)
 
 
 def _draw_lowest(axes: Axes, dataset: xr.Dataset) -> None:
-    lowest = dataset.pool_accuracy.sel(pool=NEW).min("pool")
-    for place, name in enumerate(map(str, dataset.variant.values)):
-        draw_seed_lines(axes, lowest.sel(variant=name), COLOURS[place % len(COLOURS)], name, place)
+    lowest = dataset.split_accuracy.sel(split=NEW).min("split")
+    for index, name in enumerate(map(str, dataset.variant.values)):
+        draw_seed_lines(axes, lowest.sel(variant=name), COLOURS[index % len(COLOURS)], name, index)
     finish_step_axes(axes, dataset)
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=7.5)

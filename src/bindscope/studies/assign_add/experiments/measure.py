@@ -1,7 +1,7 @@
 """Identity scaling on sums: which parts of attention the trained models use.
 
 A scaled head has four parts: trained and identity scores, trained and identity outputs. Each is taken out of one layer of
-the last checkpoint, and all nine pools are asked again.
+the last checkpoint, and all nine splits are asked again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bindscope.studies.framework.measuring import measure_cells
 
 PARTS = ("identity scores", "identity outputs", "trained scores", "trained outputs")
 PATH_OF = {"identity scores": "identity_qk", "identity outputs": "identity_vo"}
-N_SUMS = 500  # of each pool
+N_SUMS = 500  # of each split
 SEED = 0
 
 
@@ -30,37 +30,37 @@ def measure_identity_sums(
 ) -> xr.Dataset:
     """What the last checkpoint of each run with identity-scaling terms makes of them, over (variant, seed).
 
-    ``whole_accuracy`` is the mean of nine pools, ``accuracy_without`` (…, layer, part) the same with a part taken out of
+    ``whole_accuracy`` is the mean of nine splits, ``accuracy_without`` (…, layer, part) the same with a part taken out of
     one layer, NaN where the model has no such part; ``scaled_a`` and ``scaled_b`` (…, layer, head) as in
     ``measures.identity_paths``.
     """
     scaled = {cell: run for cell, run in runs.items() if cell.config.model.identity_qk or cell.config.model.identity_vo}
 
     def measure_run(run: Run) -> xr.Dataset:
-        pools = run.config.task.sample_evaluation(np.random.default_rng(SEED), N_SUMS)
-        return _measure(run.checkpoint("last"), pools)
+        splits = run.config.task.sample_evaluation(np.random.default_rng(SEED), N_SUMS)
+        return _measure(run.checkpoint("last"), splits)
 
     return measure_cells(scaled, measure_run, on_progress)
 
 
-def _measure(model: Transformer, pools: Mapping[str, Any]) -> xr.Dataset:
+def _measure(model: Transformer, splits: Mapping[str, Any]) -> xr.Dataset:
     config = model.config
     without = np.full((config.n_layers, len(PARTS)), np.nan)
-    for place, part in enumerate(PARTS):
+    for index, part in enumerate(PARTS):
         if part in PATH_OF and not getattr(config, PATH_OF[part]):
             continue
         for layer in range(config.n_layers):
             with without_part(model, part, [(layer, head) for head in range(config.n_heads)]):
-                without[layer, place] = _mean_accuracy(model, pools)
+                without[layer, index] = _mean_accuracy(model, splits)
     return xr.Dataset(
         {
-            "whole_accuracy": ((), _mean_accuracy(model, pools)),
+            "whole_accuracy": ((), _mean_accuracy(model, splits)),
             "accuracy_without": (("layer", "part"), without),
         },
         {"layer": range(config.n_layers), "part": list(PARTS)},
     ).merge(scales_of(model))
 
 
-def _mean_accuracy(model: Transformer, pools: Mapping[str, Any]) -> float:
-    shares = [(read_answers(model, batch).argmax(1) == batch.targets[:, 0]).mean() for batch in pools.values()]
-    return float(np.mean(shares))
+def _mean_accuracy(model: Transformer, splits: Mapping[str, Any]) -> float:
+    fractions = [(read_answers(model, batch).argmax(1) == batch.targets[:, 0]).mean() for batch in splits.values()]
+    return float(np.mean(fractions))

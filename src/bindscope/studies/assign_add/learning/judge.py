@@ -14,8 +14,8 @@ from bindscope.studies.assign_add.learning.phases import phases_and_spikes, phas
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import share_of
-from bindscope.tasks.assign_add import POOL_NAMES
+from bindscope.studies.framework.quantities import fraction_of
+from bindscope.tasks.assign_add import SPLIT_NAMES
 
 if TYPE_CHECKING:
     from bindscope.measures.binding.phases import Phase
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LEAST_EVALUATIONS = 8
 END = 0.95
 N_SHUFFLES = 100
-MOST_BY_CHANCE = 0.05  # share of shuffled runs in which phases and spikes may appear
+MOST_BY_CHANCE = 0.05  # fraction of shuffled runs in which phases and spikes may appear
 UNFINISHED = ("training", "interrupted")
 
 
@@ -37,35 +37,35 @@ def judge_learning(results: Mapping[str, xr.Dataset]) -> Finding:
         return not_testable(problem, quantities)
     missing = [name for name in SUM_PHASES if name not in {phase.name for phase in phases}]
     first, second = published_spikes(spikes)
-    end = dataset.pool_accuracy.isel(step=-1)
-    lowest = str(end.pool.values[int(end.values.argmin())])
-    by_chance = share_of_shuffles(dataset)
+    end = dataset.split_accuracy.isel(step=-1)
+    lowest = str(end.split.values[int(end.values.argmin())])
+    by_chance = fraction_with_phases(dataset)
     criterion = (
         Condition(not missing, "the three phases follow each other", f"no {' and no '.join(missing)} phase was found"),
         Condition(
             first is not None,
-            f"a spike {_when(first)} lifts every pool with variables in trained positions",
-            "no spike lifts all pools with variables in trained positions",
+            f"a spike {_when(first)} lifts every split with variables in trained positions",
+            "no spike lifts all splits with variables in trained positions",
         ),
         Condition(
             second is not None,
             f"a later one {_when(second)} lifts those in restricted positions and no other",
-            "no later spike lifts the pools in restricted positions alone",
+            "no later spike lifts the splits in restricted positions alone",
         ),
         Condition(
             float(end.min()) >= END,
-            f"every pool ends above {END:.0%}",
-            f"pool {lowest} ends at {float(end.min()):.1%}, below {END:.0%}",
+            f"every split ends above {END:.0%}",
+            f"split {lowest} ends at {float(end.min()):.1%}, below {END:.0%}",
         ),
     )
     words = "with its evaluations in shuffled order the same detectors find all of this in"
     held = by_chance <= MOST_BY_CHANCE
     control = (Condition(held, f"{words} {by_chance:.0%} of cases", f"{words} {by_chance:.0%} of cases, too many"),)
-    shuffled = share_of("three phases and two spikes, evaluations shuffled", by_chance, N_SHUFFLES)
+    shuffled = fraction_of("three phases and two spikes, evaluations shuffled", by_chance, N_SHUFFLES)
     return conclude(criterion, control, quantities, (shuffled,))
 
 
-def share_of_shuffles(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
+def fraction_with_phases(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
     """In how many random orders of the same evaluations all three phases and two or more spikes would be found."""
 
     def has_phases_and_spikes(order: np.ndarray) -> bool:
@@ -80,7 +80,7 @@ def _quantities(dataset: xr.Dataset, phases: Sequence[Phase], spikes: Sequence[S
     last = dataset.isel(step=-1)
     return (
         *(
-            Quantity(f"{phase.name}, steps {phase.first_step:,}–{phase.last_step:,}, mean of pools", phase.accuracy)
+            Quantity(f"{phase.name}, steps {phase.first_step:,}–{phase.last_step:,}, mean of splits", phase.accuracy)
             for phase in phases
         ),
         *(
@@ -90,22 +90,24 @@ def _quantities(dataset: xr.Dataset, phases: Sequence[Phase], spikes: Sequence[S
             for spike in spikes
         ),
         *(
-            share_of(f"{pool} at the end", float(last.pool_accuracy.sel(pool=pool)), int(last.pool_n.sel(pool=pool)))
-            for pool in dataset.pool.values
+            fraction_of(
+                f"{split} at the end", float(last.split_accuracy.sel(split=split)), int(last.split_n.sel(split=split))
+            )
+            for split in dataset.split.values
         ),
         *(
-            Quantity(f"{pool} at the end, {_HALVES[str(half)]}", float(last.half_accuracy.sel(pool=pool, half=half)))
-            for pool in dataset.pool.values
+            Quantity(f"{split} at the end, {_HALVES[str(half)]}", float(last.half_accuracy.sel(split=split, half=half)))
+            for split in dataset.split.values
             for half in dataset.half.values
-            if np.isfinite(last.half_accuracy.sel(pool=pool, half=half))
+            if np.isfinite(last.half_accuracy.sel(split=split, half=half))
         ),
     )
 
 
 def _what_hinders(dataset: xr.Dataset, phases: Sequence[Phase]) -> str | None:
-    missing = [pool for pool in POOL_NAMES if pool not in dataset.pool.values]
+    missing = [split for split in SPLIT_NAMES if split not in dataset.split.values]
     if missing:
-        return f"the run was not evaluated on the pool {missing[0]}"
+        return f"the run was not evaluated on the split {missing[0]}"
     n_evaluations = dataset.sizes["step"]
     if n_evaluations < LEAST_EVALUATIONS:
         return f"the run has {n_evaluations} evaluations; phases and spikes need {LEAST_EVALUATIONS} or more"
@@ -132,12 +134,12 @@ AA1 = Claim(
     ),
     paper=REPORTED["AA1"],
     measure=(
-        "Every recorded evaluation of the nine pools, read with fixed criteria. Spikes: "
+        "Every recorded evaluation of the nine splits, read with fixed criteria. Spikes: "
         f"{SpikeCriterion().describe()} Held-out pairs are also shown by whether their swap was trained."
     ),
     criterion=(
-        "The three phases are found in order; a spike lifts all pools with variables in trained positions, a later one "
-        f"lifts the three with restricted positions and no other, and every pool ends at {END:.0%} or more."
+        "The three phases are found in order; a spike lifts all splits with variables in trained positions, a later one "
+        f"lifts the three with restricted positions and no other, and every split ends at {END:.0%} or more."
     ),
     control_description=(
         f"The same evaluations in {N_SHUFFLES} random orders: three phases and two spikes may be found in at most "

@@ -1,4 +1,4 @@
-"""The panels of a trajectory of sums: nine pools together and by kind, held-out sums by their swap, the loss, and marks of spikes."""
+"""The panels of a trajectory of sums: nine splits together and by kind, held-out sums by their swap, the loss, and marks of spikes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from bindscope.measures.arithmetic.spikes import Spike
-from bindscope.studies.plots.curves import Panel, draw_pools, loss_panel, plot_values
+from bindscope.studies.plots.curves import Panel, draw_splits, loss_panel, plot_values
 from bindscope.studies.plots.style import (
     BLUE,
     CATEGORIES,
@@ -19,7 +19,7 @@ from bindscope.studies.plots.style import (
     INK,
     ORANGE,
     place_legend_above,
-    set_share_axis,
+    set_fraction_axis,
 )
 
 COUNT_COLOURS = {"0": GREY, "1": ORANGE, "2": BLUE}
@@ -28,10 +28,10 @@ COUNT_NAMES = {"0": "Two numbers", "1": "One variable", "2": "Two variables"}
 
 def sums_panels(dataset: xr.Dataset) -> list[Panel]:
     """What is worth seeing of a run on modular addition."""
-    counts = sorted({str(pool)[0] for pool in dataset.pool.values})
+    counts = sorted({str(split)[0] for split in dataset.split.values})
     together = Panel(
         "accuracy",
-        "All pools",
+        "All splits",
         "right answers; first digit: how many operands are variables; bands: spikes",
         lambda axes: _draw_together(axes, dataset),
     )
@@ -40,7 +40,9 @@ def sums_panels(dataset: xr.Dataset) -> list[Panel]:
             f"variables-{count}",
             COUNT_NAMES.get(count, f"{count} variables"),
             "right answers by what is new about the sums, 95 % interval",
-            partial(draw_pools, dataset=dataset, pools=[pool for pool in dataset.pool.values if pool[0] == count]),
+            partial(
+                draw_splits, dataset=dataset, splits=[split for split in dataset.split.values if split[0] == count]
+            ),
         )
         for count in counts
     ]
@@ -55,32 +57,32 @@ def sums_panels(dataset: xr.Dataset) -> list[Panel]:
 
 
 def _draw_together(axes: Axes, dataset: xr.Dataset) -> None:
-    """Every pool: its colour says how many variables, its dashes what is new."""
+    """Every split: its colour says how many variables, its dashes what is new."""
     drawn: dict[str, int] = {}
-    for pool in map(str, dataset.pool.values):
-        place = drawn[pool[0]] = drawn.get(pool[0], -1) + 1
+    for split in map(str, dataset.split.values):
+        index = drawn[split[0]] = drawn.get(split[0], -1) + 1
         plot_values(
             axes,
             dataset,
-            dataset.pool_accuracy.sel(pool=pool).values,
-            color=COUNT_COLOURS.get(pool[0], CATEGORIES[2]),
-            linestyle=DASHES[place % len(DASHES)],
+            dataset.split_accuracy.sel(split=split).values,
+            color=COUNT_COLOURS.get(split[0], CATEGORIES[2]),
+            linestyle=DASHES[index % len(DASHES)],
             linewidth=1.4,
-            label=pool,
+            label=split,
         )
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.legend(loc="lower right", ncols=3, handlelength=2.4, columnspacing=1.2, bbox_to_anchor=(1, 0.06))
 
 
 def _draw_halves(axes: Axes, dataset: xr.Dataset) -> None:
-    pools = [pool for pool in dataset.pool.values if np.isfinite(dataset.half_accuracy.sel(pool=pool)).any()]
-    for pool, colour in zip(pools, CATEGORIES):
+    splits = [split for split in dataset.split.values if np.isfinite(dataset.half_accuracy.sel(split=split)).any()]
+    for split, colour in zip(splits, CATEGORIES):
         for half, dash in zip(dataset.half.values, DASHES):
-            values = dataset.half_accuracy.sel(pool=pool, half=half).values
-            name = COUNT_NAMES.get(str(pool)[0], str(pool)).lower()
+            values = dataset.half_accuracy.sel(split=split, half=half).values
+            name = COUNT_NAMES.get(str(split)[0], str(split)).lower()
             label = name if half == dataset.half.values[0] else None
             plot_values(axes, dataset, values, color=colour, linestyle=dash, label=label)
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     place_legend_above(axes)
 
 

@@ -19,7 +19,7 @@ from bindscope.measures.arithmetic.spikes import RESTRICTED, Spike, SpikeCriteri
 if TYPE_CHECKING:
     from bindscope.measures.phases import Phase
 
-FIRST_SPIKE = ("1tr", "1add", "2tr", "2add")  # every pool with variables where training shows them
+FIRST_SPIKE = ("1tr", "1add", "2tr", "2add")  # every split with variables where training shows them
 
 
 def phases_and_spikes(dataset: xr.Dataset) -> tuple[list[Phase], list[Spike]]:
@@ -29,13 +29,13 @@ def phases_and_spikes(dataset: xr.Dataset) -> tuple[list[Phase], list[Spike]]:
 
 def phases_of_sums(dataset: xr.Dataset) -> list[Phase]:
     """The phases in a trajectory of sums."""
-    return detect_sum_phases(dataset.step.values, dataset.pool_accuracy.values, _pools(dataset))
+    return detect_sum_phases(dataset.step.values, dataset.split_accuracy.values, _splits(dataset))
 
 
 def spikes_of(dataset: xr.Dataset) -> list[Spike]:
     """The spikes in a trajectory of sums."""
-    n = int(dataset.pool_n.min()) if "pool_n" in dataset else None
-    return find_spikes(dataset.step.values, dataset.pool_accuracy.values, _pools(dataset), n)
+    n = int(dataset.split_n.min()) if "split_n" in dataset else None
+    return find_spikes(dataset.step.values, dataset.split_accuracy.values, _splits(dataset), n)
 
 
 def list_spikes(spikes: Sequence[Spike]) -> list[EventTable]:
@@ -46,34 +46,34 @@ def list_spikes(spikes: Sequence[Spike]) -> list[EventTable]:
             f"{spike.before_step:,}",
             f"{spike.after_step:,}",
             f"{spike.size:.4f}",
-            " ".join(spike.pools),
+            " ".join(spike.splits),
         )
         for spike in spikes
     )
-    head = ("spike", "from step", "to step", "largest rise", "pools that rose")
+    head = ("spike", "from step", "to step", "largest rise", "splits that rose")
     return [EventTable(head, rows, (0, 1, 2, 3), {"spike": SpikeCriterion().describe()})] if rows else []
 
 
 def half_variables(
-    evaluations: Sequence[Mapping[str, Any]], pools: Sequence[str]
+    evaluations: Sequence[Mapping[str, Any]], splits: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Variables and coordinates of a trajectory: held-out pairs apart by whether training shows their swap."""
     halves = ("swap_seen", "both_held")
     accuracy = np.array(
-        [[[e[pool].get(half, {}).get("accuracy") for half in halves] for pool in pools] for e in evaluations],
+        [[[e[split].get(half, {}).get("accuracy") for half in halves] for split in splits] for e in evaluations],
         dtype=float,
-    )  # [step, pool, half]
-    return {"half_accuracy": (("step", "pool", "half"), accuracy)}, {"half": list(halves)}
+    )  # [step, split, half]
+    return {"half_accuracy": (("step", "split", "half"), accuracy)}, {"half": list(halves)}
 
 
 def published_spikes(spikes: Sequence[Spike]) -> tuple[Spike | None, Spike | None]:
-    """The two spikes that the paper tells of: the first to lift every pool with variables in trained positions, and the
-    first after it that lifts every pool with variables in places that training never shows, and no other.
+    """The two spikes that the paper tells of: the first to lift every split with variables in trained positions, and the
+    first after it that lifts every split with variables in positions that training never shows, and no other.
     """
-    first = next((spike for spike in spikes if set(FIRST_SPIKE) <= set(spike.pools)), None)
+    first = next((spike for spike in spikes if set(FIRST_SPIKE) <= set(spike.splits)), None)
     later = [spike for spike in spikes if first is not None and spike.number > first.number]
-    return first, next((spike for spike in later if set(spike.pools) == set(RESTRICTED)), None)
+    return first, next((spike for spike in later if set(spike.splits) == set(RESTRICTED)), None)
 
 
-def _pools(dataset: xr.Dataset) -> list[str]:
-    return [str(pool) for pool in dataset.pool.values]
+def _splits(dataset: xr.Dataset) -> list[str]:
+    return [str(split) for split in dataset.split.values]

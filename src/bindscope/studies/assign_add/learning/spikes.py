@@ -83,7 +83,7 @@ def with_spikes(trajectory: xr.Dataset, dataset: xr.Dataset | None = None) -> xr
                 "spike_before": ("spike", np.array([spike.before_step for spike in spikes], int)),
                 "spike_after": ("spike", np.array([spike.after_step for spike in spikes], int)),
                 "spike_size": ("spike", np.array([spike.size for spike in spikes], float), {"units": "1"}),
-                "spike_pools": ("spike", np.array([" ".join(spike.pools) for spike in spikes], str)),
+                "spike_splits": ("spike", np.array([" ".join(spike.splits) for spike in spikes], str)),
             },
             {"spike": np.array([spike.number for spike in spikes], int)},
         )
@@ -92,37 +92,37 @@ def with_spikes(trajectory: xr.Dataset, dataset: xr.Dataset | None = None) -> xr
 
 def read_spikes(dataset: xr.Dataset) -> list[Spike]:
     """The spikes that ``with_spikes`` wrote."""
-    columns = (dataset[name].values for name in ("spike", "spike_before", "spike_after", "spike_pools", "spike_size"))
+    columns = (dataset[name].values for name in ("spike", "spike_before", "spike_after", "spike_splits", "spike_size"))
     return [
-        Spike(int(number), int(before), int(after), tuple(str(pools).split()), float(size))
-        for number, before, after, pools, size in zip(*columns)
+        Spike(int(number), int(before), int(after), tuple(str(splits).split()), float(size))
+        for number, before, after, splits, size in zip(*columns)
     ]
 
 
 def spike_table(run: Run) -> xr.Dataset:
     """Over (spike): ``before_step`` and ``after_step`` of the evaluations, ``size``, and the kept checkpoints around it,
-    ``kept_before`` and ``kept_after`` (-1 where none is close by); over (spike, pool) ``accuracy_before``,
+    ``kept_before`` and ``kept_after`` (-1 where none is close by); over (spike, split) ``accuracy_before``,
     ``accuracy_after`` with intervals, and ``jumped``.
     """
     trajectory = trajectory_dataset(run.metrics, family="assign_add")
     spikes = spikes_of(trajectory)
     kept = {window.spike.number: (window.before, window.after) for window in find_windows(run)}
     steps = {end: np.array([getattr(spike, f"{end}_step") for spike in spikes], int) for end in ("before", "after")}
-    pools = trajectory.pool.values
-    jumped = np.array([np.isin(pools, spike.pools) for spike in spikes], bool).reshape(len(spikes), len(pools))
+    splits = trajectory.split.values
+    jumped = np.array([np.isin(splits, spike.splits) for spike in spikes], bool).reshape(len(spikes), len(splits))
     table = xr.Dataset(
         {
             "size": ("spike", np.array([spike.size for spike in spikes], float), {"units": "1"}),
-            "jumped": (("spike", "pool"), jumped),
+            "jumped": (("spike", "split"), jumped),
         },
-        {"spike": np.array([spike.number for spike in spikes], int), "pool": pools},
+        {"spike": np.array([spike.number for spike in spikes], int), "split": splits},
     )
-    for place, end in enumerate(("before", "after")):
+    for index, end in enumerate(("before", "after")):
         table[f"{end}_step"] = ("spike", steps[end])
-        numbers = [kept.get(spike.number, (NOT_KEPT, NOT_KEPT))[place] for spike in spikes]
+        numbers = [kept.get(spike.number, (NOT_KEPT, NOT_KEPT))[index] for spike in spikes]
         table[f"kept_{end}"] = ("spike", np.array(numbers, int))
         at = trajectory.sel(step=steps[end])
         for interval in ("", "_low", "_high"):
-            values = at[f"pool_accuracy{interval}"].values
-            table[f"accuracy_{end}{interval}"] = (("spike", "pool"), values, {"units": "1"})
+            values = at[f"split_accuracy{interval}"].values
+            table[f"accuracy_{end}{interval}"] = (("spike", "split"), values, {"units": "1"})
     return table.assign_attrs(title="spikes", criterion=SpikeCriterion().describe())

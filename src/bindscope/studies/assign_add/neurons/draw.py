@@ -17,7 +17,7 @@ from bindscope.studies.plots.style import (
     ORANGE,
     new_figure,
     place_legend_above,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
     title_figure,
 )
@@ -45,7 +45,11 @@ def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = 
     """One neuron's pre-activation [n1, n2], the Fourier component that fits it best, and what the Fourier component leaves."""
     with new_figure(9.2, 3.7) as figure:
         panels = figure.subplots(1, 3)
-        parts = {"pre-activation": values, "wave": fit.values, "what the wave leaves": values - fit.values + fit.mean}
+        parts = {
+            "pre-activation": values,
+            "component": fit.values,
+            "what the component leaves": values - fit.values + fit.mean,
+        }
         for axes, (label, shown) in zip(panels, parts.items()):
             mesh = axes.pcolormesh(shown, cmap="viridis", vmin=values.min(), vmax=values.max(), rasterized=True)
             axes.set_aspect("equal")
@@ -61,13 +65,13 @@ def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = 
 def _draw_examples(figure: FigureBase, dataset: xr.Dataset) -> None:
     """Each neuron's pre-activation over both operands, and its Fourier component on the same colours."""
     fits = dataset.sel(source="model").isel(neuron=dataset.example_neuron.values)
-    waves = fitted_preactivations(fits)  # [position 1, position 2, example]
+    components = fitted_preactivations(fits)  # [position 1, position 2, example]
     panels = figure.subplots(1, 2 * len(EXAMPLES))
-    for place, rank in enumerate(EXAMPLES):
-        measured, fitted = dataset.example_preactivation.values[place], waves[..., place]
-        fit = fits.isel(neuron=place)
+    for index, rank in enumerate(EXAMPLES):
+        measured, fitted = dataset.example_preactivation.values[index], components[..., index]
+        fit = fits.isel(neuron=index)
         low, high = measured.min(), measured.max()
-        for axes, values, label in zip(panels[2 * place :], (measured, fitted), ("pre-activation", "wave")):
+        for axes, values, label in zip(panels[2 * index :], (measured, fitted), ("pre-activation", "component")):
             axes.pcolormesh(values, cmap="viridis", vmin=low, vmax=high, rasterized=True)
             axes.set_aspect("equal")
             axes.grid(False)
@@ -77,8 +81,8 @@ def _draw_examples(figure: FigureBase, dataset: xr.Dataset) -> None:
         words = (
             f"neuron {int(fit.neuron)}, {rank}\nk = {int(fit.frequency)}, explained {float(fit.explained_variance):.1%}"
         )
-        panels[2 * place].set_title(words, fontsize=8, loc="left", color=MUTED)
-        panels[2 * place].set_ylabel("n1", fontsize=7.5)
+        panels[2 * index].set_title(words, fontsize=8, loc="left", color=MUTED)
+        panels[2 * index].set_ylabel("n1", fontsize=7.5)
 
 
 def _draw_explained(axes: Axes, dataset: xr.Dataset) -> None:
@@ -97,14 +101,14 @@ def _draw_explained(axes: Axes, dataset: xr.Dataset) -> None:
     axes.set_yscale("log")
     axes.set_xlim(0, 1)
     axes.set_xlabel("explained variance of a neuron")
-    axes.set_ylabel("share of neurons")
+    axes.set_ylabel("fraction of neurons")
     place_legend_above(axes)
 
 
 def _draw_frequencies(axes: Axes, dataset: xr.Dataset) -> None:
     counts = dataset.neurons_per_frequency.sel(source="model").isel(step=-1)
-    axes.bar(dataset.wave.values, counts.values, color=BLUE, width=0.8)
-    for k, count in zip(dataset.wave.values, counts.values):
+    axes.bar(dataset.component.values, counts.values, color=BLUE, width=0.8)
+    for k, count in zip(dataset.component.values, counts.values):
         if count >= 0.01 * dataset.sizes["neuron"]:
             axes.annotate(str(int(k)), (k, count), ha="center", va="bottom", fontsize=7, color=MUTED)
     axes.margins(y=0.1)
@@ -116,11 +120,11 @@ def _draw_training(axes: Axes, dataset: xr.Dataset) -> None:
     steps, model = dataset.step.values, dataset.sel(source="model")
     set_step_axis(axes, steps)
     for name, colour, dash, label in (
-        ("share_fitting", BLUE, "-", "fit"),
+        ("fraction_fitting", BLUE, "-", "fit"),
         ("weighted_explained_variance", GREY, (0, (5, 1.5)), "explained"),
-        ("fitted_accuracy", ORANGE, (0, (1.5, 1.2)), "waves right"),
+        ("fitted_accuracy", ORANGE, (0, (1.5, 1.2)), "components right"),
     ):
         marker = "o" if len(steps) == 1 else None
         axes.plot(steps, model[name].values, color=colour, linestyle=dash, label=label, marker=marker)  # type: ignore[arg-type]
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     place_legend_above(axes)

@@ -12,7 +12,7 @@ from bindscope.measures.arithmetic.neurons import FITS
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import share_of
+from bindscope.studies.framework.quantities import fraction_of
 
 EACH = 0.9  # of all neurons: what "each neuron" must at least mean
 STILL = 0.95  # accuracy with Fourier components in place of all pre-activations
@@ -21,11 +21,11 @@ CHANCE = 0.05  # of neurons that may fit where there is nothing to find
 
 
 def judge_neurons(results: Mapping[str, xr.Dataset]) -> Finding:
-    """The share of neurons whose pre-activation fits, and whether Fourier components alone still add."""
+    """The fraction of neurons whose pre-activation fits, and whether Fourier components alone still add."""
     dataset = results["neurons"]
     model, last = dataset.sel(source="model"), dataset.sel(source="model").isel(step=-1)
     n, n_pairs = dataset.sizes["neuron"], int(dataset.attrs["n_pairs"])
-    accuracy = share_of("literal sums answered correctly", float(last.accuracy), n_pairs)
+    accuracy = fraction_of("literal sums answered correctly", float(last.accuracy), n_pairs)
     if accuracy.value < KNOWN:
         return not_testable(
             f"the model answers {accuracy.value:.0%} of literal sums; below {KNOWN:.0%} there is no addition to look "
@@ -33,9 +33,11 @@ def judge_neurons(results: Mapping[str, xr.Dataset]) -> Finding:
             (accuracy,),
         )
     explained = model.explained_variance.fillna(0).values
-    fitting = share_of(f"neurons with explained variance of {FITS:.0%} or more", float((explained >= FITS).mean()), n)
-    fitted = share_of("answered correctly by Fourier components alone", float(last.fitted_accuracy), n_pairs)
-    weighted = float((explained * model.output_share.values).sum())
+    fitting = fraction_of(
+        f"neurons with explained variance of {FITS:.0%} or more", float((explained >= FITS).mean()), n
+    )
+    fitted = fraction_of("answered correctly by Fourier components alone", float(last.fitted_accuracy), n_pairs)
+    weighted = float((explained * model.output_fraction.values).sum())
     criterion = (
         Condition(
             fitting.value >= EACH,
@@ -52,7 +54,7 @@ def judge_neurons(results: Mapping[str, xr.Dataset]) -> Finding:
     permuted = dataset.permuted_explained_variance.fillna(0).values
     untrained = dataset.untrained_explained_variance.fillna(0).values
     controls = tuple(
-        share_of(f"fitting neurons, {words}", float((values >= FITS).mean()), values.size)
+        fraction_of(f"fitting neurons, {words}", float((values >= FITS).mean()), values.size)
         for words, values in (("untrained model", untrained), ("numbers in a random order", permuted))
     )
     chance = tuple(_is_rare(control) for control in controls)
@@ -61,20 +63,20 @@ def judge_neurons(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def _further(model: xr.Dataset, explained: np.ndarray) -> tuple[Quantity, ...]:
     """How well neurons fit beyond a threshold, and whether their outputs keep the phase of the analytic network."""
-    rng, share = np.random.default_rng(0), model.output_share.values
+    rng, fraction = np.random.default_rng(0), model.output_fraction.values
     median = Quantity(
         "median explained variance",
         float(np.median(explained)),
         *bootstrap_interval(explained, rng, lambda drawn: np.median(drawn, axis=1)),
         n=len(explained),
     )
-    weighted = Quantity("explained variance weighted by effect on the answer", float((explained * share).sum()))
+    weighted = Quantity("explained variance weighted by effect on the answer", float((explained * fraction).sum()))
     angles = model.phase_difference.values[explained >= FITS]
     agreement = np.nan if not len(angles) else float(abs(np.exp(1j * angles).mean()))
     phase = Quantity("agreement of output phases with φ1 + φ2, fitting neurons", agreement, n=len(angles), unit="1")
-    waves = model.isel(step=-1).neurons_per_frequency.values
+    components = model.isel(step=-1).neurons_per_frequency.values
     frequencies = Quantity(
-        "frequencies with at least 1 % of the neurons", int((waves >= 0.01 * len(explained)).sum()), unit="1"
+        "frequencies with at least 1 % of the neurons", int((components >= 0.01 * len(explained)).sum()), unit="1"
     )
     return (median, weighted, frequencies, phase)
 

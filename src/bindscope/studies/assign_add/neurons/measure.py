@@ -53,7 +53,7 @@ def neurons_at(run: Run, step: int, rng: np.random.Generator) -> xr.Dataset:
     summary = summarise_neurons(described).expand_dims(step=[step])
     dataset = summary.merge(described.drop_vars(["accuracy", "fitted_accuracy"]))
     dataset = dataset.assign(explain_controls(model, task, rng)).assign(show_examples(model, task, described))
-    dataset.attrs = {**described.attrs, "title": "neurons as waves", "run": run.name, "step": step, "fits": FITS}
+    dataset.attrs = {**described.attrs, "title": "neurons as components", "run": run.name, "step": step, "fits": FITS}
     return dataset
 
 
@@ -129,7 +129,7 @@ def _pack(dataset: xr.Dataset) -> xr.Dataset:
 
 
 RESULTS = (
-    Result("neurons", "neurons as waves", compute_neurons, steps=every_step, grows=True),
+    Result("neurons", "neurons as components", compute_neurons, steps=every_step, grows=True),
     Result("spectra", "spectra of embeddings", compute_spectra, steps=every_step, grows=True),
     Result("key_frequencies", "restricted and excluded loss", compute_key_frequencies, steps=every_step,
            needs=("neurons",), grows=True),

@@ -20,15 +20,15 @@ from bindscope.studies.plots.style import (
     ORANGE,
     new_figure,
     ordered_colours,
+    set_fraction_axis,
     set_log_axis,
-    set_share_axis,
     title_figure,
 )
 
-POOL_COLOURS = {"1 unseen": BLUE, "2 unseen": ORANGE}
+SPLIT_COLOURS = {"1 unseen": BLUE, "2 unseen": ORANGE}
 TERM_WORDS = {"associative": "memory", "slot": "literal's slot"}
-POOL_WORDS = {"1 unseen": "1 variable", "2 unseen": "2 variables"}
-LITERAL_PLACE = 14  # the position of the literal operand
+SPLIT_WORDS = {"1 unseen": "1 variable", "2 unseen": "2 variables"}
+LITERAL_POSITION = 14  # the position of the literal operand
 MOST_SHOWN = 2.0  # entries of the gradient beyond this many memories share the deepest colour
 
 
@@ -36,16 +36,16 @@ def draw_one_step(results: Mapping[str, xr.Dataset]) -> Figure:
     """Predicted and measured coefficients over β, p and λ, the gradient, and accuracy over the size of the step."""
     dataset = results["one_step"]
     with new_figure(11.0, 7.4) as figure:
-        places = figure.subplots(2, 3)
+        frames = figure.subplots(2, 3)
         panels = (_draw_terms, _draw_gap, _draw_scales, _draw_gradient, _draw_sizes, _draw_assignments)
-        for axes, draw in zip(places.flat, panels):
+        for axes, draw in zip(frames.flat, panels):
             draw(axes, dataset)
         title = "AA11 · One gradient step writes the associative memory"
         setting = (
             f"p = {dataset.attrs['modulus']}, {dataset.attrs['n_variables']} variables, β = {dataset.attrs['beta']:g}"
         )
         title_figure(
-            figure, title, f"simplified model, {setting}; {dataset.attrs['n']:,} sums a pool, pairs not trained on"
+            figure, title, f"simplified model, {setting}; {dataset.attrs['n']:,} sums a split, pairs not trained on"
         )
     return figure
 
@@ -95,11 +95,11 @@ def _draw_scales(axes: Axes, dataset: xr.Dataset) -> None:
     axes.set_xlabel("λ, scale of the logits")
     axes.set_ylabel("measured / predicted")
     beside = axes.twinx()
-    for pool, words in POOL_WORDS.items():
-        accuracy = dataset.accuracy_by_scale.sel(pool=pool)
-        beside.plot(dataset.tried_scale, accuracy, "x--", color=GREY if pool == "1 unseen" else INK, lw=1, ms=4,
+    for split, words in SPLIT_WORDS.items():
+        accuracy = dataset.accuracy_by_scale.sel(split=split)
+        beside.plot(dataset.tried_scale, accuracy, "x--", color=GREY if split == "1 unseen" else INK, lw=1, ms=4,
                     label=f"accuracy, {words}")  # fmt: skip
-    set_share_axis(beside)
+    set_fraction_axis(beside)
     beside.grid(False)
     handles = [part for where in (axes, beside) for part in where.get_legend_handles_labels()[0]]
     axes.legend(handles=handles, loc="upper left", fontsize=7)
@@ -120,7 +120,7 @@ def _draw_gradient(axes: Axes, dataset: xr.Dataset) -> None:
     axes.hlines(first[first > 0] - 0.5, -0.5, cells.shape[1] - 0.5, color=MUTED, lw=0.4)
     literal = names.index("position")
     axes.annotate(
-        "literal", (0.5, first[literal] + LITERAL_PLACE), ha="center", va="center", fontsize=5.5, color="white"
+        "literal", (0.5, first[literal] + LITERAL_POSITION), ha="center", va="center", fontsize=5.5, color="white"
     )
     axes.set_xlabel("query (what '=' carries)")
     axes.set_ylabel("key")
@@ -131,10 +131,10 @@ def _draw_gradient(axes: Axes, dataset: xr.Dataset) -> None:
 def _draw_sizes(axes: Axes, dataset: xr.Dataset) -> None:
     """Accuracy on pairs that the gradient did not see, over the size of the step."""
     sizes = dataset.step_size.values
-    for pool, colour in POOL_COLOURS.items():
+    for split, colour in SPLIT_COLOURS.items():
         for direction, dashes, width in zip(dataset.direction.values, DASHES, (1.8, 1.0, 1.0)):
-            accuracy = dataset.accuracy.sel(pool=pool, direction=direction)
-            words = POOL_WORDS[pool] if direction == "whole gradient" else None
+            accuracy = dataset.accuracy.sel(split=split, direction=direction)
+            words = SPLIT_WORDS[split] if direction == "whole gradient" else None
             axes.plot(sizes, accuracy, color=colour, ls=dashes, lw=width, label=words)
     for direction, dashes in list(zip(dataset.direction.values, DASHES))[1:]:
         axes.plot([], [], color=GREY, ls=dashes, lw=1, label=str(direction))
@@ -144,7 +144,7 @@ def _draw_sizes(axes: Axes, dataset: xr.Dataset) -> None:
     axes.set_xscale("symlog", linthresh=0.02, linscale=0.3)
     axes.set_xticks([0, 0.1, 1], ["0", "0.1", "1"])
     axes.set_xlim(0, sizes[-1])
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.set_xlabel("step size γ, the memory's weight after the step")
     axes.set_ylabel("accuracy")
     axes.legend(loc="center left", bbox_to_anchor=(0.0, 0.52), fontsize=7)
@@ -153,15 +153,15 @@ def _draw_sizes(axes: Axes, dataset: xr.Dataset) -> None:
 
 def _draw_assignments(axes: Axes, dataset: xr.Dataset) -> None:
     """Before and after, by how many variables a sequence assigns."""
-    for pool, colour in POOL_COLOURS.items():
+    for split, colour in SPLIT_COLOURS.items():
         for when, dashes in (("before", DASHES[2]), ("after", DASHES[0])):
-            shares = dataset.by_assignments.sel(pool=pool, when=when)
-            words = POOL_WORDS[pool] if when == "after" else None
+            fractions = dataset.by_assignments.sel(split=split, when=when)
+            words = SPLIT_WORDS[split] if when == "after" else None
             axes.plot(
-                dataset.assignments, shares, marker="o", color=colour, ls=dashes, ms=4, clip_on=False, label=words
+                dataset.assignments, fractions, marker="o", color=colour, ls=dashes, ms=4, clip_on=False, label=words
             )
     axes.plot([], [], color=GREY, ls=DASHES[2], label="before")
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.set_xlabel("variables assigned in the sequence")
     axes.set_ylabel("accuracy")
     axes.legend(loc="center left", bbox_to_anchor=(0.0, 0.4), fontsize=7)

@@ -36,7 +36,7 @@ def judge_one_step(results: Mapping[str, xr.Dataset]) -> Finding:
             Quantity("slot over λ", float(dataset.coefficient.sel(term="slot")), unit="1"),
             Quantity("predicted", float(dataset.prediction.sel(term="slot")), unit="1"),
             *_accuracies(answers, WHOLE),
-            Quantity("squared norm outside the terms", float(dataset.norm_share.sel(part="rest"))),
+            Quantity("squared norm outside the terms", float(dataset.norm_fraction.sel(part="rest"))),
             Quantity("memory 10 % off from λ", scale_limit(dataset, "associative"), unit="1"),
             Quantity("slot 10 % off from λ", scale_limit(dataset, "slot"), unit="1"),
         ),
@@ -50,7 +50,7 @@ def judge_one_step(results: Mapping[str, xr.Dataset]) -> Finding:
                     "after",
                     answers.attrs["n"],
                     direction=direction,
-                    pool="2 unseen",
+                    split="2 unseen",
                 )
                 for direction in (WITHOUT, SHUFFLED)
             ),
@@ -78,7 +78,7 @@ def _shrinking_gap(dataset: xr.Dataset) -> Condition:
 
 
 def _composes(answers: xr.Dataset) -> Condition:
-    gains = [_gain(answers, WHOLE, pool) for pool in UNSEEN]
+    gains = [_gain(answers, WHOLE, split) for split in UNSEEN]
     words = f"one step adds {gains[0]:.0%} on unseen one-variable sums and {gains[1]:.0%} on two-variable ones"
     return Condition(min(gains) >= LEAST_GAIN, words, f"{words}: too little")
 
@@ -101,18 +101,18 @@ def _controls(dataset: xr.Dataset, answers: xr.Dataset, predicted: float) -> tup
     )
 
 
-def _gain(answers: xr.Dataset, direction: str, pool: str) -> float:
-    return float(answers.after.sel(direction=direction, pool=pool) - answers.before.sel(pool=pool))
+def _gain(answers: xr.Dataset, direction: str, split: str) -> float:
+    return float(answers.after.sel(direction=direction, split=split) - answers.before.sel(split=split))
 
 
 def _accuracies(answers: xr.Dataset, direction: str) -> tuple[Quantity, ...]:
     n = answers.attrs["n"]
     return tuple(
         quantity
-        for pool in UNSEEN
+        for split in UNSEEN
         for quantity in (
-            cell_of(f"{pool[0]} variable{'s' * (pool[0] != '1')}, before", answers, "before", n, pool=pool),
-            cell_of("after", answers, "after", n, direction=direction, pool=pool),
+            cell_of(f"{split[0]} variable{'s' * (split[0] != '1')}, before", answers, "before", n, split=split),
+            cell_of("after", answers, "after", n, direction=direction, split=split),
         )
     )
 

@@ -17,7 +17,7 @@ from bindscope.studies.plots.style import (
     INK,
     MUTED,
     new_figure,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
     title_figure,
 )
@@ -41,13 +41,13 @@ def draw_progress(dataset: xr.Dataset, spikes: Sequence[Spike] = ()) -> Figure:
     """Measures of weights on the left, of sequences on the right, with the spikes of the run marked in both."""
     with new_figure(10.4, 4.6) as figure:
         panels = (("In the weights", WEIGHT_MEASURES), ("Over sequences", (*SAMPLED_MEASURES, CONTROL)))
-        for place, (title, names) in enumerate(panels, start=1):
-            axes = figure.add_subplot(1, 2, place)
+        for index, (title, names) in enumerate(panels, start=1):
+            axes = figure.add_subplot(1, 2, index)
             _draw_measures(axes, dataset, names)
             mark_spikes(axes, spikes)
             axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK)
-        n = int(dataset.attrs.get("n_per_pool", 0))
-        words = f"{n} sequences from each pool, 95 % Wilson intervals"
+        n = int(dataset.attrs.get("n_per_split", 0))
+        words = f"{n} sequences from each split, 95 % Wilson intervals"
         title_figure(figure, "Progress measures", f"{dataset.attrs.get('run', '')} · {words}")
     return figure
 
@@ -72,5 +72,5 @@ def _draw_measures(axes: Axes, dataset: xr.Dataset, names: Sequence[str]) -> Non
             label=MEASURE_NAMES[name],
             clip_on=False,
         )
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0)

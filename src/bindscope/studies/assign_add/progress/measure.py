@@ -17,7 +17,7 @@ import xarray as xr
 from bindscope.studies.framework.measuring import hashes_of, parts_of_steps
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step
 
-N_PER_POOL = 200
+N_PER_SPLIT = 200
 
 
 def compute_progress(context: Context) -> xr.Dataset:
@@ -41,18 +41,18 @@ def compute_progress(context: Context) -> xr.Dataset:
         measure(run.steps[0])
     dataset = label_progress(run.steps, dict(zip(names, np.array(rows).T, strict=True)), counts)
     dataset = dataset.assign_coords({CHECKPOINT: ("step", hashes_of(run))})
-    dataset.attrs |= {"n_per_pool": context.n, "seed": context.seed}
+    dataset.attrs |= {"n_per_split": context.n, "seed": context.seed}
     return dataset
 
 
 def _rows_by_checkpoint(dataset: xr.Dataset, names: Sequence[str]) -> dict[str, list[float]]:
     return {
-        str(sha256): [float(dataset[name].values[place]) for name in names]
-        for place, sha256 in enumerate(dataset[CHECKPOINT].values)
+        str(sha256): [float(dataset[name].values[index]) for name in names]
+        for index, sha256 in enumerate(dataset[CHECKPOINT].values)
     }
 
 
 RESULTS = (
-    Result("progress", "seven progress measures at every checkpoint", compute_progress, n=N_PER_POOL,
+    Result("progress", "seven progress measures at every checkpoint", compute_progress, n=N_PER_SPLIT,
            steps=every_step, passes=20, grows=True),
 )  # fmt: skip

@@ -23,7 +23,7 @@ from bindscope.studies.plots.style import (
     MUTED,
     ORANGE,
     new_figure,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
     title_figure,
 )
@@ -33,7 +33,7 @@ LABEL_LEFT_FROM = 0.65  # thresholds this far right are labelled above the curve
 
 
 def draw_claim(name: str, sweep: Sweep, results: Mapping[str, xr.Dataset]) -> Figure:
-    """AA2: sums of held-out pairs by the share of pairs trained on. AA3: sums of two variables by their frequency."""
+    """AA2: sums of held-out pairs by the fraction of pairs trained on. AA3: sums of two variables by their frequency."""
     return draw_sweep(results[sweep.experiment], f"{name} · {sweep.title}")
 
 
@@ -70,7 +70,7 @@ def _draw_ends(axes: Axes, dataset: xr.Dataset, sweep: Sweep) -> None:
             (fitted.low, 0.9) if left else (fitted.high, 0.06),
             xytext=(-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left", fontsize=8,
         )  # fmt: skip
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.set_xlim(0, 1)
     axes.set_xlabel(sweep.label, labelpad=2)
     axes.legend(loc="lower right", bbox_to_anchor=(1.01, 0.1), fontsize=7.5, labelspacing=0.35, handletextpad=0.3)
@@ -95,10 +95,10 @@ def _draw_training(axes: Axes, dataset: xr.Dataset, sweep: Sweep) -> None:
     colours = ScalarMappable(scale(float(swept.min()), float(swept.max())), mpl.colormaps["viridis_r"])
     for name, value in zip(dataset.variant.values, swept):
         for seed in dataset.seed.values:
-            curve = dataset.pool_accuracy.sel(variant=name, seed=seed, pool=sweep.asked.pool).dropna("step")
+            curve = dataset.split_accuracy.sel(variant=name, seed=seed, split=sweep.asked.split).dropna("step")
             if len(curve):
                 axes.plot(curve.step, curve, color=colours.to_rgba(value), lw=0.9, alpha=0.85)
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     set_step_axis(axes, dataset.step.values, "linear")
     axes.text(0, 1.03, f"sums of {sweep.asked.label} over training", transform=axes.transAxes, fontsize=8, color=MUTED)
     bar = axes.figure.colorbar(colours, ax=axes, pad=0.02, aspect=28)

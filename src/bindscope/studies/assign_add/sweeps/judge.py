@@ -12,7 +12,7 @@ from bindscope.measures.stats.thresholds import (
     FEWEST_VALUES,
     Threshold,
     fit_threshold,
-    share_of_shuffles,
+    fraction_of_shuffles,
     straight_line,
 )
 from bindscope.studies.assign_add.published import REPORTED
@@ -90,7 +90,7 @@ def _control(
         quantities.append(Quantity(f"{curve.label}, at worst", worst, n=fitted.n_runs))
     values, accuracies = run_values(dataset, sweep).ravel(), sweep.asked.accuracies(dataset).ravel()
     floor, span = 1 / modulus_of(dataset), float(values.max() - values.min())
-    by_chance = share_of_shuffles(values, accuracies, floor, N_SHUFFLES)
+    by_chance = fraction_of_shuffles(values, accuracies, floor, N_SHUFFLES)
     words = f"with the runs shuffled a curve fits as well in {by_chance:.0%} of orders".replace("%", " %")
     conditions.append(Condition(by_chance <= MOST_BY_CHANCE, words, words))
     quantities.append(Quantity("as good a fit, shuffled", by_chance, n=N_SHUFFLES))
@@ -126,13 +126,13 @@ AA2 = Claim(
     id="AA2",
     title="Enough pairs, and all pairs",
     statement=(
-        "Sums of pairs that training never shows come out right once training shows a certain share of all pairs, and "
+        "Sums of pairs that training never shows come out right once training shows a certain fraction of all pairs, and "
         "hardly any below it."
     ),
     paper=REPORTED["AA2"],
     measure=(
-        "Accuracy on held-out pairs of numbers at the end of runs that differ in the share of pairs trained on, from "
-        "'bindscope experiment pair-fraction' (or pair-fraction-small); a logistic curve in that share, fitted by maximum "
+        "Accuracy on held-out pairs of numbers at the end of runs that differ in the fraction of pairs trained on, from "
+        "'bindscope experiment pair-fraction' (or pair-fraction-small); a logistic curve in that fraction, fitted by maximum "
         "likelihood, with an interval from drawing the runs again. The same for pairs held out in both orders."
     ),
     criterion=_CRITERION,

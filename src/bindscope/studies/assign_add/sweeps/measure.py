@@ -37,7 +37,7 @@ def compute_sweep(name: str, context: Context) -> xr.Dataset:
 RESULTS: tuple[Result, ...] = (
     Result(
         "pair-fraction",
-        "sums of held-out pairs by the share of pairs trained on",
+        "sums of held-out pairs by the fraction of pairs trained on",
         partial(compute_sweep, "pair-fraction"),
         kept=False,
     ),

@@ -18,18 +18,18 @@ from bindscope.studies.framework.presets import find_preset
 
 @dataclass(frozen=True)
 class Curve:
-    """One accuracy along a sweep: a pool, or the pairs of it that are held out in both orders."""
+    """One accuracy along a sweep: a split, or the pairs of it that are held out in both orders."""
 
     label: str
-    pool: str
+    split: str
     half: str | None = None
 
     def accuracies(self, dataset: xr.Dataset) -> np.ndarray:
         """At the end of each run: [variant, seed]."""
         if self.half is not None:
-            found = dataset.last_half_accuracy.sel(pool=self.pool, half=self.half)
+            found = dataset.last_half_accuracy.sel(split=self.split, half=self.half)
         else:
-            found = dataset.last_accuracy.sel(pool=self.pool)
+            found = dataset.last_accuracy.sel(split=self.split)
         return found.transpose("variant", "seed").values.astype(float)
 
 
@@ -50,7 +50,7 @@ PAIR_FRACTION = Sweep(
     "pair-fraction",
     "How many pairs are enough",
     "pair_fraction",
-    "share of pairs trained on",
+    "fraction of pairs trained on",
     Curve("held-out pairs", "0add"),
     Curve("pairs held out in both orders", "0add", "both_held"),
     (Curve("trained pairs", "0tr"),),
@@ -117,9 +117,9 @@ def _describe(dataset: xr.Dataset, sweep: Sweep, curve: Curve) -> str:
     )
 
 
-def show_percent(share: float) -> str:
+def show_percent(fraction: float) -> str:
     """``0.417`` → ``41.7 %``."""
-    return f"{100 * share:.1f} %"
+    return f"{100 * fraction:.1f} %"
 
 
 @lru_cache(maxsize=32)

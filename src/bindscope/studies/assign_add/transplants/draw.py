@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_fraction_map
 from bindscope.studies.plots.style import (
     BLUE,
     CATEGORIES,
@@ -21,16 +21,16 @@ from bindscope.studies.plots.style import (
     ORANGE,
     new_figure,
     plot_interval,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
     title_figure,
 )
 
-EXTRA = ("jump", "undone", "random")  # beside the pools: all that jump together, the other way round, the control
+EXTRA = ("jump", "undone", "random")  # beside the splits: all that jump together, the other way round, the control
 
 
 def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
-    """A heat map of parts and pools for each spike; below, accuracy by variable, where = looks, and ablations."""
+    """A heat map of parts and splits for each spike; below, accuracy by variable, where = looks, and ablations."""
     transplants, by_variable, ablations = (results[name] for name in ("transplants", "by_variable", "part_ablations"))
     n_spikes, n_parts = min(2, transplants.sizes["spike"]), transplants.sizes["part"]
     with new_figure(12.4, 2.6 + 0.19 * n_parts + 3.6) as figure:
@@ -39,7 +39,7 @@ def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
         top, bottom = parts[1:]  # the first holds the title
         panels = top.subplots(1, n_spikes, sharey=True, squeeze=False)[0]
         for axes, spike in zip(panels, transplants.spike.values[:n_spikes]):
-            mesh = _draw_shares(axes, transplants.sel(spike=spike))
+            mesh = _draw_fractions(axes, transplants.sel(spike=spike))
         add_colour_bar(list(panels), mesh, percent=True)
         left, middle, right = bottom.subplots(1, 3, width_ratios=[1, 0.85, 1.25])
         _draw_variables(left, by_variable, transplants)
@@ -47,23 +47,23 @@ def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
         _draw_ablations(right, ablations)
         run, n = transplants.attrs.get("run", ""), int(transplants.attrs.get("n", 0))
         subtitle = (
-            f"{run} · share of the jump that follows a part from the later into the earlier model, n = {n} a pool"
+            f"{run} · fraction of the jump that follows a part from the later into the earlier model, n = {n} a split"
         )
         title_figure(figure, "AA10 · What the spikes are", subtitle)
     return figure
 
 
-def _draw_shares(axes: Axes, spike: xr.Dataset) -> QuadMesh:
-    pools = [str(pool) for pool in spike.pool.values]
+def _draw_fractions(axes: Axes, spike: xr.Dataset) -> QuadMesh:
+    splits = [str(split) for split in spike.split.values]
     there, back = spike.sel(direction="reproduce"), spike.sel(direction="undo")
-    columns = [there.share.transpose("part", "pool").values, there.total_share.values[:, None]]
-    columns += [back.total_share.values[:, None], spike.random_share.values[:, None]]
+    columns = [there.fraction.transpose("part", "split").values, there.total_fraction.values[:, None]]
+    columns += [back.total_fraction.values[:, None], spike.random_fraction.values[:, None]]
     parts = [str(part) for part in spike.part.values]
-    mesh = draw_share_map(axes, np.concatenate(columns, 1), parts, [*pools, *EXTRA], font_size=6, written=True)
-    axes.axvline(len(pools) - 0.5, color=ORANGE, linewidth=1.2)
+    mesh = draw_fraction_map(axes, np.concatenate(columns, 1), parts, [*splits, *EXTRA], font_size=6, written=True)
+    axes.axvline(len(splits) - 0.5, color=ORANGE, linewidth=1.2)
     axes.set_title(
         f"spike {int(spike.spike)}, {int(spike.before_step):,} → {int(spike.after_step):,}; its variable: "
-        f"{spike.focus_variable.values}, as {spike.focus_place.values} operand",
+        f"{spike.focus_variable.values}, as {spike.focus_operand.values} operand",
         fontsize=9,
         loc="left",
         color=MUTED,
@@ -74,7 +74,7 @@ def _draw_shares(axes: Axes, spike: xr.Dataset) -> QuadMesh:
 
 
 def _draw_variables(axes: Axes, dataset: xr.Dataset, transplants: xr.Dataset) -> None:
-    """One line for each variable in a place that training never shows, and the range of all others."""
+    """One line for each variable in a operand that training never shows, and the range of all others."""
     steps, restricted = dataset.step.values, dataset.restricted.values.astype(bool)  # [variable, position]
     set_step_axis(axes, steps, "linear")
     _mark(axes, transplants)
@@ -82,13 +82,16 @@ def _draw_variables(axes: Axes, dataset: xr.Dataset, transplants: xr.Dataset) ->
     axes.fill_between(
         steps, others.min(1), others.max(1), color=GREY, alpha=0.2, linewidth=0, label="shown in training"
     )
-    for index, (variable, place) in enumerate(np.argwhere(restricted)):
-        cell = dataset.isel(variable=variable, place=place)
+    for index, (variable, operand) in enumerate(np.argwhere(restricted)):
+        cell = dataset.isel(variable=variable, operand=operand)
         colour = CATEGORIES[index % len(CATEGORIES)]
-        label, dash = f"{dataset.variable.values[variable]} {dataset.place.values[place]}", DASHES[index % len(DASHES)]
+        label, dash = (
+            f"{dataset.variable.values[variable]} {dataset.operand.values[operand]}",
+            DASHES[index % len(DASHES)],
+        )
         plot_interval(axes, steps, cell, "accuracy", colour, alpha=0.15, linestyle=dash, label=label)
-    set_share_axis(axes)
-    axes.set_title("accuracy, one variable, by place", fontsize=9, loc="left", color=MUTED, pad=28)
+    set_fraction_axis(axes)
+    axes.set_title("accuracy, one variable, by operand", fontsize=9, loc="left", color=MUTED, pad=28)
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=3, fontsize=7, columnspacing=1, handlelength=1.5)
 
 
@@ -98,15 +101,15 @@ def _draw_looks(axes: Axes, dataset: xr.Dataset, transplants: xr.Dataset) -> Non
     _mark(axes, transplants)
     for position, colour in zip(dataset.position.values, (BLUE, ORANGE)):
         axes.plot(steps, dataset.operand_attention.sel(position=position), color=colour, label=f"position {position}")
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.set_title("layer 1, attention of = to the operands", fontsize=9, loc="left", color=MUTED, pad=28)
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=2, fontsize=7, columnspacing=1, handlelength=1.5)
 
 
 def _draw_ablations(axes: Axes, dataset: xr.Dataset) -> None:
-    cells = dataset.accuracy.sel(kind="zero").transpose("part", "pool").values
+    cells = dataset.accuracy.sel(kind="zero").transpose("part", "split").values
     names = [f"{part} (control)" if control else str(part) for part, control in zip(dataset.part.values, dataset.control.values)]  # fmt: skip
-    draw_share_map(axes, cells, names, [str(pool) for pool in dataset.pool.values], font_size=6)
+    draw_fraction_map(axes, cells, names, [str(split) for split in dataset.split.values], font_size=6)
     axes.tick_params(axis="both", labelsize=7)
     step = int(dataset.attrs.get("step", 0))
     axes.set_title(f"accuracy at step {step:,} without", fontsize=9, loc="left", color=MUTED)

@@ -25,20 +25,20 @@ def judge_spikes(results: Mapping[str, xr.Dataset]) -> Finding:
     if n < 2:
         return not_testable(
             "the run has one spike with checkpoints around it; the claim is about two",
-            _shares(transplants.isel(spike=0)),
+            _fractions(transplants.isel(spike=0)),
         )
     first, second = transplants.isel(spike=0), transplants.isel(spike=1)
     criterion = (
         *(condition for spike in (first, second) for condition in _routes(spike)),
         *_last_variable(second, by_variable),
     )
-    quantities = (*_shares(first), *_shares(second), *_variable_shares(second, by_variable))
-    return conclude(criterion, _controls(first, second), quantities, _control_shares(first, second))
+    quantities = (*_fractions(first), *_fractions(second), *_variable_fractions(second, by_variable))
+    return conclude(criterion, _controls(first, second), quantities, _control_fractions(first, second))
 
 
 def _routes(spike: xr.Dataset) -> tuple[Condition, ...]:
     """Where layer 2 looks, and the weights that decide it, carry the jump; the weights that compute do not."""
-    number, carried = int(spike.spike), spike.total_share
+    number, carried = int(spike.spike), spike.total_fraction
     least = {part: float(carried.sel(part=part).min()) for part in (ROUTING, LOOKING)}
     most = float(np.abs(carried.sel(part=COMPUTING)).max())
     weakest = min(least, key=lambda part: least[part])
@@ -60,16 +60,16 @@ def _routes(spike: xr.Dataset) -> tuple[Condition, ...]:
 def _last_variable(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Condition, ...]:
     """Before the second spike one restricted variable is missing and no other; after it none is."""
     before, after = (_at(by_variable, int(spike[name])) for name in ("before_step", "after_step"))
-    where = {"variable": str(spike.focus_variable.values), "place": str(spike.focus_place.values)}
-    name, restricted = f"{where['variable']} as {where['place']} operand", before.restricted.astype(bool)
+    where = {"variable": str(spike.focus_variable.values), "operand": str(spike.focus_operand.values)}
+    name, restricted = f"{where['variable']} as {where['operand']} operand", before.restricted.astype(bool)
     number = int(spike.spike)
     old, new = (float(at.accuracy.sel(where)) for at in (before, after))
     others = [
-        f"{variable} as {place} operand"
+        f"{variable} as {operand} operand"
         for variable in before.variable.values
-        for place in before.place.values
-        if (variable, place) != (where["variable"], where["place"])
-        and float(before.accuracy.sel(variable=variable, place=place)) < MOST_OF_IT
+        for operand in before.operand.values
+        if (variable, operand) != (where["variable"], where["operand"])
+        and float(before.accuracy.sel(variable=variable, operand=operand)) < MOST_OF_IT
     ]
     return (
         Condition(
@@ -88,7 +88,7 @@ def _last_variable(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Conditio
 
 def _controls(first: xr.Dataset, second: xr.Dataset) -> tuple[Condition, ...]:
     """Every control that the run has: drift needs a checkpoint kept before the spike."""
-    measured = [quantity for quantity in _control_shares(first, second) if np.isfinite(quantity.value)]
+    measured = [quantity for quantity in _control_fractions(first, second) if np.isfinite(quantity.value)]
     highest = max((quantity.value for quantity in measured), default=np.nan)
     drifted = any(quantity.label.endswith(DRIFT) for quantity in measured)
     names = ["as large a change at random", "other sums' patterns", *["as many steps without a spike"] * drifted]
@@ -96,40 +96,40 @@ def _controls(first: xr.Dataset, second: xr.Dataset) -> tuple[Condition, ...]:
     return (Condition(highest <= LITTLE_OF_IT, f"{words} at most", f"{words}"),)
 
 
-def _control_shares(first: xr.Dataset, second: xr.Dataset) -> tuple[Quantity, ...]:
+def _control_fractions(first: xr.Dataset, second: xr.Dataset) -> tuple[Quantity, ...]:
     quantities = []
     for spike in (first, second):
         number = int(spike.spike)
         quantities += [
-            cell_of(f"spike {number}, routing changed at random", spike, "random_share", part=ROUTING),
-            cell_of(f"spike {number}, pattern 2 of other sums", spike, "random_share", part=LOOKING),
-            cell_of(f"spike {number}, {DRIFT}", spike, "drift_share", part=ROUTING),
+            cell_of(f"spike {number}, routing changed at random", spike, "random_fraction", part=ROUTING),
+            cell_of(f"spike {number}, pattern 2 of other sums", spike, "random_fraction", part=LOOKING),
+            cell_of(f"spike {number}, {DRIFT}", spike, "drift_fraction", part=ROUTING),
         ]
     return tuple(quantities)
 
 
-def _shares(spike: xr.Dataset) -> tuple[Quantity, ...]:
+def _fractions(spike: xr.Dataset) -> tuple[Quantity, ...]:
     number = int(spike.spike)
     steps = f"{int(spike.before_step):,} → {int(spike.after_step):,}"
     names = {LOOKING: "where layer 2 looks", ROUTING: "routing", COMPUTING: "computing"}
     return tuple(
         cell_of(f"spike {number} ({steps}) {'reproduced' if direction == 'reproduce' else 'undone'} by {words}", spike,
-                "total_share", part=part, direction=direction)
+                "total_fraction", part=part, direction=direction)
         for part, words in names.items()
         for direction in ("reproduce", "undo")
     )  # fmt: skip
 
 
-def _variable_shares(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Quantity, ...]:
-    where: dict[str, Any] = {"variable": str(spike.focus_variable.values), "place": str(spike.focus_place.values)}
-    name = f"{where['variable']} as {where['place']} operand"
+def _variable_fractions(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Quantity, ...]:
+    where: dict[str, Any] = {"variable": str(spike.focus_variable.values), "operand": str(spike.focus_operand.values)}
+    name = f"{where['variable']} as {where['operand']} operand"
     n = int(by_variable.n.sel(where))
     ends = [
         cell_of(f"{name}, step {int(spike[step]):,}", _at(by_variable, int(spike[step])), "accuracy", n=n, **where)
         for step in ("before_step", "after_step")
     ]
     embedding = f"spike {int(spike.spike)} reproduced by the embedding of {where['variable']} alone"
-    alone = cell_of(embedding, spike, "total_share", part="its variable", direction="reproduce")
+    alone = cell_of(embedding, spike, "total_fraction", part="its variable", direction="reproduce")
     return (*ends, alone)
 
 
@@ -137,8 +137,8 @@ def _at(by_variable: xr.Dataset, step: int) -> xr.Dataset:
     return by_variable.sel(step=step)
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-0 %", "0 %")
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.0f} %".replace("-0 %", "0 %")
 
 
 AA10 = Claim(
@@ -146,12 +146,12 @@ AA10 = Claim(
     title="What the spikes are",
     statement=(
         "At the first spike the circuit forms that routes the operands' values to the sum; at the second the last "
-        "variable in a place that training never shows gets routed."
+        "variable in a operand that training never shows gets routed."
     ),
     paper=REPORTED["AA10"],
     measure=(
-        "Parts of the model after a spike put into the one before it, and the reverse; the share of the jump that "
-        "follows, over the pools that jump. Accuracy by variable and position around the second spike."
+        "Parts of the model after a spike put into the one before it, and the reverse; the fraction of the jump that "
+        "follows, over the splits that jump. Accuracy by variable and position around the second spike."
     ),
     criterion=(
         f"For both spikes, the weights that route, and where layer 2 looks by itself, reproduce and undo at least "

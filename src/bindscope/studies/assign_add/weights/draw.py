@@ -40,11 +40,11 @@ def draw_first_layer(results: Mapping[str, xr.Dataset]) -> Figure:
     """QK1 over all embeddings, its position block, the margins over training, and what ``=`` prefers."""
     dataset, spikes = results["weights"], spikes_of(results["trajectory"])
     with new_figure(10.4, 8.6) as figure:
-        axes = [figure.add_subplot(2, 2, place) for place in range(1, 5)]
+        axes = [figure.add_subplot(2, 2, index) for index in range(1, 5)]
         _draw_all_pairs(axes[0], dataset)
         _draw_positions(axes[1], dataset)
         margins = dataset.position_margin.dropna("position", how="all")
-        _draw_curves(axes[2], margins, [f"{int(place)}" for place in margins.position.values], "position")
+        _draw_curves(axes[2], margins, [f"{int(position)}" for position in margins.position.values], "position")
         _title(axes[2], "Margin of the position before, over training", "above 0: preferred to every other allowed one")
         _draw_equals_positions(axes[3], dataset)
         for curves in axes[2:]:
@@ -57,7 +57,7 @@ def draw_identity(results: Mapping[str, xr.Dataset]) -> Figure:
     """The matrix over variables at the last checkpoint, its margins over training, and what ``=`` gives each variable."""
     dataset, spikes = results["weights"], spikes_of(results["trajectory"])
     with new_figure(10.4, 8.2) as figure:
-        axes = [figure.add_subplot(2, 2, place) for place in range(1, 5)]
+        axes = [figure.add_subplot(2, 2, index) for index in range(1, 5)]
         variables = list(dataset.variable.values)
         first, last = dataset.variable_identity.values[0], dataset.variable_identity.values[-1]
         _draw_variables(axes[0], last, variables)
@@ -84,7 +84,7 @@ def draw_matrices(dataset: xr.Dataset) -> Figure:
     >>> save_figure(draw_matrices(circuit_matrices(forms, task)), Path("circuit.svg"))
     """
     with new_figure(13.2, 5.1) as figure:
-        axes = [figure.add_subplot(1, 3, place) for place in range(1, 4)]
+        axes = [figure.add_subplot(1, 3, index) for index in range(1, 4)]
         _draw_all_pairs(axes[0], dataset, "row: who looks; column: at whom")
         _draw_positions(axes[1], dataset.assign(positions=dataset.positions.expand_dims("step")))
         _draw_variables(
@@ -182,8 +182,8 @@ def _times_lowest(curves: xr.DataArray) -> np.ndarray:
 def _draw_curves(axes: Axes, curves: xr.DataArray, labels: list[str], what: str) -> None:
     set_step_axis(axes, curves.step.values, "linear")
     dimension = next(str(dim) for dim in curves.dims if dim != "step")
-    for place, (label, colour) in enumerate(zip(labels, ordered_colours(len(labels)))):
-        axes.plot(curves.step.values, curves.isel({dimension: place}).values, color=colour, linewidth=1.2, label=label)
+    for index, (label, colour) in enumerate(zip(labels, ordered_colours(len(labels)))):
+        axes.plot(curves.step.values, curves.isel({dimension: index}).values, color=colour, linewidth=1.2, label=label)
     axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
     place_legend_above(axes, title=what)
 

@@ -10,7 +10,7 @@ import xarray as xr
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import share_of
+from bindscope.studies.framework.quantities import fraction_of
 from bindscope.tasks.assign_add.sequence import OPERAND_POSITIONS
 
 KNOWN = 0.9  # of sums with one variable in a trained position: below it there is no routing to look for
@@ -24,7 +24,7 @@ def judge_first_layer(results: Mapping[str, xr.Dataset]) -> Finding:
     dataset = results["weights"]
     last = dataset.isel(step=-1)
     margins = last.position_margin.dropna("position")
-    previous = share_of("positions that prefer the one before", float((margins > 0).mean()), margins.size)
+    previous = fraction_of("positions that prefer the one before", float((margins > 0).mean()), margins.size)
     scores = {kind: float(last.kind_score.sel(from_kind="number", to_kind=kind)) for kind in ("variable", *SEEN_KINDS)}
     quantities = (
         previous,
@@ -60,7 +60,7 @@ def judge_identity(results: Mapping[str, xr.Dataset]) -> Finding:
     """AA9: in layer 2 the copy of each variable scores highest with itself."""
     dataset = results["weights"]
     margins = dataset.identity_margin.isel(step=-1)
-    found = share_of("variables that match themselves best", float((margins > 0).mean()), margins.size)
+    found = fraction_of("variables that match themselves best", float((margins > 0).mean()), margins.size)
     weakest = str(margins["variable"].values[int(margins.values.argmin())])
     complete = np.flatnonzero((dataset.identity_margin > 0).all("variable").values)
     quantities = (
@@ -118,15 +118,15 @@ def _spread(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _step_at(dataset: xr.Dataset, places: np.ndarray) -> float:
-    return float(dataset.step.values[places[0]]) if len(places) else np.nan
+def _step_at(dataset: xr.Dataset, positions: np.ndarray) -> float:
+    return float(dataset.step.values[positions[0]]) if len(positions) else np.nan
 
 
 def _what_hinders(trajectory: xr.Dataset) -> str | None:
     """Why there may be no routing to look for."""
-    if "1tr" not in trajectory.pool.values:
+    if "1tr" not in trajectory.split.values:
         return "this run was not evaluated on sums with one variable"
-    last = float(trajectory.pool_accuracy.sel(pool="1tr").values[-1])
+    last = float(trajectory.split_accuracy.sel(split="1tr").values[-1])
     if last >= KNOWN:
         return None
     ended = (

@@ -27,8 +27,8 @@ def show_programs(run: Run, phases: Sequence[Phase]) -> list[ExampleProgram]:
 def _show(program: Program, models: Mapping[int, Transformer]) -> ExampleProgram:
     predictions = tuple(_predict(step, model, program) for step, model in models.items())
     remark = f"depth {program.depth}, root on line {program.root_line}"
-    habit = program.assignments[0].source
-    return ExampleProgram(program.text, str(program.answer), predictions, habit, remark)
+    heuristic = program.assignments[0].source
+    return ExampleProgram(program.text, str(program.answer), predictions, heuristic, remark)
 
 
 def _predict(step: int, model: Transformer, program: Program) -> Prediction:
@@ -40,9 +40,9 @@ def _predict(step: int, model: Transformer, program: Program) -> Prediction:
 
 def _misleading_programs(task: Task) -> list[Program]:
     """The first program of each depth whose answer stands neither on line 1 nor on line 2."""
-    pool = task.sample_evaluation(np.random.default_rng(SEED), N_DRAWN)["test"]
+    split = task.sample_evaluation(np.random.default_rng(SEED), N_DRAWN)["test"]
     found: dict[int, Program] = {}
-    for tokens in pool.tokens:
+    for tokens in split.tokens:
         program = Program.from_tokens(tokens)
         early = {assignment.source for assignment in program.assignments[:2]}
         if program.root_line > 2 and str(program.answer) not in early:

@@ -89,14 +89,14 @@ def at_step(dataset: xr.Dataset, step: int) -> xr.Dataset:
 
 def accuracy_by_step(dataset: xr.Dataset) -> xr.Dataset:
     """Over (step): ``accuracy``, and how often line 1's constant is given (``line_1``), with 95 % Wilson intervals."""
-    from bindscope.measures.stats.shares import CONFIDENCE, share_variables
+    from bindscope.measures.stats.fractions import CONFIDENCE, fraction_variables
 
     n = dataset.sizes["program"]
     right = (dataset.predicted == dataset.answer).sum("program").values  # [step]
     line_1 = (dataset.predicted == dataset.rule_line_1).sum("program").values
-    shares = share_variables("accuracy", ["step"], right, n) | share_variables("line_1", ["step"], line_1, n)
+    fractions = fraction_variables("accuracy", ["step"], right, n) | fraction_variables("line_1", ["step"], line_1, n)
     attributes = {"title": "accuracy at every checkpoint", "n": n, "confidence": CONFIDENCE}
-    return xr.Dataset(shares, {"step": dataset.step.values}, attributes)
+    return xr.Dataset(fractions, {"step": dataset.step.values}, attributes)
 
 
 def explain_step(run: Run, dataset: xr.Dataset, step: int) -> xr.Dataset:
@@ -125,14 +125,14 @@ def _measure(model: Transformer, batch: Batch) -> dict[str, np.ndarray]:
     from bindscope.measures.evaluation import read_answers
 
     outputs = read_answers(model, batch).astype(float)  # [program, output]
-    shares = np.exp(outputs - outputs.max(1, keepdims=True))
-    shares /= shares.sum(1, keepdims=True)
+    fractions = np.exp(outputs - outputs.max(1, keepdims=True))
+    fractions /= fractions.sum(1, keepdims=True)
     described, rows = describe_outputs(outputs, batch), np.arange(len(batch))
     return {
         "predicted": described.predicted,
         "source": described.sources,
-        "probability": _quantise(shares[rows, batch.targets[:, 0]]),
-        "line_1_probability": _quantise(shares[rows, OUTPUT_OF_DIGIT[described.rules["line_1"]]]),
+        "probability": _quantise(fractions[rows, batch.targets[:, 0]]),
+        "line_1_probability": _quantise(fractions[rows, OUTPUT_OF_DIGIT[described.rules["line_1"]]]),
     }
 
 
@@ -165,18 +165,18 @@ def _label(run: Run, batch: Batch, rows: Sequence[dict[str, np.ndarray]]) -> xr.
         dataset[name].encoding = dict(PACKED)
     for name in ("probability", "line_1_probability"):
         dataset[name].encoding |= {"dtype": "uint8", "scale_factor": LEVEL, "_FillValue": np.uint8(255)}
-        dataset[name].attrs["units"] = "share"
+        dataset[name].attrs["units"] = "fraction"
     return dataset
 
 
-def _quantise(shares: np.ndarray) -> np.ndarray:
-    return np.round(shares / LEVEL) * LEVEL
+def _quantise(fractions: np.ndarray) -> np.ndarray:
+    return np.round(fractions / LEVEL) * LEVEL
 
 
 def _rows_by_checkpoint(dataset: xr.Dataset) -> dict[str, dict[str, np.ndarray]]:
     return {
-        str(sha256): {str(name): dataset[name].values[place] for name in dataset.data_vars}
-        for place, sha256 in enumerate(dataset[CHECKPOINT].values)
+        str(sha256): {str(name): dataset[name].values[index] for name in dataset.data_vars}
+        for index, sha256 in enumerate(dataset[CHECKPOINT].values)
     }
 
 

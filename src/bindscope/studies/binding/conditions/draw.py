@@ -17,7 +17,7 @@ from bindscope.studies.plots.style import (
     new_figure,
     ordered_colours,
     place_legend_above,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
     title_figure,
 )
@@ -42,10 +42,10 @@ def draw_weighting(results: Mapping[str, xr.Dataset]) -> Figure:
     dataset = results["weighting"]
     n = dataset.sizes["seed"]
     curves = [
-        (dataset.sel(variant=variant, seed=seed), colour, dash, variant if place == 0 else None)
+        (dataset.sel(variant=variant, seed=seed), colour, dash, variant if index == 0 else None)
         for variant, colour, dash in (("cubic", BLUE, "-"), ("uniform", ORANGE, DASHES[1]))
         if variant in dataset.variant.values
-        for place, seed in enumerate(dataset.seed.values)
+        for index, seed in enumerate(dataset.seed.values)
     ]
     subtitle = f"{n} {'seed' if n == 1 else 'seeds'} of {dataset.attrs['preset']} with each weighting"
     return _draw_runs(dataset, curves, "VB12 · Chains extended uniformly instead of cubically", subtitle)
@@ -75,5 +75,5 @@ def _draw_curve(axes: Axes, cell: xr.Dataset, name: str, colour: str, dash: obje
 
 def _finish(axes: Axes, dataset: xr.Dataset, title: str) -> None:
     set_step_axis(axes, dataset.step.values)
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.text(1, 1.03, title, transform=axes.transAxes, fontsize=9, ha="right", color=MUTED)

@@ -12,7 +12,7 @@ from bindscope.measures.stats.shuffles import fraction_of_shuffles
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import range_of, share_of
+from bindscope.studies.framework.quantities import fraction_of, range_of
 
 LEAST_SEEDS = 3
 N_SHUFFLES = 20  # of each seed
@@ -31,7 +31,7 @@ def judge_seeds(results: Mapping[str, xr.Dataset]) -> Finding:
             "which 'bindscope experiment seeds' trains"
         )
     complete = [str(phases) == ", ".join(PHASES) for phases in cells.phases.values]
-    by_chance = share_of_shuffles(cells)
+    by_chance = fraction_with_phases(cells)
     missing = [str(seed) for seed, whole in zip(cells.seed.values, complete) if not whole]
     criterion = (
         Condition(
@@ -45,11 +45,11 @@ def judge_seeds(results: Mapping[str, xr.Dataset]) -> Finding:
     control = (Condition(by_chance <= MOST_BY_CHANCE, words, words),)
     starts = cells.phase_first_step.sel(phase="systematic").values
     quantities = (
-        share_of("seeds with all three phases", sum(complete) / n, n),
-        range_of("heuristic plateau", cells.phase_accuracy.sel(phase="heuristic").values, "share", "median"),
+        fraction_of("seeds with all three phases", sum(complete) / n, n),
+        range_of("heuristic plateau", cells.phase_accuracy.sel(phase="heuristic").values, "fraction", "median"),
         range_of("systematic from step", starts, "step", "median"),
     )
-    return conclude(criterion, control, quantities, (share_of("three phases, shuffled", by_chance, n * N_SHUFFLES),))
+    return conclude(criterion, control, quantities, (fraction_of("three phases, shuffled", by_chance, n * N_SHUFFLES),))
 
 
 def judge_weighting(results: Mapping[str, xr.Dataset]) -> Finding:
@@ -76,23 +76,23 @@ def judge_weighting(results: Mapping[str, xr.Dataset]) -> Finding:
         ),
     )
     quantities = (
-        share_of("uniform runs that become systematic", _mean(reached["uniform"]), len(reached["uniform"])),
-        range_of("accuracy at the end, uniform", ended["uniform"], "share", "median"),
+        fraction_of("uniform runs that become systematic", _mean(reached["uniform"]), len(reached["uniform"])),
+        range_of("accuracy at the end, uniform", ended["uniform"], "fraction", "median"),
         range_of(
             "plateau, uniform",
             dataset.sel(variant="uniform", phase="heuristic").phase_accuracy.values,
-            "share",
+            "fraction",
             "median",
         ),
     )
     beside = (
-        share_of("cubic runs that become systematic", _mean(reached["cubic"]), len(reached["cubic"])),
-        range_of("accuracy at the end, cubic", ended["cubic"], "share", "median"),
+        fraction_of("cubic runs that become systematic", _mean(reached["cubic"]), len(reached["cubic"])),
+        range_of("accuracy at the end, cubic", ended["cubic"], "fraction", "median"),
     )
     return conclude(criterion, control, quantities, beside)
 
 
-def share_of_shuffles(cells: xr.Dataset, n_shuffles: int = N_SHUFFLES) -> float:
+def fraction_with_phases(cells: xr.Dataset, n_shuffles: int = N_SHUFFLES) -> float:
     """In how many random orders of a seed's evaluations all three phases would be found."""
     rng = np.random.default_rng(0)
     return float(np.mean([_shuffles_of_seed(cells.sel(seed=seed), rng, n_shuffles) for seed in cells.seed.values]))

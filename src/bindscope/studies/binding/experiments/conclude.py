@@ -22,9 +22,9 @@ def conclude_seeds(dataset: xr.Dataset) -> str:
     plateau = [float(cell.phase_accuracy.sel(phase="heuristic")) for cell in runs]
     return (
         f"{alike} of {len(runs)} seeds go through the three phases random, heuristic, systematic. "
-        f"The heuristic plateau has an accuracy of {_range(plateau, _share)}. "
+        f"The heuristic plateau has an accuracy of {_range(plateau, _fraction)}. "
         f"It is left: {_steps(runs, 'left_plateau')}. Every depth is at 90 % from: {_steps(runs, 'learned')}. "
-        f"The last accuracy is {_range([float(cell.last_accuracy) for cell in runs], _share)}.{_describe_paths(runs)}"
+        f"The last accuracy is {_range([float(cell.last_accuracy) for cell in runs], _fraction)}.{_describe_paths(runs)}"
     )
 
 
@@ -42,15 +42,15 @@ def conclude_held_out(dataset: xr.Dataset) -> str:
         )
         if plateau.size:
             parts.append(
-                f"In the heuristic phase accuracy on held-out combinations goes from {_share(float(plateau[0]))} to "
-                f"{_share(float(plateau[-1]))}."
+                f"In the heuristic phase accuracy on held-out combinations goes from {_fraction(float(plateau[0]))} to "
+                f"{_fraction(float(plateau[-1]))}."
             )
         if "held_out_predictions" in cell:
             seen = _in_phase(cell.held_out_predictions, cell, "heuristic", "checkpoint")
             if seen.size:
                 parts.append(
-                    f"Answers to ordinary questions that are such a combination fall from {_share(float(seen[0]))} at step "
-                    f"{int(seen.checkpoint[0]):,} to {_share(float(seen[-1]))} at step {int(seen.checkpoint[-1]):,}."
+                    f"Answers to ordinary questions that are such a combination fall from {_fraction(float(seen[0]))} at step "
+                    f"{int(seen.checkpoint[0]):,} to {_fraction(float(seen[-1]))} at step {int(seen.checkpoint[-1]):,}."
                 )
     return " ".join(parts)
 
@@ -60,19 +60,19 @@ def conclude_weighting(dataset: xr.Dataset) -> str:
     for name in map(str, dataset.variant.values):
         cells = _cells(dataset, name)
         phases = sorted({str(cell.phases.item()) or "none" for cell in cells})
-        habit = [float(cell.follows_early_lines.max()) for cell in cells]
+        heuristic = [float(cell.follows_early_lines.max()) for cell in cells]
         text = (
             f"With {name} weighting the phases are {' or '.join(phases)}; of the programs that lines 1 and 2 mislead, at "
-            f"most {_range(habit, _share)} are answered from those lines at any time; every depth at 90 %: "
+            f"most {_range(heuristic, _fraction)} are answered from those lines at any time; every depth at 90 %: "
             f"{_steps(cells, 'learned')}"
         )
-        if "longest_chain_share" in dataset:
-            at = [int(cell.longest_chain_share.argmax("checkpoint")) for cell in cells]
-            longest = [float(cell.longest_chain_share[place]) for cell, place in zip(cells, at)]
-            another = [float(cell.another_chain_share[place]) for cell, place in zip(cells, at)]
+        if "longest_chain_fraction" in dataset:
+            at = [int(cell.longest_chain_fraction.argmax("checkpoint")) for cell in cells]
+            longest = [float(cell.longest_chain_fraction[index]) for cell, index in zip(cells, at)]
+            another = [float(cell.another_chain_fraction[index]) for cell, index in zip(cells, at)]
             text += (
-                f"; where the longest chain misleads, its digit is given at most {_range(longest, _share)} of the time, "
-                f"that of another chain {_range(another, _share)} at the same checkpoint"
+                f"; where the longest chain misleads, its digit is given at most {_range(longest, _fraction)} of the time, "
+                f"that of another chain {_range(another, _fraction)} at the same checkpoint"
             )
         sentences.append(f"{text}.")
     return " ".join(sentences)
@@ -101,7 +101,7 @@ def conclude_reassignment(dataset: xr.Dataset) -> str:
     sentences = []
     for name in map(str, dataset.variant.values):
         cells = _cells(dataset, name)
-        lasts = [cell.write_share.dropna("checkpoint", how="all").isel(checkpoint=-1) for cell in cells]
+        lasts = [cell.write_fraction.dropna("checkpoint", how="all").isel(checkpoint=-1) for cell in cells]
         sentences.append(f"Trained {name}, {_describe_writes(lasts)}.")
         looks = [_strongest(cell.write_attention, "layer", "head") for cell in cells]
         sentences.append(
@@ -109,8 +109,8 @@ def conclude_reassignment(dataset: xr.Dataset) -> str:
             f"attention to its first write and {_range([b for _, b in looks], _number)} to its last, in the layer that "
             "looks at them most."
         )
-    if "laptop_write_share" in dataset:
-        last = dataset.laptop_write_share.isel(laptop_checkpoint=-1)
+    if "laptop_write_fraction" in dataset:
+        last = dataset.laptop_write_fraction.isel(laptop_checkpoint=-1)
         first_write, last_write = _strongest(dataset.laptop_write_attention, "laptop_layer", "laptop_head")
         sentences.append(
             f"The shipped binding-laptop (16 lines, every variable assigned once), {_describe_writes([last])}; attention "
@@ -127,8 +127,8 @@ def conclude_long(dataset: xr.Dataset) -> str:
             ends = rows.isel(lines=[0, -1])
             if rows.sizes["seed"]:
                 sentences.append(
-                    f"Trained to {name.replace('-', ' ')}, it answers {_range(ends[:, 0].values, _share)} at "
-                    f"{int(ends.lines[0])} lines and {_range(ends[:, 1].values, _share)} at {int(ends.lines[1])}."
+                    f"Trained to {name.replace('-', ' ')}, it answers {_range(ends[:, 0].values, _fraction)} at "
+                    f"{int(ends.lines[0])} lines and {_range(ends[:, 1].values, _fraction)} at {int(ends.lines[1])}."
                 )
     return " ".join(sentences)
 
@@ -137,7 +137,7 @@ def _describe_variant(dataset: xr.Dataset, name: str) -> str:
     cells = _cells(dataset, name)
     return (
         f"{name} ({_count(len(cells), 'seed')}): plateau left {_steps(cells, 'left_plateau')}; every depth at 90 % "
-        f"{_steps(cells, 'learned')}; last accuracy {_range([float(c.last_accuracy) for c in cells], _share)}"
+        f"{_steps(cells, 'learned')}; last accuracy {_range([float(c.last_accuracy) for c in cells], _fraction)}"
     )
 
 
@@ -145,7 +145,7 @@ def _outcome(dataset: xr.Dataset, name: str) -> str:
     cells = _cells(dataset, name)
     learned = sum(bool(cell.learned.notnull()) for cell in cells)
     if not learned:
-        last = _range([float(cell.last_accuracy) for cell in cells], _share)
+        last = _range([float(cell.last_accuracy) for cell in cells], _fraction)
         left = sum(bool(cell.left_plateau.notnull()) for cell in cells)
         return f"learned by none of {_count(len(cells), 'seed')} ({left} left the plateau, last accuracy {last})"
     return f"learned by {learned} of {_count(len(cells), 'seed')} ({_steps(cells, 'learned')})"
@@ -160,11 +160,11 @@ def _describe_parts(dataset: xr.Dataset) -> list[str]:
     scaled_a = dataset.scaled_a.isel(layer=slice(2, None))
     return [
         f"In the shipped binding-laptop, accuracy (mean of {dataset.sizes['laptop_depth']} depths, whole model "
-        f"{_share(float(dataset.accuracy_with_all.mean()))}) is {_share(float(later.sel(part='trained scores')))} without "
-        f"the trained scores of all layers after the first and {_share(float(later.sel(part='identity scores')))} without "
-        f"their identity scores ({_share(float(later.sel(part='identity scores reversed')))} with the sign of a turned); "
-        f"in the first layer it is {_share(float(first.sel(part='trained scores')))} without the trained scores and "
-        f"{_share(float(first.sel(part='identity outputs')))} without the identity outputs.",
+        f"{_fraction(float(dataset.accuracy_with_all.mean()))}) is {_fraction(float(later.sel(part='trained scores')))} without "
+        f"the trained scores of all layers after the first and {_fraction(float(later.sel(part='identity scores')))} without "
+        f"their identity scores ({_fraction(float(later.sel(part='identity scores reversed')))} with the sign of a turned); "
+        f"in the first layer it is {_fraction(float(first.sel(part='trained scores')))} without the trained scores and "
+        f"{_fraction(float(first.sel(part='identity outputs')))} without the identity outputs.",
         f"{int((scaled_a < 0).sum())} of the {scaled_a.size} heads from layer 2 on have a negative a: they look for what is "
         f"opposite to themselves. The position right of an assignment is just that to the name it assigns: their product is "
         f"{float(alike[1:].min()):.2f} at the lowest, against {float(dataset.likeness.sel(target='itself').mean()):.2f} for "
@@ -179,19 +179,19 @@ def _describe_paths(cells: Sequence[xr.Dataset]) -> str:
         return ""
 
     def without(part: str) -> str:
-        return _range([float(cell.accuracy_without_later.sel(part=part)) for cell in learned], _share)
+        return _range([float(cell.accuracy_without_later.sel(part=part)) for cell in learned], _fraction)
 
     negative = [float((cell.scaled_a.isel(layer=slice(2, None)) < 0).mean()) for cell in learned]
     return (
         f" In the {_count(len(learned), 'seed')} that learned the task, accuracy without the trained scores of all layers "
         f"after the first is {without('trained scores')}, without their identity scores {without('identity scores')}; of "
-        f"the heads from layer 2 on, {_range(negative, _share)} have a negative a."
+        f"the heads from layer 2 on, {_range(negative, _fraction)} have a negative a."
     )
 
 
-def _describe_writes(shares: Sequence[xr.DataArray]) -> str:
+def _describe_writes(fractions: Sequence[xr.DataArray]) -> str:
     def of(situation: str, outcome: str) -> str:
-        return _range([float(each.sel(situation=situation, outcome=outcome)) for each in shares], _share)
+        return _range([float(each.sel(situation=situation, outcome=outcome)) for each in fractions], _fraction)
 
     return (
         f"where the queried variable was written before, the last write wins {of('query', 'right')} and the first "
@@ -243,7 +243,7 @@ def _range(values: Sequence[float] | np.ndarray, form: object) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _share(value: float) -> str:
+def _fraction(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
@@ -251,9 +251,9 @@ def _number(value: float) -> str:
     return f"{value:.2f}"
 
 
-def _with_interval(share: float, n: float) -> str:
-    low, high = wilson_interval(round(share * n), round(n))
-    return f"{100 * share:.2f} % (95 % interval {100 * float(low):.2f}–{100 * float(high):.2f}, n = {n:,.0f})"
+def _with_interval(fraction: float, n: float) -> str:
+    low, high = wilson_interval(round(fraction * n), round(n))
+    return f"{100 * fraction:.2f} % (95 % interval {100 * float(low):.2f}–{100 * float(high):.2f}, n = {n:,.0f})"
 
 
 def _count(number: int, noun: str) -> str:

@@ -177,7 +177,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=3,
         changes={**TINY, "training.steps": 2_000},
         minutes=2,
-        limits="Six lines, at most 2,000 steps, the learning rate chosen for the answer loss; an all-token loss gives the answer a small share of the gradient, which Adam's scaling only partly undoes.",
+        limits="Six lines, at most 2,000 steps, the learning rate chosen for the answer loss; an all-token loss gives the answer a small fraction of the gradient, which Adam's scaling only partly undoes.",
     ),
     _experiment(
         "reassignment",

@@ -13,10 +13,10 @@ from matplotlib.ticker import PercentFormatter
 from bindscope.studies.plots.experiment_charts import (
     Chart,
     draw_charts,
+    draw_fraction,
     draw_milestones,
     draw_phases,
     draw_seed_lines,
-    draw_share,
     finish_step_axes,
     variant_colours,
 )
@@ -29,13 +29,15 @@ from bindscope.studies.plots.style import (
     ORANGE,
     ordered_colours,
     place_legend_above,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
 )
 
-ACCURACY = Chart("Accuracy", "right answers; one line a seed", draw_share("accuracy"))
-CHAIN = Chart("Following the chain", "of the programs that lines 1 and 2 mislead", draw_share("follows_chain"))
-HABIT = Chart("Answering from lines 1 and 2", "of the programs that they mislead", draw_share("follows_early_lines"))
+ACCURACY = Chart("Accuracy", "right answers; one line a seed", draw_fraction("accuracy"))
+CHAIN = Chart("Following the chain", "of the programs that lines 1 and 2 mislead", draw_fraction("follows_chain"))
+HEURISTIC = Chart(
+    "Answering from lines 1 and 2", "of the programs that they mislead", draw_fraction("follows_early_lines")
+)
 MILESTONES = Chart(
     "When it was learned",
     "ring: left the plateau; disc: all depths ≥ 90 %; cross: never",
@@ -61,15 +63,15 @@ def draw_seeds(dataset: xr.Dataset) -> Figure:
 
 
 def draw_held_out(dataset: xr.Dataset) -> Figure:
-    pools = Chart(
-        "Seen and held-out combinations", "right answers on the test pool and on the held-out one", _draw_pools
+    splits = Chart(
+        "Seen and held-out combinations", "right answers on the test split and on the held-out one", _draw_splits
     )
-    return draw_charts(dataset, (pools, PHASES))
+    return draw_charts(dataset, (splits, PHASES))
 
 
 def draw_weighting(dataset: xr.Dataset) -> Figure:
     longest = Chart("The longest chain", "misled by it; grey: by another chain", _draw_longest)
-    return draw_charts(dataset, (HABIT, longest, PHASES))
+    return draw_charts(dataset, (HEURISTIC, longest, PHASES))
 
 
 def draw_comparison(dataset: xr.Dataset) -> Figure:
@@ -100,19 +102,19 @@ def draw_long(dataset: xr.Dataset) -> Figure:
     return draw_charts(dataset, (MILESTONES, depths, lengths))
 
 
-def _draw_pools(axes: Axes, dataset: xr.Dataset) -> None:
-    for place, (variable, label, colour) in enumerate(
+def _draw_splits(axes: Axes, dataset: xr.Dataset) -> None:
+    for index, (variable, label, colour) in enumerate(
         (("accuracy", "test", BLUE), ("held_out_accuracy", "held out", ORANGE))
     ):
-        draw_seed_lines(axes, dataset[variable].isel(variant=0), colour, label, place)
+        draw_seed_lines(axes, dataset[variable].isel(variant=0), colour, label, index)
     finish_step_axes(axes, dataset)
 
 
 def _draw_longest(axes: Axes, dataset: xr.Dataset) -> None:
-    for place, (name, colour) in enumerate(variant_colours(dataset).items()):
+    for index, (name, colour) in enumerate(variant_colours(dataset).items()):
         rows = dataset.sel(variant=name)
-        draw_seed_lines(axes, rows.longest_chain_share, colour, name, place, over="checkpoint")
-        draw_seed_lines(axes, rows.another_chain_share, GREY, "_", place, over="checkpoint")
+        draw_seed_lines(axes, rows.longest_chain_fraction, colour, name, index, over="checkpoint")
+        draw_seed_lines(axes, rows.another_chain_fraction, GREY, "_", index, over="checkpoint")
     set_step_axis(axes, dataset.checkpoint.values, "linear")
     axes.set_ylim(0, 0.5)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -156,12 +158,12 @@ def _draw_scales(axes: Axes, dataset: xr.Dataset) -> None:
 
 
 def _draw_writes(situation: str, axes: Axes, dataset: xr.Dataset) -> None:
-    shares = dataset.write_share.sel(situation=situation)
+    fractions = dataset.write_fraction.sel(situation=situation)
     for name, colour in variant_colours(dataset).items():
-        rows = shares.sel(variant=name)
+        rows = fractions.sel(variant=name)
         draw_seed_lines(axes, rows.sel(outcome="right"), colour, f"trained {name}", 0, over="checkpoint")
         draw_seed_lines(axes, rows.sel(outcome="rival"), colour, "_", 1, over="checkpoint")
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     set_step_axis(axes, dataset.checkpoint.values, "linear")
     place_legend_above(axes)
 
@@ -175,7 +177,7 @@ def _draw_last_depths(axes: Axes, dataset: xr.Dataset) -> None:
             if len(cell.step):
                 axes.plot(cell.depth, cell.isel(step=-1), marker="o", ms=4, color=colour, label=label)
                 label = "_"
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.set_xlabel("depth", labelpad=2)
     axes.legend(loc="lower left")
 
@@ -188,6 +190,6 @@ def _draw_lengths(axes: Axes, dataset: xr.Dataset) -> None:
             own = int(str(name).split("-")[0])
             if own <= int(rows.lines.max()):
                 axes.plot([own], [np.interp(own, rows.lines, rows.sel(seed=seed))], "o", ms=6, color=colour)
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.set_xticks(dataset.lines.values)
     axes.set_xlabel("lines of the programs asked about", labelpad=2)

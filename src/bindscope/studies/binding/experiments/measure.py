@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.binding.longest_chain import sample_longest_chain, share_of_longest
-from bindscope.measures.binding.writes import attention_to_writes, sample_rewritten, share_of_writes
+from bindscope.measures.binding.longest_chain import fraction_of_longest, sample_longest_chain
+from bindscope.measures.binding.writes import attention_to_writes, fraction_of_writes, sample_rewritten
 from bindscope.measures.evaluation import build_evaluator, read_answers
 from bindscope.measures.identity_paths import (
     PARTS,
@@ -57,8 +57,10 @@ def measure_longest_chain(runs: Mapping[Cell, Run], on_progress: Progress = None
         questions = sample_longest_chain(_task_of(run), np.random.default_rng(SEED), N_LONGEST)
 
         def measure(model: Transformer) -> xr.Dataset:
-            longest, another = share_of_longest(model, questions)
-            return xr.Dataset({"longest_chain_share": longest, "another_chain_share": another, "n_longest": N_LONGEST})
+            longest, another = fraction_of_longest(model, questions)
+            return xr.Dataset(
+                {"longest_chain_fraction": longest, "another_chain_fraction": another, "n_longest": N_LONGEST}
+            )
 
         return _over_checkpoints(run, measure)
 
@@ -69,7 +71,7 @@ def measure_avoidance(runs: Mapping[Cell, Run], on_progress: Progress = None) ->
     """How often the answer to an ordinary question is a combination that training never shows, and so wrong.
 
     ``held_out_predictions`` over (variant, seed, checkpoint): where a model has learned what does not occur, it is rarer
-    than the share of combinations that are held out.
+    than the fraction of combinations that are held out.
     """
 
     def measure_run(run: Run) -> xr.Dataset:
@@ -94,11 +96,11 @@ def measure_lengths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> x
         rows = []
         for lines in LENGTHS:
             at_length = replace(task, lines=lines, min_lines=None, queries=1, reassign=0.0)
-            pool = build_evaluator(at_length, N_LENGTH, SEED)(model)["test"]
-            by_depth = [np.nan if value is None else value for value in pool["accuracy_by_depth"]]
+            split = build_evaluator(at_length, N_LENGTH, SEED)(model)["test"]
+            by_depth = [np.nan if value is None else value for value in split["accuracy_by_depth"]]
             rows.append(by_depth + [np.nan] * (task.max_depth - len(by_depth)))
-        shares = xr.DataArray(rows, {"lines": list(LENGTHS), "depth": range(1, task.max_depth + 1)})
-        return shares.to_dataset(name="accuracy_at")
+        fractions = xr.DataArray(rows, {"lines": list(LENGTHS), "depth": range(1, task.max_depth + 1)})
+        return fractions.to_dataset(name="accuracy_at")
 
     return measure_cells(runs, measure_run, on_progress)
 
@@ -142,14 +144,14 @@ def measure_seed_paths(runs: Mapping[Cell, Run], on_progress: Progress = None) -
 
 def _writes_of(run: Run) -> xr.Dataset:
     questions = sample_rewritten(_task_of(run), np.random.default_rng(SEED), N_WRITES)
-    shares = _over_checkpoints(run, lambda model: share_of_writes(model, questions))
-    return shares.merge(attention_to_writes(run.checkpoint("last"), questions))
+    fractions = _over_checkpoints(run, lambda model: fraction_of_writes(model, questions))
+    return fractions.merge(attention_to_writes(run.checkpoint("last"), questions))
 
 
 def _over_checkpoints(run: Run, measure: Callable[[Transformer], xr.Dataset]) -> xr.Dataset:
     """A measurement at evenly chosen checkpoints from step 100 on, along ``checkpoint``."""
     steps = [step for step in run.steps if step >= 100] or list(run.steps)
-    chosen = sorted({steps[round(place)] for place in np.linspace(0, len(steps) - 1, N_CHECKPOINTS)})
+    chosen = sorted({steps[round(position)] for position in np.linspace(0, len(steps) - 1, N_CHECKPOINTS)})
     return xr.concat([measure(run.checkpoint(step)).expand_dims(checkpoint=[step]) for step in chosen], "checkpoint")
 
 

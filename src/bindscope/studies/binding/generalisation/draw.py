@@ -9,8 +9,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
-from bindscope.studies.plots.style import BLUE, INK, MUTED, ORANGE, new_figure, set_share_ticks, title_figure
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_fraction_map
+from bindscope.studies.plots.style import BLUE, INK, MUTED, ORANGE, new_figure, set_fraction_ticks, title_figure
 
 
 def draw_lengths(results: Mapping[str, xr.Dataset]) -> Figure:
@@ -34,28 +34,28 @@ def draw_held_out(results: Mapping[str, xr.Dataset]) -> Figure:
     names = {"test": "shown in training", "held_out": "never shown"}
     with new_figure(5.6, 2.3) as figure:
         axes = figure.add_subplot()
-        for place, (pool, colour) in enumerate((("test", BLUE), ("held_out", ORANGE))):
-            cell = dataset.sel(pool=pool)
+        for index, (split, colour) in enumerate((("test", BLUE), ("held_out", ORANGE))):
+            cell = dataset.sel(split=split)
             value, low, high = (float(cell[name]) for name in ("accuracy", "accuracy_low", "accuracy_high"))
-            axes.barh(place, value, color=colour, height=0.6)
-            axes.plot([low, high], [place, place], color=INK, linewidth=1.2)
-            words = f"{names[pool]}, n = {int(cell.n):,}"
-            axes.text(0.015, place, words, va="center", fontsize=8, color="#ffffff")
-            axes.text(value + 0.012, place, f"{100 * value:.1f} %", va="center", fontsize=8, color=INK)
+            axes.barh(index, value, color=colour, height=0.6)
+            axes.plot([low, high], [index, index], color=INK, linewidth=1.2)
+            words = f"{names[split]}, n = {int(cell.n):,}"
+            axes.text(0.015, index, words, va="center", fontsize=8, color="#ffffff")
+            axes.text(value + 0.012, index, f"{100 * value:.1f} %", va="center", fontsize=8, color=INK)
         axes.set(xlim=(0, 1.12), yticks=[], ylim=(1.5, -0.5))
-        set_share_ticks(axes.xaxis)
+        set_fraction_ticks(axes.xaxis)
         axes.set_xlabel("right answers, with 95 % Wilson intervals")
         axes.spines["left"].set_visible(False)
-        share = float(dataset.attrs.get("held_out", np.nan))
+        fraction = float(dataset.attrs.get("held_out", np.nan))
         title_figure(
-            figure, "VB9 · Combinations never shown", f"{share:.0%} of (variable, constant) held out of training"
+            figure, "VB9 · Combinations never shown", f"{fraction:.0%} of (variable, constant) held out of training"
         )
     return figure
 
 
 def _draw_cells(axes: Axes, dataset: xr.Dataset, values: xr.DataArray, title: str):  # type: ignore[no-untyped-def]
     cells = values.transpose("lines", "depth").values
-    mesh = draw_share_map(axes, cells, dataset.lines.values, dataset.depth.values)
+    mesh = draw_fraction_map(axes, cells, dataset.lines.values, dataset.depth.values)
     axes.set_xlabel("depth of the queried chain")
     axes.set_title(title, fontsize=9, loc="left", color=MUTED)
     _frame_trained(axes, dataset)

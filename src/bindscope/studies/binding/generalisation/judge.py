@@ -10,20 +10,20 @@ import xarray as xr
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import cell_of, share_of
+from bindscope.studies.framework.quantities import cell_of, fraction_of
 
 KNOWN = 0.95  # accuracy on what training showed, below which nothing can be said of anything else
 HELD_OUT_GAP = 0.05
 LONGER = 1.25  # programs this many times as long as those of training count as longer
 FALL = 0.05  # how much accuracy must fall away from training
-HABIT = 2 / 9  # share of wrong answers that are line 1's constant: twice what random wrong digits would give
+HEURISTIC = 2 / 9  # fraction of wrong answers that are line 1's constant: twice what random wrong digits would give
 
 
 def judge_held_out(results: Mapping[str, xr.Dataset]) -> Finding:
     """VB9: combinations of variable and constant that training never showed are bound as well as others."""
     dataset = results["held-out"]
-    shown = cell_of("combinations shown in training", dataset, "accuracy", pool="test")
-    held = cell_of("combinations never shown", dataset, "accuracy", pool="held_out")
+    shown = cell_of("combinations shown in training", dataset, "accuracy", split="test")
+    held = cell_of("combinations never shown", dataset, "accuracy", split="held_out")
     if not shown.value >= KNOWN:
         return not_testable(
             f"the model answers {shown.value:.1%} of what training showed; that must be {KNOWN:.0%} first",
@@ -46,11 +46,11 @@ def judge_lengths(results: Mapping[str, xr.Dataset]) -> Finding:
     dataset = results["lengths"]
     lines, depth = int(dataset.attrs["trained_lines"]), int(dataset.attrs["trained_max_depth"])
     shallow, deep = dataset.depth <= depth, dataset.depth > depth
-    within = _pool(dataset.sel(depth=shallow, lines=[lines]), "trained length and depth")
-    longer = _pool(
+    within = _split(dataset.sel(depth=shallow, lines=[lines]), "trained length and depth")
+    longer = _split(
         dataset.sel(depth=shallow, lines=dataset.lines >= LONGER * lines), f"from {LONGER * lines:.0f} lines on"
     )
-    deeper = _pool(dataset.sel(depth=deep, lines=dataset.lines <= lines), f"deeper than {depth}")
+    deeper = _split(dataset.sel(depth=deep, lines=dataset.lines <= lines), f"deeper than {depth}")
     if not within.value >= KNOWN:
         return not_testable(
             f"at its own length and depths the model answers {within.value:.1%}; that must be {KNOWN:.0%} first",
@@ -58,20 +58,20 @@ def judge_lengths(results: Mapping[str, xr.Dataset]) -> Finding:
         )
     if not longer.n or not deeper.n:
         return not_testable("there are no longer or no deeper programs that this model has positions for", (within,))
-    habit = _habit(dataset)
+    heuristic = _heuristic(dataset)
     criterion = (
         _falls(within, longer, "longer programs"),
         _falls(within, deeper, "deeper chains"),
         Condition(
-            habit.value > HABIT,
+            heuristic.value > HEURISTIC,
             "wrong answers are often the constant of line 1",
-            f"wrong answers are the constant of line 1 in {habit.value:.0%} of cases, no clear heuristic"
-            if habit.n
+            f"wrong answers are the constant of line 1 in {heuristic.value:.0%} of cases, no clear heuristic"
+            if heuristic.n
             else "there are no wrong answers in which a heuristic could show",
         ),
     )
     control = (Condition(True, f"at its own length and depths the model answers {within.value:.1%}", ""),)
-    return conclude(criterion, control, (longer, deeper, habit), (within,))
+    return conclude(criterion, control, (longer, deeper, heuristic), (within,))
 
 
 def _falls(within: Quantity, beyond: Quantity, what: str) -> Condition:
@@ -81,23 +81,23 @@ def _falls(within: Quantity, beyond: Quantity, what: str) -> Condition:
     )
 
 
-def _pool(dataset: xr.Dataset, label: str) -> Quantity:
+def _split(dataset: xr.Dataset, label: str) -> Quantity:
     """Accuracy over all cells together."""
     n = dataset.n.values
     total = int(n.sum())
-    share = float(np.nansum(dataset.accuracy.values * n) / total) if total else np.nan
-    return share_of(label, share, total)
+    fraction = float(np.nansum(dataset.accuracy.values * n) / total) if total else np.nan
+    return fraction_of(label, fraction, total)
 
 
-def _habit(dataset: xr.Dataset) -> Quantity:
-    """Where line 1 is not the answer: of the wrong answers, the share that are line 1's constant."""
+def _heuristic(dataset: xr.Dataset) -> Quantity:
+    """Where line 1 is not the answer: of the wrong answers, the fraction that are line 1's constant."""
     n, n_misled = dataset.n.values, dataset.n_wrong.values  # programs of a cell, and those where line 1 is wrong
     followed = np.nan_to_num(dataset.line_1_where_wrong.values) * n_misled
     right_by_line_1 = np.nan_to_num(dataset.line_1.values) * n - followed  # there following it was right
     right = np.nan_to_num(dataset.accuracy.values) * n - right_by_line_1
     wrong = float((n_misled - right).sum())
-    share = float(followed.sum()) / wrong if wrong >= 0.5 else np.nan
-    return share_of("wrong answers that are line 1's constant", share, round(wrong))
+    fraction = float(followed.sum()) / wrong if wrong >= 0.5 else np.nan
+    return fraction_of("wrong answers that are line 1's constant", fraction, round(wrong))
 
 
 VB9 = Claim(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bindscope.measures.stats.shares import share_variables
+from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.runs.config import override
 from bindscope.studies.framework.experiments import find_experiment, find_experiment_dataset, load_experiment_dataset
 from bindscope.studies.framework.presets import find_preset
@@ -49,7 +49,7 @@ def compute_held_out(context: Context) -> xr.Dataset:
 
     task: Any = context.run.config.task
     if not task.held_out:
-        return pool_held_out(find_experiment_result(context, "held-out"))
+        return split_held_out(find_experiment_result(context, "held-out"))
     return compare_held_out(context.run.checkpoint("last"), task, context.n or 2000, context.rng)
 
 
@@ -83,23 +83,23 @@ def find_experiment_result(context: Context, name: str) -> xr.Dataset:
     return dataset
 
 
-def pool_held_out(dataset: xr.Dataset) -> xr.Dataset:
-    """The last evaluation of each seed, as pools over (pool,): what all seeds together got right."""
+def split_held_out(dataset: xr.Dataset) -> xr.Dataset:
+    """The last evaluation of each seed, as splits over (split,): what all seeds together got right."""
     runs = dataset.isel(variant=0)
     counts, hits = [], []
-    for share_name, count_name in (("accuracy", "n"), ("held_out_accuracy", "n_held_out")):
-        if share_name not in runs:
+    for fraction_name, count_name in (("accuracy", "n"), ("held_out_accuracy", "n_held_out")):
+        if fraction_name not in runs:
             raise NotTestable("the experiment 'held-out' recorded no held-out programs; run it again")
-        curves = runs[share_name].transpose("seed", "step").values
+        curves = runs[fraction_name].transpose("seed", "step").values
         last = np.array([curve[np.isfinite(curve)][-1] for curve in curves])  # [seed]
         n = runs[count_name].values  # [seed]
         counts.append(float(n.sum()))
         hits.append(float(np.round(last * n).sum()))
-    pools = xr.Dataset(share_variables("accuracy", ["pool"], hits, counts), {"pool": ["test", "held_out"]})
-    pools["n"] = ("pool", np.array(counts).astype(int))
-    share = json.loads(str(dataset.attrs["changes"]))[str(runs.variant.values)].get("task.held_out", np.nan)
-    pools.attrs = {"held_out": share, "seeds": runs.sizes["seed"], "source": dataset.attrs["source"]}
-    return pools
+    splits = xr.Dataset(fraction_variables("accuracy", ["split"], hits, counts), {"split": ["test", "held_out"]})
+    splits["n"] = ("split", np.array(counts).astype(int))
+    fraction = json.loads(str(dataset.attrs["changes"]))[str(runs.variant.values)].get("task.held_out", np.nan)
+    splits.attrs = {"held_out": fraction, "seeds": runs.sizes["seed"], "source": dataset.attrs["source"]}
+    return splits
 
 
 RESULTS = (

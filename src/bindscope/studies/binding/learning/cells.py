@@ -23,14 +23,14 @@ def summarise_cell(trajectory: xr.Dataset) -> xr.Dataset:
         for name in ("first_step", "last_step", "accuracy")
     }
     dataset = trajectory[[name for name in CURVES if name in trajectory]]
-    pools = trajectory.pool_accuracy
-    dataset["accuracy"] = pools.sel(pool="test", drop=True)
-    n = trajectory.pool_n
-    dataset["n"] = n.sel(pool="test", drop=True)
+    splits = trajectory.split_accuracy
+    dataset["accuracy"] = splits.sel(split="test", drop=True)
+    n = trajectory.split_n
+    dataset["n"] = n.sel(split="test", drop=True)
     dataset["n_misleading"] = trajectory.n_misleading.astype(float)
-    if "held_out" in pools.pool.values:
-        dataset["held_out_accuracy"] = pools.sel(pool="held_out", drop=True)
-        dataset["n_held_out"] = n.sel(pool="held_out", drop=True)
+    if "held_out" in splits.split.values:
+        dataset["held_out_accuracy"] = splits.sel(split="held_out", drop=True)
+        dataset["n_held_out"] = n.sel(split="held_out", drop=True)
     dataset = dataset.assign({**by_phase, **summarise_run(trajectory), "phases": ", ".join(phases)})
     return dataset.assign_coords(phase=list(PHASES))
 
@@ -49,7 +49,7 @@ def summarise_run(trajectory: xr.Dataset) -> dict[str, float]:
         "left_plateau": np.nan if left is None else left,
         "learned": np.nan if learned is None else learned,
         "last_step": float(steps[-1]),
-        "last_accuracy": float(trajectory.pool_accuracy.sel(pool="test").values[-1]),
+        "last_accuracy": float(trajectory.split_accuracy.sel(split="test").values[-1]),
         "worst_depth": float(worst[-1]),
         "seconds": read_seconds(trajectory),
     }

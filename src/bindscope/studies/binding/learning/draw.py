@@ -25,7 +25,7 @@ def draw_sources(results: Mapping[str, xr.Dataset]) -> Figure:
 
 def _draw_panels(dataset: xr.Dataset, names: Sequence[str], title: str) -> Figure:
     figure = draw_grid(dataset, phases_of(dataset), names=names)
-    n = int(dataset.pool_n.sel(pool="test"))
+    n = int(dataset.split_n.sel(split="test"))
     with figure_style():
         title_figure(figure, title, f"{dataset.attrs.get('run', '')} · {n:,} test programs, 95 % Wilson intervals")
     return figure

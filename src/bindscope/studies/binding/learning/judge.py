@@ -12,7 +12,7 @@ from bindscope.measures.stats.shuffles import fraction_of_shuffles
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import share_of
+from bindscope.studies.framework.quantities import fraction_of
 from bindscope.studies.framework.trajectory import phases_of, transitions_of
 
 LEAST_EVALUATIONS = 5
@@ -20,8 +20,8 @@ LEAST_GAIN = 0.1  # the line-1 rule must beat chance by this for a heuristic to 
 PLATEAU_DISTANCE = 0.1
 END = 0.99
 N_SHUFFLES = 100
-MOST_BY_CHANCE = 0.05  # share of shuffled runs in which the phases may appear
-EARLY_SHARE = 0.5
+MOST_BY_CHANCE = 0.05  # fraction of shuffled runs in which the phases may appear
+EARLY_FRACTION = 0.5
 ROOT_GAP = 0.2  # how much better roots on lines 1–2 must be answered than later ones during the heuristic phase
 FLAT_GAP = 0.05  # … and how little better at the end
 
@@ -38,7 +38,7 @@ def judge_phases(results: Mapping[str, xr.Dataset]) -> Finding:
     plateau = phases["heuristic"].accuracy if "heuristic" in phases else np.nan
     end = quantities[-1].value
     missing = [name for name in PHASES if name not in phases]
-    by_chance = share_of_shuffles_with_phases(dataset)
+    by_chance = fraction_of_shuffles_with_phases(dataset)
     criterion = (
         Condition(not missing, "the three phases follow each other", f"no {' and no '.join(missing)} phase was found"),
         Condition(
@@ -51,7 +51,7 @@ def judge_phases(results: Mapping[str, xr.Dataset]) -> Finding:
     held = by_chance <= MOST_BY_CHANCE
     words = "with its evaluations in shuffled order the same detector finds three phases in"
     control = (Condition(held, f"{words} {by_chance:.0%} of cases", f"{words} {by_chance:.0%} of cases, too many"),)
-    shuffled = share_of("three phases, evaluations shuffled", by_chance, N_SHUFFLES)
+    shuffled = fraction_of("three phases, evaluations shuffled", by_chance, N_SHUFFLES)
     return conclude(criterion, control, quantities, (shuffled,))
 
 
@@ -65,7 +65,7 @@ def judge_sources(results: Mapping[str, xr.Dataset]) -> Finding:
     if dataset.sizes["root_line"] < 3 or dataset.sizes["depth"] < 2:
         return not_testable("programs this short have no roots from line 3 on, or no chain deeper than 1")
     during = dataset.sel(step=slice(heuristic.first_step, heuristic.last_step))
-    early_share = float(during.follows_early_lines.median())
+    early_fraction = float(during.follows_early_lines.median())
     n_misleading = int(dataset.n_misleading)
     early, late = _accuracy_by_root(during, slice(1, 2)), _accuracy_by_root(during, slice(3, None))
     steps = transitions_of(dataset)
@@ -74,7 +74,7 @@ def judge_sources(results: Mapping[str, xr.Dataset]) -> Finding:
         return not_testable("training has not ended and no depth is learned yet")
     criterion = (
         Condition(
-            early_share >= EARLY_SHARE,
+            early_fraction >= EARLY_FRACTION,
             "in the heuristic phase misleading programs are mostly answered from line 1 or 2",
             "in the heuristic phase misleading programs are not mostly answered from line 1 or 2",
         ),
@@ -85,9 +85,9 @@ def judge_sources(results: Mapping[str, xr.Dataset]) -> Finding:
         ),
         _slower_first_hop(learned),
     )
-    control, control_quantities = _source_control(dataset, early_share)
+    control, control_quantities = _source_control(dataset, early_fraction)
     quantities = (
-        share_of("from line 1 or 2 where they mislead", early_share, n_misleading),
+        fraction_of("from line 1 or 2 where they mislead", early_fraction, n_misleading),
         early,
         late,
         *(
@@ -98,7 +98,7 @@ def judge_sources(results: Mapping[str, xr.Dataset]) -> Finding:
     return conclude(criterion, control, quantities, control_quantities)
 
 
-def share_of_shuffles_with_phases(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
+def fraction_of_shuffles_with_phases(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
     """In how many random orders of the same evaluations all three phases would be found."""
 
     def has_phases(order: np.ndarray) -> bool:
@@ -124,18 +124,18 @@ def _step_words(step: int | None) -> str:
     return "no step" if step is None else f"step {step:,}"
 
 
-def _source_control(dataset: xr.Dataset, early_share: float) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
+def _source_control(dataset: xr.Dataset, early_fraction: float) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
     """The untrained model has no such heuristic; where the run ends systematic, the line of the root no longer matters."""
     n = int(dataset.n_misleading)
     untrained = float(dataset.follows_early_lines[0])
     conditions = [
         Condition(
-            untrained <= early_share / 2,
+            untrained <= early_fraction / 2,
             "at the first evaluation the heuristic is absent",
             "at the first evaluation the heuristic is there already",
         )
     ]
-    quantities = [share_of("from line 1 or 2 at the first evaluation", untrained, n)]
+    quantities = [fraction_of("from line 1 or 2 at the first evaluation", untrained, n)]
     if any(phase.name == "systematic" for phase in phases_of(dataset)):
         last = dataset.isel(step=slice(-1, None))
         early, late = _accuracy_by_root(last, slice(1, 2)), _accuracy_by_root(last, slice(3, None))
@@ -155,7 +155,7 @@ def _what_hinders(dataset: xr.Dataset) -> str | None:
     n_evaluations = dataset.sizes["step"]
     if n_evaluations < LEAST_EVALUATIONS:
         return f"the run has {n_evaluations} evaluations; its phases need {LEAST_EVALUATIONS} or more"
-    gain = float(dataset.rule_accuracy.sel(rule="line_1")) - float(dataset.pool_chance.sel(pool="test"))
+    gain = float(dataset.rule_accuracy.sel(rule="line_1")) - float(dataset.split_chance.sel(split="test"))
     if gain < LEAST_GAIN:
         return (
             "in these programs answering with line 1 is hardly better than chance, so there is no heuristic to acquire"
@@ -173,15 +173,15 @@ def _unfinished(dataset: xr.Dataset, names: tuple[str, ...]) -> str | None:
 
 
 def _phase_quantity(dataset: xr.Dataset, phase: Phase) -> Quantity:
-    n = int(dataset.pool_n.sel(pool="test"))
+    n = int(dataset.split_n.sel(split="test"))
     label = f"{phase.name}, steps {phase.first_step:,}–{phase.last_step:,}"
-    return share_of(label, phase.accuracy, n)
+    return fraction_of(label, phase.accuracy, n)
 
 
 def _last_accuracy(dataset: xr.Dataset) -> Quantity:
-    last = dataset.sel(pool="test").isel(step=-1)
-    share, n = float(last.pool_accuracy), int(last.pool_n)
-    return share_of(f"end, step {int(last.step):,}", share, n)
+    last = dataset.sel(split="test").isel(step=-1)
+    fraction, n = float(last.split_accuracy), int(last.split_n)
+    return fraction_of(f"end, step {int(last.step):,}", fraction, n)
 
 
 def _accuracy_by_root(dataset: xr.Dataset, lines: slice) -> Quantity:
@@ -190,9 +190,9 @@ def _accuracy_by_root(dataset: xr.Dataset, lines: slice) -> Quantity:
     counts = chosen.n_by_root_line.values
     accuracy = chosen.accuracy_by_root_line.mean("step").values
     n = int(counts.sum())
-    share = float(np.nansum(accuracy * counts) / n) if n else np.nan
+    fraction = float(np.nansum(accuracy * counts) / n) if n else np.nan
     label = "root on line 1–2" if lines.stop else f"root from line {lines.start} on"
-    return share_of(f"accuracy, {label}", share, n)
+    return fraction_of(f"accuracy, {label}", fraction, n)
 
 
 VB1 = Claim(
@@ -233,7 +233,7 @@ VB2 = Claim(
         "which each depth reaches 90 % and stays."
     ),
     criterion=(
-        f"In the heuristic phase at least {EARLY_SHARE:.0%} of predictions on misleading programs are a constant of line "
+        f"In the heuristic phase at least {EARLY_FRACTION:.0%} of predictions on misleading programs are a constant of line "
         f"1 or 2, roots on lines 1–2 are answered at least {ROOT_GAP:.0%} better than later ones, and depth 1 reaches "
         "90 % later than every deeper depth."
     ),

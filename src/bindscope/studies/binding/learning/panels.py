@@ -24,7 +24,7 @@ from bindscope.studies.plots.style import (
     ORANGE,
     ordered_colours,
     place_legend_above,
-    set_share_axis,
+    set_fraction_axis,
     source_colours,
 )
 
@@ -40,7 +40,7 @@ N_SINGLE_SOURCES = 4  # lines drawn apart in the source panel; later ones are ta
 
 def binding_panels(dataset: xr.Dataset) -> list[Panel]:
     """What is worth seeing of a run on programs."""
-    n, n_misleading = int(dataset.pool_n.sel(pool="test")), int(dataset.n_misleading)
+    n, n_misleading = int(dataset.split_n.sel(split="test")), int(dataset.n_misleading)
     return [
         Panel(
             "accuracy",
@@ -84,15 +84,15 @@ def binding_panels(dataset: xr.Dataset) -> list[Panel]:
 
 
 def _draw_accuracy(axes: Axes, dataset: xr.Dataset) -> None:
-    for index, pool in enumerate(dataset.pool.values):
-        draw_curve(axes, dataset, pool, CATEGORIES[0] if pool == "test" else CATEGORIES[2], str(pool), index)
-    chance = float(dataset.pool_chance.sel(pool="test"))
+    for index, split in enumerate(dataset.split.values):
+        draw_curve(axes, dataset, split, CATEGORIES[0] if split == "test" else CATEGORIES[2], str(split), index)
+    chance = float(dataset.split_chance.sel(split="test"))
     axes.axhline(chance, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
     axes.text(
         0.99, chance + 0.015, "chance", transform=axes.get_yaxis_transform(), ha="right", fontsize=7.5, color=MUTED
     )
-    set_share_axis(axes)
-    if dataset.sizes["pool"] > 1:
+    set_fraction_axis(axes)
+    if dataset.sizes["split"] > 1:
         axes.legend(loc="lower right", bbox_to_anchor=(1, chance + 0.05))
 
 
@@ -104,9 +104,9 @@ def _draw_strategy(axes: Axes, dataset: xr.Dataset) -> None:
         low, high = wilson_interval(np.nan_to_num(values) * n, n)
         axes.fill_between(dataset.step.values, low, high, color=colour, alpha=0.2, linewidth=0)
         plot_values(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index])
-    threshold = PhaseCriterion().chain_share
+    threshold = PhaseCriterion().chain_fraction
     axes.axhline(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     place_legend_above(axes)
 
 
@@ -114,7 +114,7 @@ def _draw_depths(axes: Axes, dataset: xr.Dataset) -> None:
     for depth, colour in zip(dataset.depth.values, ordered_colours(dataset.sizes["depth"])):
         values = dataset.accuracy_by_depth.sel(depth=depth).values
         plot_values(axes, dataset, values, color=colour, label=f"{int(depth)}", linestyle=DASHES[(int(depth) - 1) % 4])
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     place_legend_above(axes, title="depth")
 
 
@@ -139,13 +139,13 @@ def _draw_heat_map(axes: Axes, cells: np.ndarray, steps: np.ndarray) -> QuadMesh
 
 
 def _draw_sources(axes: Axes, dataset: xr.Dataset) -> None:
-    shares, labels = _gathered_sources(dataset.prediction_source.values)
+    fractions, labels = _gathered_sources(dataset.prediction_source.values)
     truth, _ = _gathered_sources(dataset.answer_source.values[None])
     colours = [*source_colours(len(labels) - 1), "#c3c8d0"]
     steps = dataset.step.values.astype(float)
     if len(steps) == 1:
-        steps, shares = np.array([steps[0] - 1, steps[0] + 1]), np.repeat(shares, 2, axis=0)
-    axes.stackplot(steps, shares.T, colors=colours, labels=labels, linewidth=0)
+        steps, fractions = np.array([steps[0] - 1, steps[0] + 1]), np.repeat(fractions, 2, axis=0)
+    axes.stackplot(steps, fractions.T, colors=colours, labels=labels, linewidth=0)
     bar = axes.inset_axes((1.025, 0, 0.045, 1))
     bottoms = np.concatenate([[0], np.cumsum(truth[0])[:-1]])
     bar.bar(np.zeros(len(labels)), truth[0], bottom=bottoms, color=colours, width=1)
@@ -157,14 +157,14 @@ def _draw_sources(axes: Axes, dataset: xr.Dataset) -> None:
     place_legend_above(axes)
 
 
-def _gathered_sources(shares: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Shares ``[step, source]`` with the later lines taken together, and a label for each column."""
-    n_lines = shares.shape[1] - 1
+def _gathered_sources(fractions: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Fractions ``[step, source]`` with the later lines taken together, and a label for each column."""
+    n_lines = fractions.shape[1] - 1
     names = [f"line {line}" if line == 1 else f"{line}" for line in range(1, n_lines + 1)]
     if n_lines <= N_SINGLE_SOURCES + 1:
-        return shares, [*names, "none"]
-    later = shares[:, N_SINGLE_SOURCES:-1].sum(1, keepdims=True)
-    gathered = np.concatenate([shares[:, :N_SINGLE_SOURCES], later, shares[:, -1:]], axis=1)
+        return fractions, [*names, "none"]
+    later = fractions[:, N_SINGLE_SOURCES:-1].sum(1, keepdims=True)
+    gathered = np.concatenate([fractions[:, :N_SINGLE_SOURCES], later, fractions[:, -1:]], axis=1)
     return gathered, [*names[:N_SINGLE_SOURCES], f"{N_SINGLE_SOURCES + 1}–{n_lines}", "none"]
 
 
@@ -177,7 +177,7 @@ def _draw_rules(axes: Axes, dataset: xr.Dataset) -> None:
         plot_values(axes, dataset, values, color=colour, label=label, linestyle=DASHES[index % len(DASHES)])
         truth = float(dataset.rule_accuracy.sel(rule=rule))
         axes.plot(1.02, truth, "<", color=colour, markersize=5, transform=at_right_edge, clip_on=False)
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     place_legend_above(axes)
 
 

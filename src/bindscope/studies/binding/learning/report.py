@@ -1,4 +1,4 @@
-"""What a report says of a binding run beyond its pools."""
+"""What a report says of a binding run beyond its splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import xarray as xr
 
 from bindscope.measures.phases import Phase
 from bindscope.studies.plots.report import Highlights, show_steps
-from bindscope.studies.plots.style import format_share
+from bindscope.studies.plots.style import format_fraction
 
 
 def describe_run(dataset: xr.Dataset, phases: Sequence[Phase]) -> Highlights:
@@ -39,6 +39,6 @@ def _tell_story(dataset: xr.Dataset, phases: Sequence[Phase]) -> str:
 def _list_numbers(dataset: xr.Dataset, phases: Sequence[Phase]) -> Iterator[tuple[str, str, str]]:
     for phase in phases:
         if phase.name == "heuristic":
-            yield "heuristic plateau", format_share(phase.accuracy), show_steps(phase)
+            yield "heuristic plateau", format_fraction(phase.accuracy), show_steps(phase)
     lowest = float(np.nanmin(dataset.accuracy_by_depth.values[-1]))
-    yield "weakest depth at the end", format_share(lowest), ""
+    yield "weakest depth at the end", format_fraction(lowest), ""

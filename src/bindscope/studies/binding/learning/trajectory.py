@@ -1,4 +1,4 @@
-"""What the evaluations of a binding run recorded, beyond its pools, and the phases in it."""
+"""What the evaluations of a binding run recorded, beyond its splits, and the phases in it."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 
 def find_phases(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> list[Phase]:
     """The phases in a trajectory."""
-    test = dataset.sel(pool="test")
+    test = dataset.sel(split="test")
     curves = PhaseCurves(
         steps=dataset.step.values,
-        accuracy=test.pool_accuracy.values,
+        accuracy=test.split_accuracy.values,
         follows_chain=dataset.follows_chain.values,
         follows_early_lines=dataset.follows_early_lines.values,
         worst_depth=lowest_accuracy(dataset.accuracy_by_depth.values),
-        chance=float(test.pool_chance),
-        n_examples=int(test.pool_n),
+        chance=float(test.split_chance),
+        n_examples=int(test.split_n),
     )
     return detect_phases(curves, criterion)
 
 
-def binding_variables(pools: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Variables and coordinates of a trajectory, from the scores of the test pool at each evaluation."""
-    first = pools[0]
+def binding_variables(splits: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Variables and coordinates of a trajectory, from the scores of the test split at each evaluation."""
+    first = splits[0]
     rules, n_lines = list(first["agreement"]), len(first["accuracy_by_root_line"])
 
     def gather(key: str) -> np.ndarray:
-        return np.array([pool[key] for pool in pools], dtype=float)
+        return np.array([split[key] for split in splits], dtype=float)
 
     def gather_misleading(key: str) -> np.ndarray:
-        return np.array([pool["misleading"][key] for pool in pools], dtype=float)
+        return np.array([split["misleading"][key] for split in splits], dtype=float)
 
     variables = {
         "accuracy_by_depth": (("step", "depth"), gather("accuracy_by_depth")),
         "n_by_depth": ("depth", np.array(first["n_by_depth"])),
         "accuracy_by_root_line": (("step", "root_line"), gather("accuracy_by_root_line")),
         "n_by_root_line": ("root_line", np.array(first["n_by_root_line"])),
-        "agreement": (("step", "rule"), np.array([[p["agreement"][r] for r in rules] for p in pools], dtype=float)),
+        "agreement": (("step", "rule"), np.array([[p["agreement"][r] for r in rules] for p in splits], dtype=float)),
         "rule_accuracy": ("rule", np.array([first["rule_accuracy"][rule] for rule in rules], dtype=float)),
         "prediction_source": (("step", "source"), gather("prediction_source")),
         "answer_source": ("source", np.array(first["answer_source"], dtype=float)),

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from bindscope.studies.binding.mechanism.measure import chain_places
+from bindscope.studies.binding.mechanism.measure import chain_names
 from bindscope.studies.framework.trajectory import phases_of
-from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_fraction_map
 from bindscope.studies.plots.style import (
     BLUE,
     GREY,
@@ -23,7 +23,7 @@ from bindscope.studies.plots.style import (
     new_figure,
     place_legend_above,
     plot_interval,
-    set_share_axis,
+    set_fraction_axis,
     set_step_axis,
     title_figure,
 )
@@ -41,13 +41,13 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
     with new_figure(4.6 * n_columns, 0.9 + n_rows * (0.9 + 0.27 * dataset.sizes["layer"])) as figure:
         panels = figure.subplots(n_rows, n_columns, squeeze=False)
         for axes, depth in zip(panels.flat, depths):
-            places = [*chain_places(depth), "distractor"]
-            cells = dataset.success.sel(depth=depth, place=places).transpose("layer", "place").values
-            mesh = draw_share_map(axes, cells, [f"L{layer}" for layer in dataset["layer"].values], places)
-            n = int(dataset.n.sel(depth=depth, place="colon").max())
+            positions = [*chain_names(depth), "distractor"]
+            cells = dataset.success.sel(depth=depth, position=positions).transpose("layer", "position").values
+            mesh = draw_fraction_map(axes, cells, [f"L{layer}" for layer in dataset["layer"].values], positions)
+            n = int(dataset.n.sel(depth=depth, position="colon").max())
             axes.set_title(f"depth {depth}, n = {n}", fontsize=9, loc="left", color=MUTED)
             axes.tick_params(axis="x", labelsize=7)
-            axes.axvline(len(places) - 1.5, color=ORANGE, linewidth=1.2)
+            axes.axvline(len(positions) - 1.5, color=ORANGE, linewidth=1.2)
         for axes in panels.flat[len(depths) :]:
             axes.set_visible(False)
         for axes in panels[:, 0]:
@@ -62,14 +62,14 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
 def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
     """What each head moves by itself, position by position, and what the strongest heads move together."""
     dataset = results["heads"]
-    names = [str(place) for place in dataset.place.values if place != "anywhere"]
-    places = sorted(names, key=lambda place: place == "distractor")  # the control comes last
-    with new_figure(max(8.4, 1.45 * (len(places) + 2)), 3.5) as figure:
-        widths = [*[1.0] * len(places), 2.0]
-        panels = figure.subplots(1, len(places) + 1, width_ratios=widths)
-        for index, (axes, place) in enumerate(zip(panels, places)):
-            cells = dataset.logit_difference.sel(place=place).transpose("layer", "head").values
-            mesh = draw_share_map(
+    names = [str(position) for position in dataset.position.values if position != "anywhere"]
+    positions = sorted(names, key=lambda position: position == "distractor")  # the control comes last
+    with new_figure(max(8.4, 1.45 * (len(positions) + 2)), 3.5) as figure:
+        widths = [*[1.0] * len(positions), 2.0]
+        panels = figure.subplots(1, len(positions) + 1, width_ratios=widths)
+        for index, (axes, position) in enumerate(zip(panels, positions)):
+            cells = dataset.logit_difference.sel(position=position).transpose("layer", "head").values
+            mesh = draw_fraction_map(
                 axes,
                 cells,
                 dataset["layer"].values,
@@ -78,7 +78,7 @@ def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
                 written=cells.size <= 40,
                 font_size=6,
             )
-            axes.set_title(place, fontsize=9, color=MUTED)
+            axes.set_title(position, fontsize=9, color=MUTED)
             axes.set_xlabel("head")
             axes.set_ylabel("layer" if index == 0 else "")
         bar = figure.colorbar(mesh, ax=list(panels[:-1]), location="bottom", fraction=0.05, aspect=50, pad=0.04)
@@ -108,10 +108,12 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
             ("distractor", GREY, (0, (1.5, 1.2)), "distractor"),
         ):
             plot_interval(left, steps, dataset, name, colour, linestyle=dash, label=label)
-        set_share_axis(left)
+        set_fraction_axis(left)
         place_legend_above(left)
         cells = dataset.cell_success.transpose("cell", "step").values
-        mesh = draw_share_map(right, cells, dataset.cell.values, [format_step(step) for step in steps], written=False)
+        mesh = draw_fraction_map(
+            right, cells, dataset.cell.values, [format_step(step) for step in steps], written=False
+        )
         ticks = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), MOST_TICKS)).round().astype(int))
         right.set_xticks(ticks, [format_step(steps[tick]) for tick in ticks], rotation=50)
         right.set_xlabel("checkpoint, training step")
@@ -141,7 +143,7 @@ def _draw_joint(axes: Axes, dataset: xr.Dataset) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(0.6, rank[-1] + 0.4)
     axes.set_xlabel("heads patched together")
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     axes.legend(
         loc="lower left", bbox_to_anchor=(-0.03, 1.0), ncols=3, handletextpad=0.3, columnspacing=0.8, fontsize=7.5
     )

@@ -1,11 +1,11 @@
 """Patch grids through training: means over the same pairs, at every kept checkpoint, in both directions.
 
     >>> grids = library.fill("grids").dataset
-    >>> grids.chain_success.sel(step=3700, direction="noising", layer=2, place="rhs 2")
+    >>> grids.chain_success.sel(step=3700, direction="noising", layer=2, position="rhs 2")
 
 ``chain_…`` are over (step, direction, layer, position), ``head_…`` over (step, direction, layer, head). ``already`` is the
-share of pairs that show the source's answer before anything is changed: what success has to be compared with. ``n``
-counts the pairs that have a place.
+fraction of pairs that show the source's answer before anything is changed: what success has to be compared with. ``n``
+counts the pairs that have a position.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import xarray as xr
 from bindscope.studies.binding.mechanism.measure import EXCLUDED, sample_pairs, track_steps
 from bindscope.studies.framework.measuring import PACKED, round_bits
 from bindscope.studies.framework.results import Context, Result, with_progress
-from bindscope.tasks.binding import structural_places
+from bindscope.tasks.binding import named_positions
 
 
 def compute_grids(context: Context) -> xr.Dataset:
@@ -32,7 +32,7 @@ def compute_grids(context: Context) -> xr.Dataset:
     for name in dataset.data_vars:
         dataset[name] = (dataset[name].dims, round_bits(dataset[name].values), dataset[name].attrs)
         dataset[name].encoding = {**PACKED, "shuffle": True}
-    dataset["n"] = ("place", [int((column >= 0).sum()) for column in structural_places(pairs).values()])
+    dataset["n"] = ("position", [int((column >= 0).sum()) for column in named_positions(pairs).values()])
     dataset.attrs = {"n": len(pairs), "excluded": EXCLUDED, "interval": "95 %, bootstrap over pairs"}
     return dataset
 

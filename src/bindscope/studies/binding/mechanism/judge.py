@@ -8,18 +8,18 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.phases import find_transition
-from bindscope.studies.binding.mechanism.measure import CARRIES, ENOUGH, chain_places
+from bindscope.studies.binding.mechanism.measure import CARRIES, ENOUGH, chain_names
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import cell_of, share_of
+from bindscope.studies.framework.quantities import cell_of, fraction_of
 from bindscope.studies.framework.trajectory import phases_of
 
-KNOWN = 0.9  # share of pairs answered correctly, both programs, below which there is no mechanism to look for
-CARRIED = 0.8  # interchange success at a place that the value passes through
+KNOWN = 0.9  # fraction of pairs answered correctly, both programs, below which there is no mechanism to look for
+CARRIED = 0.8  # interchange success at a position that the value passes through
 ASIDE = 0.1  # the most that a position off the chain may reach
-FEW = 0.25  # share of all heads
-HEAD_MATTERS = 0.1  # of the way from the base's to the counterfactual's answer, by one head at one place
+FEW = 0.25  # fraction of all heads
+HEAD_MATTERS = 0.1  # of the way from the base's to the counterfactual's answer, by one head at one position
 BEFORE = 0.2  # the most that the later circuit may carry in the heuristic phase
 AFTER = 0.5
 
@@ -29,9 +29,11 @@ def judge_chain(results: Mapping[str, xr.Dataset]) -> Finding:
     dataset = results["chain"]
     if float(dataset.attrs["accuracy"]) < KNOWN:
         return _unlearned(dataset)
-    way = {int(depth): chain_places(int(depth))[1:-1] for depth in dataset.depth.values}  # without the two ends
-    best = {(depth, place): _best(dataset, depth, place) for depth, places in way.items() for place in places}
-    skipped = [f"{place} at depth {depth}" for (depth, place), cell in best.items() if cell.value < CARRIED]
+    way = {int(depth): chain_names(int(depth))[1:-1] for depth in dataset.depth.values}  # without the two ends
+    best = {
+        (depth, position): _best(dataset, depth, position) for depth, positions in way.items() for position in positions
+    }
+    skipped = [f"{position} at depth {depth}" for (depth, position), cell in best.items() if cell.value < CARRIED]
     disorder = [depth for depth in way if not _in_order(dataset, depth)]
     criterion = (
         Condition(
@@ -47,9 +49,9 @@ def judge_chain(results: Mapping[str, xr.Dataset]) -> Finding:
     )
     aside = _best_of(dataset, "distractor", "distractor")
     control = (_stays_aside(aside),)
-    carried = share_of("places that carry the value", 1 - len(skipped) / len(best), len(best))
-    names = sorted({place for _, place in best}, key=lambda place: (place == "query", place))
-    quantities = (carried, *(_best_of(dataset, f"{place}, best layer", place) for place in [*names, "colon"]))
+    carried = fraction_of("positions that carry the value", 1 - len(skipped) / len(best), len(best))
+    names = sorted({position for _, position in best}, key=lambda position: (position == "query", position))
+    quantities = (carried, *(_best_of(dataset, f"{position}, best layer", position) for position in [*names, "colon"]))
     return conclude(criterion, control, quantities, (aside,))
 
 
@@ -61,8 +63,8 @@ def judge_heads(results: Mapping[str, xr.Dataset]) -> Finding:
     n_all, needed = dataset.sizes["layer"] * dataset.sizes["head"], dataset.sizes["rank"]
     n = int(dataset.attrs["n_test"])
     together = cell_of(f"the strongest {_heads(needed)} together", dataset, "joint_success", n, rank=needed)
-    by_chance = share_of(f"{_heads(needed)} at random, together", float(dataset.random_success.mean()), n)
-    aside = share_of("the same heads at the distractor", float(dataset.distractor_success), n)
+    by_chance = fraction_of(f"{_heads(needed)} at random, together", float(dataset.random_success.mean()), n)
+    aside = fraction_of("the same heads at the distractor", float(dataset.distractor_success), n)
     criterion = (
         Condition(
             together.value >= ENOUGH,
@@ -87,7 +89,11 @@ def judge_heads(results: Mapping[str, xr.Dataset]) -> Finding:
     quantities = (
         Quantity(f"heads needed, of {n_all} ({', '.join(names)})", needed, unit="1"),
         together,
-        *(_heads_at(dataset, place) for place in dataset.place.values if place not in ("anywhere", "distractor")),
+        *(
+            _heads_at(dataset, position)
+            for position in dataset.position.values
+            if position not in ("anywhere", "distractor")
+        ),
     )
     return conclude(criterion, control, quantities, (by_chance, aside, _heads_at(dataset, "distractor")))
 
@@ -132,44 +138,46 @@ def judge_emergence(results: Mapping[str, xr.Dataset]) -> Finding:
 
 
 def _unlearned(dataset: xr.Dataset) -> Finding:
-    share, n = float(dataset.attrs["accuracy"]), int(dataset.attrs["n_test" if "n_test" in dataset.attrs else "n"])
+    fraction, n = float(dataset.attrs["accuracy"]), int(dataset.attrs["n_test" if "n_test" in dataset.attrs else "n"])
     return not_testable(
-        f"both programs of a pair are answered correctly in {share:.0%} of pairs; below {KNOWN:.0%} there is no "
+        f"both programs of a pair are answered correctly in {fraction:.0%} of pairs; below {KNOWN:.0%} there is no "
         "mechanism to look for",
-        (share_of("pairs answered correctly", share, n),),
+        (fraction_of("pairs answered correctly", fraction, n),),
     )
 
 
-def _best(dataset: xr.Dataset, depth: int, place: str) -> Quantity:
+def _best(dataset: xr.Dataset, depth: int, position: str) -> Quantity:
     """Interchange success at the layer where it is highest."""
-    layer = int(dataset.success.sel(depth=depth, place=place).values.argmax())
-    return cell_of(place, dataset.isel(layer=layer), "success", depth=depth, place=place)
+    layer = int(dataset.success.sel(depth=depth, position=position).values.argmax())
+    return cell_of(position, dataset.isel(layer=layer), "success", depth=depth, position=position)
 
 
-def _best_of(dataset: xr.Dataset, label: str, place: str) -> Quantity:
+def _best_of(dataset: xr.Dataset, label: str, position: str) -> Quantity:
     """The same over all depths that have the position, each at its own best layer."""
     known = [
-        depth for depth in dataset.depth.values if np.isfinite(dataset.success.sel(depth=depth, place=place)).any()
+        depth
+        for depth in dataset.depth.values
+        if np.isfinite(dataset.success.sel(depth=depth, position=position)).any()
     ]
-    cells = [_best(dataset, int(depth), place) for depth in known]
+    cells = [_best(dataset, int(depth), position) for depth in known]
     n = sum(cell.n or 0 for cell in cells)
-    return share_of(label, sum(cell.value * (cell.n or 0) for cell in cells) / n if n else np.nan, n)
+    return fraction_of(label, sum(cell.value * (cell.n or 0) for cell in cells) / n if n else np.nan, n)
 
 
 def _in_order(dataset: xr.Dataset, depth: int) -> bool:
     """Whether the layers at which positions start to carry the value never fall along the chain."""
     success = dataset.success.sel(depth=depth)
     starts = [
-        int((success.sel(place=place) >= CARRIES).values.argmax())
-        for place in chain_places(depth)
-        if bool((success.sel(place=place) >= CARRIES).any())
+        int((success.sel(position=position) >= CARRIES).values.argmax())
+        for position in chain_names(depth)
+        if bool((success.sel(position=position) >= CARRIES).any())
     ]
     return starts == sorted(starts)
 
 
-def _heads_at(dataset: xr.Dataset, place: str) -> Quantity:
-    n = int((dataset.logit_difference.sel(place=place) >= HEAD_MATTERS).sum())
-    return Quantity(f"heads that alone move the answer by {HEAD_MATTERS:.0%} or more, at {place}", n, unit="1")
+def _heads_at(dataset: xr.Dataset, position: str) -> Quantity:
+    n = int((dataset.logit_difference.sel(position=position) >= HEAD_MATTERS).sum())
+    return Quantity(f"heads that alone move the answer by {HEAD_MATTERS:.0%} or more, at {position}", n, unit="1")
 
 
 def _stays_aside(aside: Quantity) -> Condition:
@@ -185,8 +193,8 @@ def _heads(n: int) -> str:
     return "1 head" if n == 1 else f"{n} heads"
 
 
-def _fraction(share: float) -> str:
-    return {0.25: "quarter", 0.5: "half"}.get(share, f"{share:.0%}")
+def _fraction(fraction: float) -> str:
+    return {0.25: "quarter", 0.5: "half"}.get(fraction, f"{fraction:.0%}")
 
 
 VB3 = Claim(
@@ -199,7 +207,7 @@ VB3 = Claim(
     paper=REPORTED["VB3"],
     measure=(
         "Interchange: programs that differ only in the constant at the root (from line 3 on); the counterfactual's "
-        "stream is put into the base run at one layer and one place of the chain; success is that the counterfactual "
+        "stream is put into the base run at one layer and one position of the chain; success is that the counterfactual "
         "digit becomes the top answer. At the root before layer 0 and at the colon after the last layer success is "
         "certain, so what is judged are the positions between."
     ),

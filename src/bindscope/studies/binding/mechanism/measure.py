@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.studies.framework.results import Context, NotTestable, Result, last_step, with_progress
-from bindscope.tasks.binding import sample_root_pairs, structural_places
+from bindscope.tasks.binding import named_positions, sample_root_pairs
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -33,13 +33,13 @@ def sample_pairs(run: Run, rng: np.random.Generator, n: int) -> CounterfactualPa
 def compute_chain(context: Context) -> xr.Dataset:
     """Interchange of the residual stream at every position of the queried chain and every layer, by depth, last checkpoint."""
     from bindscope.interventions.contrast import contrast_pairs
-    from bindscope.interventions.grids import place_grid
+    from bindscope.interventions.grids import position_grid
     from bindscope.measures.binding.mechanism import accuracy_on, depths_of, summarise_by_depth
 
     model = context.run.checkpoint("last")
     pairs = sample_pairs(context.run, context.rng, context.n)
-    places = structural_places(pairs)
-    grid = place_grid(model, contrast_pairs(pairs), places, on_progress=context.on_progress)
+    positions = named_positions(pairs)
+    grid = position_grid(model, contrast_pairs(pairs), positions, on_progress=context.on_progress)
     dataset = summarise_by_depth(grid, depths_of(pairs), context.rng)
     dataset.attrs |= {"step": context.run.steps[-1], "accuracy": accuracy_on(model, pairs), "excluded": EXCLUDED}
     return dataset
@@ -57,10 +57,10 @@ def compute_heads(context: Context) -> xr.Dataset:
 
     model, rng = context.run.checkpoint("last"), context.rng
     fit, test = (sample_pairs(context.run, rng, max(1, context.n // 2)) for _ in range(2))
-    places = structural_places(fit)
-    marked = {name: mark_columns(fit, column) for name, column in places.items() if not name.startswith("lhs")}
+    positions = named_positions(fit)
+    marked = {name: mark_columns(fit, column) for name, column in positions.items() if not name.startswith("lhs")}
     del marked["rhs 1"]
-    marked["anywhere"] = ~mark_columns(fit, places["rhs 1"])
+    marked["anywhere"] = ~mark_columns(fit, positions["rhs 1"])
     contrast = contrast_pairs(fit)
     effects = {}
     for done, (name, marks) in enumerate(marked.items(), start=1):
@@ -68,8 +68,10 @@ def compute_heads(context: Context) -> xr.Dataset:
         effects[name] = grid[["logit_difference", "success"]].mean("pair")
         if context.on_progress:
             context.on_progress(done, 2 * len(marked))
-    dataset = xr.concat(effects.values(), xr.IndexVariable("place", list(effects)), combine_attrs="drop")
-    dataset = dataset.merge(join_heads(model, test, dataset.logit_difference.sel(place="anywhere").values, rng, ENOUGH))
+    dataset = xr.concat(effects.values(), xr.IndexVariable("position", list(effects)), combine_attrs="drop")
+    dataset = dataset.merge(
+        join_heads(model, test, dataset.logit_difference.sel(position="anywhere").values, rng, ENOUGH)
+    )
     dataset.attrs = {
         "step": context.run.steps[-1],
         "accuracy": accuracy_on(model, test),
@@ -84,7 +86,7 @@ def compute_heads(context: Context) -> xr.Dataset:
 def compute_emergence(context: Context) -> xr.Dataset:
     """Interchange in the cells that carry the value at the last checkpoint, at every kept checkpoint before."""
     from bindscope.interventions.contrast import contrast_pairs
-    from bindscope.interventions.grids import place_grid
+    from bindscope.interventions.grids import position_grid
     from bindscope.measures.binding.mechanism import (
         answers_already,
         answers_right,
@@ -95,16 +97,18 @@ def compute_emergence(context: Context) -> xr.Dataset:
 
     circuit = frozen_circuit(context.found["chain"])
     if not circuit:
-        raise NotTestable("at the last checkpoint no place beyond the root carries the value, so there is no circuit")
+        raise NotTestable(
+            "at the last checkpoint no position beyond the root carries the value, so there is no circuit"
+        )
     pairs = sample_pairs(context.run, context.rng, context.n)
     depths = depths_of(pairs)
-    used = {place for _, place, _ in circuit} | {"distractor"}
-    places = {name: column for name, column in structural_places(pairs).items() if name in used}
+    used = {position for _, position, _ in circuit} | {"distractor"}
+    positions = {name: column for name, column in named_positions(pairs).items() if name in used}
     steps = track_steps(context.run)
     rows: list[dict[str, np.ndarray]] = []
     for step in with_progress(steps, context.on_progress):
         model = context.run.checkpoint(step)
-        success = place_grid(model, contrast_pairs(pairs), places).success
+        success = position_grid(model, contrast_pairs(pairs), positions).success
         changed = success.where(~answers_already(model, pairs), 0.0)  # an answer that was there before is no success
         rows.append(read_circuit(changed, circuit, depths) | {"accuracy": answers_right(model, pairs)})
     dataset = label_emergence(rows, steps, circuit, context.rng)
@@ -116,14 +120,17 @@ def frozen_circuit(chain: xr.Dataset) -> list[tuple[int, str, int]]:
     """Cells (depth, position, layer) beyond the root's own position that carry the value: interchange succeeds mostly."""
     cells = []
     for depth in chain.depth.values:
-        for place in chain_places(int(depth)):
+        for position in chain_names(int(depth)):
             for layer in chain.layer.values:
-                if place != "rhs 1" and float(chain.success.sel(depth=depth, place=place, layer=layer)) >= CARRIES:
-                    cells.append((int(depth), place, int(layer)))
+                if (
+                    position != "rhs 1"
+                    and float(chain.success.sel(depth=depth, position=position, layer=layer)) >= CARRIES
+                ):
+                    cells.append((int(depth), position, int(layer)))
     return cells
 
 
-def chain_places(depth: int) -> list[str]:
+def chain_names(depth: int) -> list[str]:
     """The value's way along a chain: ``rhs 1``, …, ``query``, ``colon``."""
     return [*(f"rhs {hop}" for hop in range(1, depth + 1)), "query", "colon"]
 

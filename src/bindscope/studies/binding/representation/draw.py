@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bindscope.studies.binding.published import PROBED_VALUES, SWAP_SUCCESS
-from bindscope.studies.plots.heat_map import add_colour_bar, draw_share_map
+from bindscope.studies.plots.heat_map import add_colour_bar, draw_fraction_map
 from bindscope.studies.plots.style import (
     BLUE,
     DASHES,
@@ -22,8 +22,8 @@ from bindscope.studies.plots.style import (
     new_figure,
     place_legend_above,
     plot_interval,
-    set_share_axis,
-    set_share_ticks,
+    set_fraction_axis,
+    set_fraction_ticks,
     title_figure,
 )
 
@@ -39,11 +39,13 @@ def draw_subspaces(results: Mapping[str, xr.Dataset]) -> Figure:
         panels = figure.subplots(1, 2, sharey=True)
         for axes, quality in zip(panels, ("values", "names")):
             cell = dataset.sel(quality=quality)
-            share, low, high = (cell[name].values for name in ("success_share", "success_low", "success_high"))
+            fraction, low, high = (cell[name].values for name in ("success_fraction", "success_low", "success_high"))
             colours = [BLUE if name in FOUND else GREY for name in conditions]
-            _draw_bars(axes, conditions, share, low, high, colours)
+            _draw_bars(axes, conditions, fraction, low, high, colours)
             axes.axvline(SWAP_SUCCESS[quality], color=ORANGE, linewidth=1.4, linestyle=(0, (4, 2)))
-            where = f"{int(cell.search_rank)} dimensions at {cell.search_place.values}, layer {int(cell.search_layer)}"
+            where = (
+                f"{int(cell.search_rank)} dimensions at {cell.search_position.values}, layer {int(cell.search_layer)}"
+            )
             axes.set_title(f"{quality}: {where}", fontsize=9, loc="left", color=MUTED)
             axes.set_xlabel("interchange success")
         n = int(dataset.attrs["n_test"])
@@ -75,13 +77,13 @@ def draw_retention(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
-    """Share of the variables' values that a linear probe reads, over layer and position, and the best of each layer."""
+    """Fraction of the variables' values that a linear probe reads, over layer and position, and the best of each layer."""
     dataset = results["probes"]
     with new_figure(10.6, 3.3) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[2.2, 1])
         cells = dataset.late_accuracy.sel(condition="trained").transpose("layer", "position").values
-        mesh = draw_share_map(left, cells, dataset.layer.values, dataset.position.values, written=False)
-        _label_positions(left, [str(place) for place in dataset.place.values])
+        mesh = draw_fraction_map(left, cells, dataset.layer.values, dataset.position.values, written=False)
+        _label_positions(left, [str(name) for name in dataset.position_name.values])
         left.set_ylabel("stream entering layer")
         left.set_title("values with roots from line 3 on", fontsize=9, loc="left", color=MUTED)
         add_colour_bar(left, mesh, percent=True)
@@ -102,7 +104,7 @@ def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
         right.text(1, PROBED_VALUES, "paper, values", transform=where, fontsize=7, ha="right", va="bottom")
         right.set_xticks(dataset.layer.values)
         right.set_xlabel("layer, best position")
-        set_share_axis(right)
+        set_fraction_axis(right)
         right.legend(loc="lower left", bbox_to_anchor=(-0.04, 0.99), ncols=2, columnspacing=1.0, fontsize=7.5)
         n = int(dataset.attrs["n_test"])
         subtitle = (
@@ -113,30 +115,30 @@ def draw_probes(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _draw_bars(
-    axes: Axes, names: Sequence[str], share: np.ndarray, low: np.ndarray, high: np.ndarray, colours: Sequence[str]
+    axes: Axes, names: Sequence[str], fraction: np.ndarray, low: np.ndarray, high: np.ndarray, colours: Sequence[str]
 ) -> None:
-    places = range(len(names))
-    axes.barh(places, share, color=list(colours), height=0.62)
-    axes.hlines(places, low, high, color=INK, linewidth=1.2)
-    for place, value, end in zip(places, share, high):
-        axes.text(max(value, end) + 0.02, place, f"{100 * value:.0f} %", va="center", fontsize=8)
+    indices = range(len(names))
+    axes.barh(indices, fraction, color=list(colours), height=0.62)
+    axes.hlines(indices, low, high, color=INK, linewidth=1.2)
+    for position, value, end in zip(indices, fraction, high):
+        axes.text(max(value, end) + 0.02, position, f"{100 * value:.0f} %", va="center", fontsize=8)
     label_rows(axes, names)
     axes.set_xlim(0, 1.16)
-    set_share_ticks(axes.xaxis)
+    set_fraction_ticks(axes.xaxis)
 
 
 def _draw_conditions(axes: Axes, cells: xr.Dataset) -> None:
-    """Three shares for each set of heads that was taken away."""
+    """Three fractions for each set of heads that was taken away."""
     names = [str(name) for name in cells.condition.values]
-    places = np.arange(len(names))
+    indices = np.arange(len(names))
     series = (("accuracy", BLUE, "right"), ("line_1", ORANGE, "line 1's"), ("most_recent", GREY, "last constant"))
     for index, (name, colour, label) in enumerate(series):
-        at = places + 0.26 * (index - 1)
+        at = indices + 0.26 * (index - 1)
         axes.barh(at, cells[name].values, color=colour, height=0.24, label=label)
         axes.hlines(at, cells[f"{name}_low"].values, cells[f"{name}_high"].values, color=INK, linewidth=1)
     label_rows(axes, names)
     axes.set_xlim(0, 1.02)
-    set_share_ticks(axes.xaxis)
+    set_fraction_ticks(axes.xaxis)
     axes.set_xlabel("answers")
 
 
@@ -152,10 +154,10 @@ def _draw_lens(axes: Axes, lens: xr.Dataset) -> None:
     axes.set_title(f"logit lens, n = {int(lens.attrs['n'])}", fontsize=9, loc="right", color=MUTED, pad=20)
 
 
-def _label_positions(axes: Axes, places: Sequence[str]) -> None:
+def _label_positions(axes: Axes, indices: Sequence[str]) -> None:
     """Ticks at the right-hand side of some lines, and at the query's parts."""
-    rows = [index for index, place in enumerate(places) if place.startswith("rhs")]
+    rows = [index for index, position in enumerate(indices) if position.startswith("rhs")]
     shown = rows[:: max(1, len(rows) // 8)]
-    names = {index: places[index].removeprefix("rhs of ") for index in shown}
-    names |= {index: place for index, place in enumerate(places) if place == "colon"}
+    names = {index: indices[index].removeprefix("rhs of ") for index in shown}
+    names |= {index: position for index, position in enumerate(indices) if position == "colon"}
     axes.set_xticks(list(names), list(names.values()), rotation=50, ha="right", rotation_mode="anchor")

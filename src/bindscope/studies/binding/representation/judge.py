@@ -12,9 +12,9 @@ from bindscope.studies.framework.claims import Claim, Condition, Finding, Quanti
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
 
-KNOWN = 0.9  # share of pairs answered correctly below which there is nothing to look for
+KNOWN = 0.9  # fraction of pairs answered correctly below which there is nothing to look for
 CARRIED = 0.8  # interchange success inside a subspace
-MOST_AT_RANDOM = 0.5  # what random subspaces may reach, as a share of what the found one does
+MOST_AT_RANDOM = 0.5  # what random subspaces may reach, as a fraction of what the found one does
 SURPLUS = 0.2  # how many more answers survive without the circuit where line 1 is right
 TIMES = 2.0  # how much more often line 1's constant is given than the last constant
 SERVES = 0.5  # accuracy without the heuristic's heads where line 1 is wrong
@@ -36,8 +36,8 @@ def judge_subspaces(results: Mapping[str, xr.Dataset]) -> Finding:
     found, control, conditions, controls = [], [], [], []
     for quality in ("values", "names"):
         cell = dataset.sel(quality=quality)
-        rank, layer, place = int(cell.search_rank), int(cell.search_layer), str(cell.search_place.values)
-        inside = _condition_of(cell, "found", f"{quality}: {rank} dimensions, layer {layer}, {place}", n)
+        rank, layer, position = int(cell.search_rank), int(cell.search_layer), str(cell.search_position.values)
+        inside = _condition_of(cell, "found", f"{quality}: {rank} dimensions, layer {layer}, {position}", n)
         others = {name: _condition_of(cell, name, f"{quality}: {name}", n) for name in ("random", "untrained model")}
         found.append(inside)
         words = f"{quality}: interchange inside {rank} dimensions succeeds in {inside.value:.0%} of pairs"
@@ -55,16 +55,16 @@ def judge_retention(results: Mapping[str, xr.Dataset]) -> Finding:
     dataset, lens = results["retention"], results["lens"]
     after = dataset.sel(step=int(dataset.attrs["after"]))
 
-    def share(label: str, name: str, condition: str, group: str) -> Quantity:
+    def fraction(label: str, name: str, condition: str, group: str) -> Quantity:
         n = int(after.n.sel(group=group))
         return cell_of(label, after, name, n, condition=condition, group=group)
 
-    right = share("no circuit, line 1 right: right answers", "accuracy", "circuit ablated", "line 1 right")
-    wrong = share("no circuit, line 1 wrong: right answers", "accuracy", "circuit ablated", "line 1 wrong")
-    falls_back = share("no circuit, line 1 wrong: line 1's constant", "line_1", "circuit ablated", "line 1 wrong")
-    recent = share("no circuit, line 1 wrong: last constant", "most_recent", "circuit ablated", "line 1 wrong")
-    serves = share("no heuristic, line 1 wrong: right answers", "accuracy", "heuristic ablated", "line 1 wrong")
-    random = share("random heads, line 1 wrong: right answers", "accuracy", "random ablated", "line 1 wrong")
+    right = fraction("no circuit, line 1 right: right answers", "accuracy", "circuit ablated", "line 1 right")
+    wrong = fraction("no circuit, line 1 wrong: right answers", "accuracy", "circuit ablated", "line 1 wrong")
+    falls_back = fraction("no circuit, line 1 wrong: line 1's constant", "line_1", "circuit ablated", "line 1 wrong")
+    recent = fraction("no circuit, line 1 wrong: last constant", "most_recent", "circuit ablated", "line 1 wrong")
+    serves = fraction("no heuristic, line 1 wrong: right answers", "accuracy", "heuristic ablated", "line 1 wrong")
+    random = fraction("random heads, line 1 wrong: right answers", "accuracy", "random ablated", "line 1 wrong")
     at_end = lens.isel(step=-1, layer=-1)
     early, others = (_logit(at_end, name) for name in ("line 1", "others"))
     criterion = (
@@ -136,8 +136,8 @@ def judge_probes(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def _condition_of(cell: xr.Dataset, name: str, label: str, n: int) -> Quantity:
     chosen = cell.sel(condition=name)
-    share, low, high = (float(chosen[key]) for key in ("success_share", "success_low", "success_high"))
-    return Quantity(label, share, low, high, n)
+    fraction, low, high = (float(chosen[key]) for key in ("success_fraction", "success_low", "success_high"))
+    return Quantity(label, fraction, low, high, n)
 
 
 def _logit(lens: xr.Dataset, candidate: str) -> Quantity:
@@ -147,8 +147,8 @@ def _logit(lens: xr.Dataset, candidate: str) -> Quantity:
 def _best_probe(dataset: xr.Dataset, condition: str) -> Quantity:
     cells = dataset.sel(condition=condition)
     layer, position = np.unravel_index(np.nanargmax(cells.accuracy.values), cells.accuracy.shape)
-    where = f"layer {int(dataset.layer[layer])}, {dataset.place.values[position]}"
-    label = f"all variables, best place ({where})" if condition == "trained" else f"all variables, {condition}"
+    where = f"layer {int(dataset.layer[layer])}, {dataset.position.values[position]}"
+    label = f"all variables, best position ({where})" if condition == "trained" else f"all variables, {condition}"
     return cell_of(label, cells.isel(layer=layer, position=position), "accuracy", int(dataset.attrs["n_test"]))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bindscope.tasks.binding import CounterfactualPairs
 
 N_PAIRS = 400  # half of them are fitted on, half tested
-KEPT_OF_SUBSPACES = ("success_share", "success_low", "success_high", "kept_share", "score")
+KEPT_OF_SUBSPACES = ("success_fraction", "success_low", "success_high", "kept_fraction", "score")
 
 
 def compute_subspaces(context: Context) -> xr.Dataset:
@@ -37,13 +37,13 @@ def compute_subspaces(context: Context) -> xr.Dataset:
     model, generator = context.run.checkpoint("last"), _generator(context.seed)
     half = max(1, context.n // 2)
     parts, accuracy = [], []
-    for place, (quality, (fit, test)) in enumerate(sample_halves(context.run, context.rng, half).items()):
+    for index, (quality, (fit, test)) in enumerate(sample_halves(context.run, context.rng, half).items()):
         search = default_search(model, quality)  # type: ignore[arg-type]
-        found = measure_subspace(model, fit, test, search, generator, on_progress=_part(context.on_progress, place, 2))
+        found = measure_subspace(model, fit, test, search, generator, on_progress=_part(context.on_progress, index, 2))
         part = found[list(KEPT_OF_SUBSPACES)]
         for name in ("rank", "layer"):
             part[f"search_{name}"] = int(found.attrs[name])
-        part["search_place"] = str(found.attrs["place"])
+        part["search_position"] = str(found.attrs["index"])
         parts.append(part)
         accuracy.append(accuracy_on(model, test))
     dataset = xr.concat(parts, xr.IndexVariable("quality", ["values", "names"]), combine_attrs="drop")
@@ -131,11 +131,11 @@ def _generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def _part(on_progress: OnProgress | None, place: int, of: int) -> OnProgress | None:
+def _part(on_progress: OnProgress | None, index: int, of: int) -> OnProgress | None:
     """Progress of one of several equal parts."""
     if on_progress is None:
         return None
-    return lambda done, total: on_progress(place * total + done, of * total)
+    return lambda done, total: on_progress(index * total + done, of * total)
 
 
 RESULTS = (

@@ -1,6 +1,6 @@
 """The subspaces that a study keeps, found again for one checkpoint and put to work (``measures/binding/subspace_pair.py``).
 
-A subspace is found on the same pairs and in the same place as the kept results ``subspaces`` and ``projections``.
+A subspace is found on the same pairs and in the same position as the kept results ``subspaces`` and ``projections``.
 
 >>> found = find_kept_subspace(run, run.checkpoint("last"), "values")
 >>> swap_pair(model, pair_programs(base, other), found.search, found.change("found"))
@@ -17,7 +17,7 @@ import torch
 from bindscope.model.transformer import Transformer
 from bindscope.studies.binding.representation.measure import N_PAIRS, sample_halves
 from bindscope.subspaces import Search, Subspace, default_search, find_subspace, random_subspace
-from bindscope.subspaces.places import Quality
+from bindscope.subspaces.positions import Quality
 from bindscope.subspaces.stream import Change
 
 if TYPE_CHECKING:
@@ -48,5 +48,5 @@ def find_kept_subspace(run: Run, model: Transformer, quality: Quality) -> Kept:
     """The subspace of a checkpoint, fitted to the pairs of the kept results; at the last step it is theirs."""
     fit, _ = sample_halves(run, np.random.default_rng(SEED), N_PAIRS // 2)[quality]
     search = default_search(model, quality)
-    found = find_subspace(model, fit, of=quality, layer=search.layer, place=search.place, rank=search.size)
+    found = find_subspace(model, fit, of=quality, layer=search.layer, position=search.position, rank=search.size)
     return Kept(search, found.subspace)

@@ -16,7 +16,7 @@ LEVELS = 5000  # coordinates are kept in steps of a power of ten, at most this m
 
 
 def compute_projections(context: Context) -> xr.Dataset:
-    """Coordinates, variance shares, scores and swap success over (quality, kind, step, …)."""
+    """Coordinates, variance fractions, scores and swap success over (quality, kind, step, …)."""
     from bindscope.measures.binding.projections import N_DRAWS, Look
 
     half = max(1, context.n // 2)
@@ -24,13 +24,13 @@ def compute_projections(context: Context) -> xr.Dataset:
     steps = track_steps(context.run)
     total = len(halves) * len(steps)
     parts = []
-    for place, (quality, (fit, test)) in enumerate(halves.items()):
-        look = Look(quality, fit, test, context.run.checkpoint("last"), context.seed + place)
+    for index, (quality, (fit, test)) in enumerate(halves.items()):
+        look = Look(quality, fit, test, context.run.checkpoint("last"), context.seed + index)
         rows: list[dict[str, np.ndarray]] = []
         for done, step in enumerate(reversed(steps), start=1):  # each is turned to lie as the one after it
             rows.append(look.at(context.run.checkpoint(step)))
             if context.on_progress:
-                context.on_progress(place * len(steps) + done, total)
+                context.on_progress(index * len(steps) + done, total)
         parts.append(look.to_dataset(rows[::-1], steps))
     n_points = min(part.sizes["point"] for part in parts)
     parts = [part.isel(point=slice(n_points)) for part in parts]
@@ -51,8 +51,8 @@ def _compact(dataset: xr.Dataset) -> xr.Dataset:
     step = 10.0 ** np.ceil(np.log10(max(largest, 1e-9) / LEVELS))
     rounded = ((dataset.coordinate / step).round() * step).astype(np.float32)
     dataset["coordinate"] = rounded.assign_attrs(units="1")
-    for name in ("score", "success", "variance_share"):
-        dataset[name].attrs["units"] = "share"
+    for name in ("score", "success", "variance_fraction"):
+        dataset[name].attrs["units"] = "fraction"
     dataset.attrs["resolution"] = step
     packed = {"dtype": "int16", "scale_factor": step, "add_offset": 0.0, "_FillValue": np.int16(-32768)}
     dataset["coordinate"].encoding = {**packed, "zlib": True, "shuffle": True, "complevel": 9}

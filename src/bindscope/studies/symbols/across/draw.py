@@ -27,7 +27,7 @@ from bindscope.studies.symbols.across.measure import COMPARISONS, count_learned,
 COLOURS = {"off": GREY, "qk": ORANGE, "vo": "#8c5fbf", "both": BLUE}
 LABELS = {"off": "off", "qk": "scores", "vo": "outputs", "both": "both"}
 NOTE = "a dot a seed, an arrow where the run ended first; line and bar: median and its 95 % interval (from six seeds on); right: how many times as many it takes without"
-TITLES = {"binding": "Programs: every depth at 90 % for good", "sums": "Sums: all nine pools at 90 % for good"}
+TITLES = {"binding": "Programs: every depth at 90 % for good", "sums": "Sums: all nine splits at 90 % for good"}
 
 
 def draw_across(dataset: xr.Dataset) -> Figure:

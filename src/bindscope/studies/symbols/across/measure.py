@@ -2,7 +2,7 @@
 
 Experiments train the same task with and without identity-scaling terms: ``identity-programs`` (binding; ``identity`` has other
 starts) and ``identity-sums`` (assign-and-add). A task counts as learned from the first evaluation after which every depth of a program,
-or every pool of sums, stays at 90 %; until then a run has seen steps × batch size examples, programs or sums. Runs that end
+or every split of sums, stays at 90 %; until then a run has seen steps × batch size examples, programs or sums. Runs that end
 before are censored (see ``censored``).
 
 >>> dataset = across_dataset(load_across())
@@ -136,7 +136,7 @@ def across_dataset(datasets: Mapping[str, xr.Dataset]) -> xr.Dataset:
 def examples_until_learned(dataset: xr.Dataset, variant: str) -> tuple[np.ndarray, np.ndarray]:
     """For each seed of an experiment's variant how many examples it took (infinite: never) and how many it saw."""
     cells = dataset.sel(variant=variant)
-    learned = cells.learned.max("pool", skipna=False) if "pool" in cells.learned.dims else cells.learned
+    learned = cells.learned.max("split", skipna=False) if "split" in cells.learned.dims else cells.learned
     last = cells.last_step.values.astype(float)
     steps = np.where(np.isnan(learned.values), np.inf, learned.values)
     batch_size = _batch_size(dataset, variant)

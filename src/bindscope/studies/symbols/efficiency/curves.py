@@ -1,7 +1,7 @@
 """Data-efficiency curves: what a model answers about unseen symbols, by the number n of its training sequences.
 
 The dataset of an experiment of study 3 holds one variant for each model and n. For real labels a curve is of the test
-loss, where 1 is knowing nothing; for symbolic labels it is of the error, the share of wrong answers. A curve has points
+loss, where 1 is knowing nothing; for symbolic labels it is of the error, the fraction of wrong answers. A curve has points
 of one number of heads only: a model of fewer heads and one of the paper's are two models. Baselines have no heads.
 
 >>> curve = curve_of(dataset, "both")
@@ -66,7 +66,7 @@ class Curve:
 
     model: str
     measure: Literal["loss", "error"]
-    pool: str
+    split: str
     points: tuple[Point, ...]
 
     @property
@@ -98,7 +98,7 @@ def measure_of(dataset: xr.Dataset) -> Literal["loss", "error"]:
 
 def models_of(dataset: xr.Dataset, heads: int = FEWER) -> list[str]:
     """Models that have a run with this number of heads, in the study's order; baselines in any case."""
-    trained = dataset.last_loss.sel(pool="test").notnull().any("seed").values
+    trained = dataset.last_loss.sel(split="test").notnull().any("seed").values
     found = {
         str(model)
         for model, its_heads, known in zip(dataset.model.values, dataset.heads.values, trained)
@@ -108,7 +108,7 @@ def models_of(dataset: xr.Dataset, heads: int = FEWER) -> list[str]:
 
 
 def is_baseline(model: str) -> bool:
-    """Whether a simpler network stands in the transformer's place."""
+    """Whether a simpler network stands in the transformer's position."""
     return model in MODELS and "baseline.kind" in MODELS[model][1]
 
 
@@ -122,7 +122,7 @@ def choose_heads(dataset: xr.Dataset, models: Sequence[str], fewest: int = 2) ->
     return PAPER if headed and min(map(n_points, headed)) >= fewest else FEWER
 
 
-def curve_of(dataset: xr.Dataset, model: str, heads: int = FEWER, pool: str = "test", **where: str | float) -> Curve:
+def curve_of(dataset: xr.Dataset, model: str, heads: int = FEWER, split: str = "test", **where: str | float) -> Curve:
     """The curve of a model with this number of heads; ``width=64`` and the like choose among further labels.
 
     >>> curve_of(dataset, "plain", width=64).values
@@ -130,14 +130,14 @@ def curve_of(dataset: xr.Dataset, model: str, heads: int = FEWER, pool: str = "t
     chosen = _choose(dataset, model, heads, where)
     measure = measure_of(dataset)
     ended = chosen.last_loss if measure == "loss" else 1 - chosen.last_accuracy
-    rows = ended.sel(pool=pool).transpose("variant", "seed").values.astype(float)
-    n_strings = int(dataset.pool_n.sel(pool=pool)) if "pool_n" in dataset else 0
+    rows = ended.sel(split=split).transpose("variant", "seed").values.astype(float)
+    n_sequences = int(dataset.split_n.sel(split=split)) if "split_n" in dataset else 0
     points = [
-        _summarise(int(n), row[np.isfinite(row)], measure, n_strings)
+        _summarise(int(n), row[np.isfinite(row)], measure, n_sequences)
         for n, row in sorted(zip(chosen.n.values, rows), key=lambda each: int(each[0]))
         if np.isfinite(row).any()
     ]
-    return Curve(model, measure, pool, tuple(points))
+    return Curve(model, measure, split, tuple(points))
 
 
 def half_loss_n(
@@ -188,11 +188,11 @@ def _title(dataset: xr.Dataset) -> str:
     return str(dataset.attrs.get("title", "dataset"))
 
 
-def _summarise(n: int, seeds: np.ndarray, measure: str, n_strings: int) -> Point:
+def _summarise(n: int, seeds: np.ndarray, measure: str, n_sequences: int) -> Point:
     mean, low, high = float(seeds.mean()), None, None
     if len(seeds) > 1:
         low, high = student_interval(seeds)
         low, high = max(low, 0.0), min(high, 1.0) if measure == "error" else high
-    elif measure == "error" and n_strings:
-        low, high = (float(end) for end in wilson_interval(mean * n_strings, n_strings))
+    elif measure == "error" and n_sequences:
+        low, high = (float(end) for end in wilson_interval(mean * n_sequences, n_sequences))
     return Point(n, mean, low, high, tuple(float(value) for value in seeds))

@@ -45,7 +45,7 @@ def draw_curves(dataset: xr.Dataset) -> Figure:
 def draw_models(dataset: xr.Dataset, title: str, models: Sequence[str] | None = None) -> Figure:
     """Curves of these models, or of all; where there are many, transformers and simpler networks side by side.
 
-    >>> draw_models(dataset, "AS2 · Identity scaling saves strings", ("plain", "both"))
+    >>> draw_models(dataset, "AS2 · Identity scaling saves sequences", ("plain", "both"))
     """
     known = {*models_of(dataset, FEWER), *models_of(dataset, PAPER)}
     chosen = [model for model in MODEL_NAMES if model in known and (models is None or model in models)]
@@ -65,9 +65,9 @@ def _draw_panel(axes: Axes, dataset: xr.Dataset, models: Sequence[str]) -> None:
     """A model has the same colour, mark and dash in every figure, where no other kind of network is beside it."""
     mixed = any(map(is_baseline, models)) and not all(map(is_baseline, models))
     for model in models:
-        place = (BASELINES.index(model) + mixed) if is_baseline(model) else TRANSFORMERS.index(model)
-        colour, marker = CATEGORIES[place % len(CATEGORIES)], MARKERS[place % len(MARKERS)]
-        dash = DASHES[place % len(DASHES)]
+        index = (BASELINES.index(model) + mixed) if is_baseline(model) else TRANSFORMERS.index(model)
+        colour, marker = CATEGORIES[index % len(CATEGORIES)], MARKERS[index % len(MARKERS)]
+        dash = DASHES[index % len(DASHES)]
         if model in models_of(dataset, FEWER):
             _draw_curve(axes, curve_of(dataset, model, FEWER), colour, marker, dash, MODEL_NAMES[model])
         if model in models_of(dataset, PAPER) and not is_baseline(model):
@@ -99,7 +99,7 @@ def _finish(axes: Axes, dataset: xr.Dataset) -> None:
     axes.xaxis.set_major_locator(LogLocator(base=2 if high / low < 2**10 else 4, numticks=20))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: _format_n(n)))
-    axes.set_xlabel("n, training symbols and strings", labelpad=2)
+    axes.set_xlabel("n, training symbols and sequences", labelpad=2)
     nothing = 1.0 if measure == "loss" else HALF
     axes.axhline(nothing, color=GREY, lw=0.8, linestyle=(0, (2, 2)), zorder=1)
     words = "knowing nothing" if measure == "loss" else "guessing between two"

@@ -46,8 +46,8 @@ def show_number(value: float) -> str:
 def point_quantity(curve: Curve, point: Point) -> Quantity:
     """A point of a curve with its interval and the number of its seeds."""
     label = f"{MODEL_NAMES[curve.model]}, n = {point.n:,}"
-    words = label if curve.pool == "test" else f"{label}, training strings"
-    unit: Unit = "1" if curve.measure == "loss" else "share"
+    words = label if curve.split == "test" else f"{label}, training sequences"
+    unit: Unit = "1" if curve.measure == "loss" else "fraction"
     return Quantity(words, point.value, point.low, point.high, len(point.seeds), unit)
 
 
@@ -69,7 +69,7 @@ def fitted_control(
     dataset: xr.Dataset, models: Sequence[str], heads: int = FEWER
 ) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
     """Every model has learned its training sequences at every n: where it fails on new symbols, training did not fail."""
-    curves = [curve_of(dataset, model, heads, pool="train") for model in models]
+    curves = [curve_of(dataset, model, heads, split="train") for model in models]
     points = [(curve, point) for curve in curves for point in curve.points]
     curve, worst = max(points, key=lambda each: each[1].value)
     where = f"{MODEL_NAMES[curve.model]}, n = {worst.n:,}"

@@ -70,7 +70,7 @@ def judge_transformer(results: Mapping[str, xr.Dataset]) -> Finding:
     return tell_runs(conclude(criterion, (*fitted, leak), quantities, control), dataset, ["plain"], heads)
 
 
-def judge_fewer_strings(model: str, results: Mapping[str, xr.Dataset]) -> Finding:
+def judge_fewer_sequences(model: str, results: Mapping[str, xr.Dataset]) -> Finding:
     """AS2 and AS4: a model needs at most a quarter of the sequences that the plain transformer needs for half loss."""
     (dataset,), models = results.values(), ("plain", model)
     heads = choose_heads(dataset, models)
@@ -91,12 +91,12 @@ def judge_fewer_strings(model: str, results: Mapping[str, xr.Dataset]) -> Findin
     if scaled.censored == "above":
         fewer = f"with {MODEL_NAMES[model]} it does not come to half of the loss by n = {scaled.largest:,}"
     criterion = (Condition(least >= TIMES_FEWER, words, fewer),)
-    label = "times as many strings" + (", at least" if bound else "")
+    label = "times as many sequences" + (", at least" if bound else "")
     quantities = (Quantity(label, ratio, low, high, unit="1"), *quantities)
     shown = curve_of(dataset, model, heads)
     quantities += tuple(point_quantity(shown, point) for point in shown.points)
     fitted, fitted_quantities = fitted_control(dataset, models, heads)
-    few, few_quantities = _few_strings(curve_of(dataset, "plain", heads), shown)
+    few, few_quantities = _few_sequences(curve_of(dataset, "plain", heads), shown)
     finding = conclude(criterion, (*fitted, *few), quantities, (*fitted_quantities, *few_quantities))
     return tell_runs(finding, dataset, models, heads)
 
@@ -148,7 +148,7 @@ def judge_relation_mlp(results: Mapping[str, xr.Dataset]) -> Finding:
     return tell_runs(conclude(criterion, (*fitted, needed), quantities, control), dataset, models, FEWER)
 
 
-def _few_strings(plain: Curve, scaled: Curve) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
+def _few_sequences(plain: Curve, scaled: Curve) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
     """At the largest n that both were trained with the plain transformer has not come to half of the loss."""
     known = {point.n for point in scaled.points}
     shared = [point for point in plain.points if point.n in known]
@@ -164,8 +164,8 @@ def _few_strings(plain: Curve, scaled: Curve) -> tuple[tuple[Condition, ...], tu
 def _rises(curve: Curve) -> str:
     """The n at which the loss is above that of a smaller n, by more than noise and more than the intervals allow."""
     found = []
-    for place, point in enumerate(curve.points):
-        for before in curve.points[:place]:
+    for index, point in enumerate(curve.points):
+        for before in curve.points[:index]:
             apart = point.low is None or before.high is None or point.low > before.high
             if point.value > before.value + NOISE and apart:
                 found.append(f"{point.n:,}")
@@ -207,7 +207,7 @@ AS1 = Claim(
 
 AS2 = Claim(
     id="AS2",
-    title="Identity scaling saves strings",
+    title="Identity scaling saves sequences",
     statement=(
         "With a trained multiple of the identity added to W_K W_Qᵀ and to W_V W_Oᵀ, a fraction of the training sequences is "
         "enough to tell equal unseen symbols from different ones."
@@ -225,7 +225,7 @@ AS2 = Claim(
         f"{_FITTED} by both models, and the plain transformer is above {HALF:g} at the largest n that both were trained with."
     ),
     results=("same-different",),
-    judge=partial(judge_fewer_strings, "both"),
+    judge=partial(judge_fewer_sequences, "both"),
     draw=partial(draw_claim, "AS2 · Identity scaling saves sequences", ("plain", "both", "kq", "vo", "mimetic")),
 )
 

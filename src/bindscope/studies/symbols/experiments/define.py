@@ -220,7 +220,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _experiment(
         "majority",
-        "How many sequences does it take to see whether the first symbol fills more than half of six places?",
+        "How many sequences does it take to see whether the first symbol fills more than half of six positions?",
         "templates-majority",
         (
             curve("plain", (128, 512, 2048), full=(8192,)),

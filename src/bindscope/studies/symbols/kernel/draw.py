@@ -79,7 +79,7 @@ def draw_learnability(dataset: xr.Dataset) -> Figure:
         left, right = figure.subplots(1, 2)
         _draw_curves(left, curves, kernels, "test loss of the transformer, unseen symbols")
         _draw_losses(right, kernels, losses_at(dataset))
-        n_runs = int(dataset.last_loss.sel(pool="test").notnull().sum())
+        n_runs = int(dataset.last_loss.sel(split="test").notnull().sum())
         title_figure(
             figure,
             "Does the kernel say which templates are learned, and from how many sequences?",
@@ -106,7 +106,7 @@ def _draw_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]
     distinct = sorted({float(size) for sizes, _ in curves.values() for size in sizes})
     name_ticks(axes.xaxis, distinct if len(distinct) <= MOST_TICKS else distinct[::2])
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("n, training strings and symbols", labelpad=2)
+    axes.set_xlabel("n, training sequences and symbols", labelpad=2)
     axes.text(0, 1.03, label, transform=axes.transAxes, fontsize=8, color=MUTED)
     bar = axes.figure.colorbar(colours, ax=axes, pad=0.02, aspect=28)
     bar.set_label("λ, smallest eigenvalue of N")
@@ -126,10 +126,10 @@ def _draw_needs(
         bounds = {task: ends for task, ends in needs.get(key, {}).items() if np.isfinite(predicted.get(task, np.inf))}
         rank = rank_tasks(predictor, predicted, bounds)
         tau = "" if rank is None else f", τ = {rank.tau:.2f} [{rank.low:.2f} to {rank.high:.2f}]"
-        for place, (task, (low, high)) in enumerate(bounds.items()):
+        for index, (task, (low, high)) in enumerate(bounds.items()):
             at = high if low == 0 else low
             axes.plot(predicted[task], at, marker, color=colour, ms=5, mew=1.3, mfc="none" if key == "both" else colour,
-                      label=f"{words}{tau}" if place == 0 else None)  # fmt: skip
+                      label=f"{words}{tau}" if index == 0 else None)  # fmt: skip
             if low != high:
                 _draw_arrow(axes, predicted[task], at, down=low == 0, colour=colour)
     axes.set_xscale("log")
@@ -147,10 +147,10 @@ def _draw_losses(axes: Axes, kernels: Kernels, losses: Mapping[str, float]) -> N
     """The test loss of each task at one n against 1/λ, with the task's templates."""
     predicted = predicted_by(kernels, "smallest")
     known = {task: loss for task, loss in losses.items() if np.isfinite(predicted[task])}
-    for place, (task, loss) in enumerate(sorted(known.items(), key=lambda each: predicted[each[0]])):
+    for index, (task, loss) in enumerate(sorted(known.items(), key=lambda each: predicted[each[0]])):
         axes.plot(predicted[task], loss, "o", color=BLUE, ms=5)
         name = find_task(task).title if len(find_task(task).templates) == 2 else task
-        above = place % 2 == 0
+        above = index % 2 == 0
         axes.annotate(
             name, (predicted[task], loss), xytext=(0, 6 if above else -12), textcoords="offset points",
             ha="center", fontsize=7, color=INK,

@@ -16,7 +16,7 @@ from bindscope.studies.plots.style import BLUE, DASHES, GREY, MUTED, ORANGE, nam
 WRITE_BELOW = 8  # templates up to which each entry of N shows its number
 NAME_BELOW = 40  # … and up to which templates are named
 LONGEST_BELOW = 10  # a template of more characters is named on one side only
-ROUNDING = 1e-12  # eigenvalues below this share of the largest are not told from 0
+ROUNDING = 1e-12  # eigenvalues below this fraction of the largest are not told from 0
 
 
 def draw_kernel(dataset: xr.Dataset) -> Figure:
@@ -45,7 +45,7 @@ def draw_ridge(dataset: xr.Dataset) -> Figure:
         axes.set_xscale("log")
         name_ticks(axes.xaxis, n.tolist())
         axes.set_ylim(0, None)
-        axes.set_xlabel("training strings n")
+        axes.set_xlabel("training sequences n")
         axes.set_ylabel("mean square error")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 0.02))
         names = list(map(str, dataset.template.values))
@@ -60,7 +60,7 @@ def _draw_matrix(axes: Axes, dataset: xr.Dataset) -> None:
     mesh = draw_cells(axes, cells, colours="cividis", top_down=True)
     axes.set_aspect("equal")
     add_colour_bar(axes, mesh)
-    _name_places(axes, dataset, both=True)
+    _name_positions(axes, dataset, both=True)
     if len(cells) <= WRITE_BELOW:
         write_cells(axes, mesh, cells, lambda value: f"{value:.4f}"[1:], 8 if len(cells) <= 4 else 6.5)
     _name(axes, "N, templates with fresh symbols")
@@ -74,7 +74,7 @@ def _draw_eigenvalues(axes: Axes, dataset: xr.Dataset) -> None:
     foot = 10 ** np.floor(np.log10(told.min(initial=largest) / 3)) / (1 if len(told) == len(low) else 1e3)
     order = np.arange(len(values))
     shown, bottom, top = (np.maximum(array, foot) for array in (values, low, high))
-    colours = [ORANGE if place == 0 else BLUE for place in order]
+    colours = [ORANGE if index == 0 else BLUE for index in order]
     axes.vlines(
         order, bottom, np.maximum(top, bottom * 1.02), color=colours, lw=4 if len(values) < 20 else 2, alpha=0.35
     )
@@ -86,7 +86,7 @@ def _draw_eigenvalues(axes: Axes, dataset: xr.Dataset) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value <= foot else f"{value:.0e}"))
     axes.set_xlim(-0.6, len(values) - 0.4)
     axes.xaxis.set_major_locator(FixedLocator([0, len(values) - 1] if len(values) > 1 else [0]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: "smallest" if place == 0 else "largest"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda index, _: "smallest" if index == 0 else "largest"))
     _name(axes, "eigenvalues of N, 95 % intervals")
 
 
@@ -101,11 +101,11 @@ def _draw_direction(axes: Axes, dataset: xr.Dataset) -> None:
     axes.set_ylim(len(weights) - 0.4, -0.6)
     axes.set_xlim(-1.02, 1.02)
     axes.grid(axis="y", visible=False)
-    _name_places(axes, dataset, both=False)
+    _name_positions(axes, dataset, both=False)
     _name(axes, "hardest direction: smallest eigenvector")
 
 
-def _name_places(axes: Axes, dataset: xr.Dataset, both: bool) -> None:
+def _name_positions(axes: Axes, dataset: xr.Dataset, both: bool) -> None:
     names = [textwrap.shorten(str(name), 24, placeholder="…") for name in dataset.template.values]
     if len(names) > NAME_BELOW:
         names = [""] * len(names)

@@ -154,7 +154,7 @@ def _rank(trained: xr.Dataset, kernel: xr.Dataset) -> Ranked:
 
 def _losses(trained: xr.Dataset, tasks: list[str]) -> np.ndarray:
     """Test losses of all transformers that were trained on these tasks."""
-    chosen = trained.last_loss.sel(pool="test").isel(variant=np.flatnonzero(np.isin(trained.task.values, tasks)))
+    chosen = trained.last_loss.sel(split="test").isel(variant=np.flatnonzero(np.isin(trained.task.values, tasks)))
     losses = np.asarray(chosen.values, float).ravel()
     return losses[np.isfinite(losses)]
 

@@ -30,7 +30,7 @@ PREDICTORS: Mapping[str, str] = {
     "smallest": "1/λ, the smallest eigenvalue of N",
     "weighted": "yᵀN⁻¹y",
     "half_size": "the kernel's own n of half loss",
-    "length": "the length of the strings",
+    "length": "the length of the sequences",
 }
 
 
@@ -47,7 +47,7 @@ def describe_kernel(task: LearnedTask, settings: KernelSettings) -> dict[str, An
     from bindscope.theory.kernel_ridge import half_loss_size
 
     report, labels = learnable(task.templates, task.labels, settings), np.array(task.labels)
-    found: dict[str, Any] = {"verdict": report.verdict, "floor": float(report.label_share or 0.0) ** 2}
+    found: dict[str, Any] = {"verdict": report.verdict, "floor": float(report.label_fraction or 0.0) ** 2}
     estimates: dict[str, Estimate | None] = {"smallest": report.smallest, "weighted": None, "half_size": None}
     if report.verdict == "learnable":
         expect = settings.phi.expect

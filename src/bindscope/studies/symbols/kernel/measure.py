@@ -21,7 +21,7 @@ RIDGE_POINTS = {"points": 64, "inner_points": 8, "randomisations": 8}  # of the 
 RIDGE_SIZES = (16, 64, 256, 1024)
 RIDGE_SEEDS = (0, 1)
 EXPERIMENT = "learnability"
-SHARED = ("last_loss", "last_accuracy", "pool_n", "status")  # of the experiments whose curves are put together
+SHARED = ("last_loss", "last_accuracy", "split_n", "status")  # of the experiments whose curves are put together
 
 
 def compute_kernel(context: Context) -> xr.Dataset:
@@ -46,7 +46,7 @@ def compute_learnability(context: Context) -> xr.Dataset:
         if found is not None:
             parts.append(_take_curves(load_experiment_dataset(found), task))
     dataset = xr.concat(parts, "variant", join="outer", data_vars="all", coords="minimal", compat="override")
-    dataset["pool_n"] = own.pool_n
+    dataset["split_n"] = own.split_n
     dataset.attrs = own.attrs
     return dataset
 
@@ -56,9 +56,9 @@ def _describe(task: LearnedTask) -> xr.Dataset:
 
     by_beta = [describe_kernel(task, kernel_settings(task, beta, **POINTS)) for beta in BETAS]
     columns: dict[str, Any] = {name: ("beta", [found[name] for found in by_beta]) for name in by_beta[0]}
-    strings = TemplateTask(name="custom", templates=task.templates, labels=task.labels)
+    sequences = TemplateTask(name="custom", templates=task.templates, labels=task.labels)
     settings = kernel_settings(task, RIDGE_BETA, **RIDGE_POINTS)
-    ridge = ridge_generalises(strings, RIDGE_SIZES, RIDGE_SEEDS, settings)
+    ridge = ridge_generalises(sequences, RIDGE_SIZES, RIDGE_SEEDS, settings)
     for name, column in (("ridge_error", "test_error"), ("shuffled_error", "shuffled_error")):
         columns[name] = (("n", "seed"), ridge[column].values)
     coordinates = {"beta": list(BETAS), "n": list(RIDGE_SIZES), "seed": list(RIDGE_SEEDS), "task": task.name}

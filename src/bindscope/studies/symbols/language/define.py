@@ -73,7 +73,7 @@ def train_in_turn(
     from bindscope.runs.sweep import ENDED, existing_run
 
     for cell in cells:
-        path = cell.place(directory)
+        path = cell.path_in(directory)
         run = existing_run(path, cell.config)
         if run is None:
             run = train_run(cell.config, path, device=device, threads=threads, observer=observer)

@@ -35,9 +35,9 @@ def draw_language(dataset: xr.Dataset) -> Figure:
 
 
 def _draw_training(axes: Axes, dataset: xr.Dataset) -> None:
-    curves = dataset.pool_perplexity.sel(pool="validation")
-    for place, (name, colour) in enumerate(variant_colours(dataset).items()):
-        draw_seed_lines(axes, curves.sel(variant=name), colour, name, place)
+    curves = dataset.split_perplexity.sel(split="validation")
+    for index, (name, colour) in enumerate(variant_colours(dataset).items()):
+        draw_seed_lines(axes, curves.sel(variant=name), colour, name, index)
     set_step_axis(axes, dataset.step.values, "linear")
     set_log_axis(axes)
     axes.set_ylabel("perplexity per token")

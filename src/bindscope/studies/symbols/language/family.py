@@ -23,7 +23,7 @@ class TextFamily(Family):
     counted = "tokens"
     preset = "text-small"
     settings_to_measure = {"task.source": LIBRARY}  # noqa: RUF012  any text will do
-    cell_curves = ("pool_accuracy", "pool_perplexity", "training_loss")
+    cell_curves = ("split_accuracy", "split_perplexity", "training_loss")
     accuracy_note = "next tokens guessed right, 95 % interval"
 
     def presets(self) -> Sequence[Preset]:
@@ -39,7 +39,7 @@ class TextFamily(Family):
     def describe_example(self, task: TextTask, batch: Batch, row: int) -> Example:
         return Example(task.decode(batch.tokens[row]), task.decode(batch.targets[row, -1:]), {})
 
-    def score_pool(self, task: TextTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
+    def score_split(self, task: TextTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
         """Asked at every token, and by its probability."""
         from bindscope.measures.evaluation import evaluating
         from bindscope.measures.perplexity import score_text

@@ -1,7 +1,7 @@
 """A pretrained GPT-2 beside one of the same shape from scratch: how many sequences each needs.
 
 >>> comparison = compare_pretrained(dataset)
->>> comparison.ratio[0]  # from scratch it takes this many times as many strings
+>>> comparison.ratio[0]  # from scratch it takes this many times as many sequences
 8.0
 """
 
@@ -65,15 +65,15 @@ class Comparison:
 
 def shapes_of(dataset: xr.Dataset, model: str) -> list[Shape]:
     """The shapes in which a model has runs that ended, smallest first."""
-    ended = dataset.last_loss.sel(pool="test").notnull().any("seed").values & (dataset.model.values == model)
+    ended = dataset.last_loss.sel(split="test").notnull().any("seed").values & (dataset.model.values == model)
     chosen = dataset.isel(variant=np.flatnonzero(ended))
     columns = (chosen.layers.values, chosen.width.values, chosen.heads.values)
     return sorted({Shape(*map(int, row)) for row in zip(*columns)})
 
 
-def model_curve(dataset: xr.Dataset, model: str, shape: Shape, pool: str = "test") -> Curve:
-    """Loss over n of a model of one shape, in one of the pools."""
-    return curve_of(dataset, model, shape.heads, pool, layers=shape.layers, width=shape.width)
+def model_curve(dataset: xr.Dataset, model: str, shape: Shape, split: str = "test") -> Curve:
+    """Loss over n of a model of one shape, in one of the splits."""
+    return curve_of(dataset, model, shape.heads, split, layers=shape.layers, width=shape.width)
 
 
 def crossing_of(dataset: xr.Dataset, model: str, shape: Shape) -> Crossing:

@@ -30,7 +30,7 @@ def draw_pretrained(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def draw_gpt2(dataset: xr.Dataset) -> Figure:
-    """Left: the end of training, by n. Right: unseen symbols over training, at the largest n that all models share."""
+    """Left: the end of training, by n. Right: unseen symbols over training, at the largest n that all models fraction."""
     with new_figure(10.4, 4.0) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
         names = _names(dataset)
@@ -76,7 +76,7 @@ def _draw_ends(axes: Axes, dataset: xr.Dataset, names: Mapping[tuple[str, Shape]
     name_ticks(axes.xaxis, sorted(sizes))
     axes.tick_params(axis="x", labelsize=8)
     axes.set_ylim(0, HIGHEST)
-    axes.set_xlabel("n: training symbols and strings")
+    axes.set_xlabel("n: training symbols and sequences")
     axes.set_ylabel("test loss")
     axes.legend(loc="upper right", fontsize=7.5, labelspacing=0.35)
 
@@ -100,8 +100,8 @@ def _draw_training(axes: Axes, dataset: xr.Dataset, names: Mapping[tuple[str, Sh
         mask = np.logical_and.reduce([dataset[name].values == value for name, value in labels])
         rows = dataset.isel(variant=int(np.flatnonzero(mask)[0]))
         for seed in dataset.seed.values:
-            for pool, dash in (("test", "-"), ("train", (0, (1.5, 1.2)))):
-                curve = rows.pool_loss.sel(seed=seed, pool=pool).dropna("step")
+            for split, dash in (("test", "-"), ("train", (0, (1.5, 1.2)))):
+                curve = rows.split_loss.sel(seed=seed, split=split).dropna("step")
                 axes.plot(curve.step, np.minimum(curve, HIGHEST), color=COLOURS[model], linestyle=dash, lw=1)
     axes.axhline(1, color=GREY, lw=0.8, linestyle=(0, (2, 2)))
     axes.set_ylim(0, HIGHEST)

@@ -78,7 +78,7 @@ def _compared_quantities(dataset: xr.Dataset, comparison: Comparison) -> list[Qu
     """How many times fewer sequences, where that is known; and both losses at the largest n that both were trained with."""
     value, low, high = comparison.ratio
     bound = ", at least" if comparison.is_bound else ""
-    label = f"times fewer strings, {comparison.word}{bound}"
+    label = f"times fewer sequences, {comparison.word}{bound}"
     found = [] if value != value else [Quantity(label, value, low, high, unit="1")]
     n = largest_shared_n(dataset, comparison.shape)
     for model, word in ((SCRATCH, "scratch"), (PRETRAINED, comparison.word)):

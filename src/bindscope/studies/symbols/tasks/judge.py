@@ -28,7 +28,7 @@ from bindscope.studies.symbols.efficiency.evidence import (
     tell_runs,
     train_more,
 )
-from bindscope.studies.symbols.efficiency.judge import NOTHING, SOLVED, TIMES_FEWER, judge_fewer_strings
+from bindscope.studies.symbols.efficiency.judge import NOTHING, SOLVED, TIMES_FEWER, judge_fewer_sequences
 from bindscope.studies.symbols.published import MAJORITY_N, PRINTED_N, RECURRENT_N, REPETITION_N, list_points
 
 GUESSES = 0.4  # error of a model that guesses between the two values of a program, or worse
@@ -166,7 +166,7 @@ AS4 = Claim(
         "trained with."
     ),
     results=("print-real",),
-    judge=partial(judge_fewer_strings, "kq"),
+    judge=partial(judge_fewer_sequences, "kq"),
     draw=partial(draw_claim, "AS4 · Printing a number takes fewer programs with KQ", None),
 )
 
@@ -215,7 +215,7 @@ AS10 = Claim(
     id="AS10",
     title="A majority is seen with scaling only",
     statement=(
-        "Whether the first symbol fills more than half of six places is not learned at all by the plain transformer from as "
+        "Whether the first symbol fills more than half of six positions is not learned at all by the plain transformer from as "
         "many sequences as teach it to the one with both scalings."
     ),
     paper=_paper("majority-6", "plain", "both"),

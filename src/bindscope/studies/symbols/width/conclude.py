@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.studies.framework.experiments import count_runs
-from bindscope.studies.symbols.width.widths import find_first_n, largest_n, pool_error, pool_loss
+from bindscope.studies.symbols.width.widths import find_first_n, largest_n, split_error, split_loss
 
 KINDS = {"plain": "Without identity scaling", "both": "With it"}
 SETTINGS = {"depth": "layers", "heads": "heads", "rate": "learning rate", "batch": "batch size"}
@@ -27,7 +27,7 @@ def conclude_copy(dataset: xr.Dataset) -> str:
         reached = [first.n / first.width for first in found if first.reached]
         if reached and model == "plain":
             parts.append(f"That is {min(reached):.3g} to {max(reached):.3g} times the width.")
-    worst = float(np.nanmax(pool_error(dataset, "train")))
+    worst = float(np.nanmax(split_error(dataset, "train")))
     parts.append(
         f"Symbols of training are copied with an error of {100 * worst:.1f} % at worst ({_runs(dataset)}, each when "
         "validation symbols are copied best)."
@@ -39,9 +39,9 @@ def conclude_width(dataset: xr.Dataset) -> str:
     """The loss on unseen symbols at each width."""
     chosen = largest_n(dataset)
     listed = ", ".join(
-        f"{_spread(row)} at width {int(width):,}" for width, row in zip(chosen.width.values, pool_loss(chosen))
+        f"{_spread(row)} at width {int(width):,}" for width, row in zip(chosen.width.values, split_loss(chosen))
     )
-    trained = float(np.nanmax(pool_loss(chosen, "train")))
+    trained = float(np.nanmax(split_loss(chosen, "train")))
     return (
         f"At n = {int(chosen.n.values[0]):,} the loss on unseen symbols is {listed}; 1 is that of knowing nothing. Training "
         f"sequences are learned to a loss of {trained:.3f} at worst ({_runs(chosen)})."
@@ -57,7 +57,7 @@ def conclude_shape(dataset: xr.Dataset) -> str:
             there = of_model.isel(variant=np.flatnonzero(of_model.setting.values == setting)).sortby("value")
             if there.sizes["variant"]:
                 n = int(there.n.values[0])
-                pairs = zip(there.value.values, pool_loss(there))
+                pairs = zip(there.value.values, split_loss(there))
                 listed = ", ".join(f"{float(value):g}: {_spread(row)}" for value, row in pairs)
                 parts.append(f"{words}, n = {n:,}, by {name}: {listed}.")
     return f"Loss on unseen symbols ({_runs(dataset)}; 1 is that of knowing nothing). {' '.join(parts)}"

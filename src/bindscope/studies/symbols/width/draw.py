@@ -19,7 +19,7 @@ from bindscope.studies.plots.style import (
     new_figure,
     ordered_colours,
     set_doubling_axis,
-    set_share_axis,
+    set_fraction_axis,
     title_figure,
 )
 from bindscope.studies.symbols.published import COPY_FIRST_N, COPY_FIRST_N_MODIFIED, WIDTH_LOSS, WIDTH_N
@@ -30,8 +30,8 @@ from bindscope.studies.symbols.width.widths import (
     choose_heads,
     find_first_n,
     largest_n,
-    pool_error,
-    pool_loss,
+    split_error,
+    split_loss,
 )
 
 COLOURS = {"plain": ORANGE, "both": BLUE}
@@ -100,11 +100,11 @@ def _draw_errors(axes: Axes, dataset: xr.Dataset) -> None:
             there = dataset.isel(variant=np.flatnonzero(chosen)).sortby("n")
             if there.sizes["variant"]:
                 label = f"width {width:,}" if model == "plain" else "_"
-                errors = np.nanmean(pool_error(there), 1)
+                errors = np.nanmean(split_error(there), 1)
                 axes.plot(there.n.values, errors, marker="o", ms=3.5, lw=1.4, ls=dash, color=colour, label=label)  # type: ignore[arg-type]
     axes.plot([], [], ls=(0, (2, 1.4)), color=GREY, label="with identity scaling")
     axes.axhline(SOLVED, color=INK, lw=0.7, ls=":")
-    set_share_axis(axes)
+    set_fraction_axis(axes)
     set_doubling_axis(axes, dataset.n.values, "x")
     axes.set_xlabel("n: training symbols, and training sequences", labelpad=2)
     axes.set_ylabel("error on unseen symbols")
@@ -148,7 +148,7 @@ def _mark_first_n(axes: Axes, found: Sequence[FirstN], colour: str, label: str) 
 
 def _draw_width(dataset: xr.Dataset, title: str) -> Figure:
     chosen = largest_n(dataset)
-    widths, losses = chosen.width.values.astype(int), pool_loss(chosen)
+    widths, losses = chosen.width.values.astype(int), split_loss(chosen)
     with new_figure(6.2, 3.9) as figure:
         axes = figure.subplots()
         paper = list(WIDTH_LOSS)
@@ -156,8 +156,8 @@ def _draw_width(dataset: xr.Dataset, title: str) -> Figure:
         axes.plot(paper, list(WIDTH_LOSS.values()), "s--", ms=6, mfc="none", color=ORANGE, lw=1, label=label)
         axes.plot(widths, np.nanmean(losses, 1), color=ORANGE, label=f"ours, n = {int(chosen.n.values[0]):,}")
         axes.plot(np.repeat(widths, losses.shape[1]), losses.ravel(), "o", ms=4.5, color=ORANGE, alpha=0.75)
-        trained = np.nanmean(pool_loss(chosen, "train"), 1)
-        axes.plot(widths, trained, color=GREY, ls=(0, (1.5, 1.2)), label="ours, training strings")
+        trained = np.nanmean(split_loss(chosen, "train"), 1)
+        axes.plot(widths, trained, color=GREY, ls=(0, (1.5, 1.2)), label="ours, training sequences")
         axes.axhline(1, color=INK, lw=0.7, ls=":")
         axes.text(widths[0], 1.01, "knows nothing", fontsize=7.5, color=MUTED, va="bottom")
         set_doubling_axis(axes, np.array([*widths, *paper]), "x")
@@ -180,7 +180,7 @@ def _draw_setting(axes: Axes, dataset: xr.Dataset, setting: str, label: str) -> 
         there = dataset.isel(variant=np.flatnonzero(chosen)).sortby("value")
         if not there.sizes["variant"]:
             continue
-        losses, at = pool_loss(there), there.value.values.astype(float)
+        losses, at = split_loss(there), there.value.values.astype(float)
         values += at.tolist()
         axes.plot(at, np.nanmean(losses, 1), color=colour, label=f"{NAMES[model]}, n = {int(there.n.values[0]):,}")
         axes.plot(np.repeat(at, losses.shape[1]), losses.ravel(), "o", ms=4, color=colour, alpha=0.75)

@@ -16,12 +16,12 @@ PURPLE, SKY = "#8c5fbf", "#5aa9d6"
 
 
 def draw_directions(dataset: xr.Dataset) -> Figure:
-    """How much unseen symbols get, the readings behind it, and the shares of the update in each span."""
+    """How much unseen symbols get, the readings behind it, and the fractions of the update in each span."""
     with new_figure(12.2, 3.9) as figure:
         first, second, third = figure.subplots(1, 3)
         draw_ratio(first, dataset)
         _draw_readings(second, dataset)
-        _draw_shares(third, dataset)
+        _draw_fractions(third, dataset)
         subtitle = (
             f"n = {int(dataset.attrs['n']):,}, {dataset.sizes['seed']} seeds, mean of {dataset.sizes['layer']} layers; Δ is the change "
             f"of Σ W_V W_O, in the middle and on the right after step {last_step(dataset)}; bars: 95 % interval over seeds"
@@ -59,14 +59,14 @@ def _draw_readings(axes: Axes, dataset: xr.Dataset) -> None:
     axes.legend(loc="upper right", fontsize=7.5, labelspacing=0.3)
 
 
-def _draw_shares(axes: Axes, dataset: xr.Dataset) -> None:
+def _draw_fractions(axes: Axes, dataset: xr.Dataset) -> None:
     kinds = (
-        ("seen_share", ORANGE, "training symbols", "o"),
-        ("head_share", "#b0893a", "… one head alone", "v"),
-        ("unseen_share", PURPLE, "unseen symbols", "s"),
-        ("chance_share", GREY, "by chance", "x"),
+        ("seen_fraction", ORANGE, "training symbols", "o"),
+        ("head_fraction", "#b0893a", "… one head alone", "v"),
+        ("unseen_fraction", PURPLE, "unseen symbols", "s"),
+        ("chance_fraction", GREY, "by chance", "x"),
     )
-    _draw_kinds(axes, dataset, kinds, "share of ‖Δ‖² in span{r wᵀ}, plain")
+    _draw_kinds(axes, dataset, kinds, "fraction of ‖Δ‖² in span{r wᵀ}, plain")
     axes.set_yscale("log")
     axes.legend(loc="lower left", fontsize=7.5, labelspacing=0.3)
 
@@ -86,6 +86,6 @@ def _bars(
     found = [mean_over_seeds(dataset, name, model, width, step) for width in widths_of(dataset)]
     at, values = shift * np.array(widths_of(dataset)), [each.value for each in found]
     axes.plot(at, values, marker=marker, ms=4.5, lw=1.2 if shift == 1 else 0, color=colour, label=label)
-    for place, each in zip(at, found):
+    for x, each in zip(at, found):
         if each.low is not None and each.high is not None:
-            axes.plot([place, place], [each.low, each.high], color=colour, lw=1.2, alpha=0.6)
+            axes.plot([x, x], [each.low, each.high], color=colour, lw=1.2, alpha=0.6)

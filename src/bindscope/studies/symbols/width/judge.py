@@ -21,9 +21,9 @@ from bindscope.studies.symbols.width.widths import (
     largest_n,
     last_step,
     mean_over_seeds,
-    pool_error,
-    pool_loss,
     ratio_bounds,
+    split_error,
+    split_loss,
     widths_of,
 )
 
@@ -52,7 +52,7 @@ def judge_copy(results: Mapping[str, xr.Dataset]) -> Finding:
     low, high = ratio_bounds(plain[0], plain[-1])
     if low < GROWS <= high:
         return not_testable(_undecided(plain[0], plain[-1]), quantities)
-    worst = float(np.nanmax(pool_error(dataset, "train")))
+    worst = float(np.nanmax(split_error(dataset, "train")))
     learned = Condition(
         worst <= TRAINED_ERROR,
         f"training symbols are copied at every width (error {100 * worst:.1f} % at worst)",
@@ -159,13 +159,13 @@ def judge_width(results: Mapping[str, xr.Dataset]) -> Finding:
             f"{dataset.sizes['variant']} widths were trained at one n and {FEWEST_WIDTHS} or more are needed, which "
             f"{TRAIN.format(name='width')} trains"
         )
-    widths, losses, n = dataset.width.values.astype(int), pool_loss(dataset), int(dataset.n.values[0])
+    widths, losses, n = dataset.width.values.astype(int), split_loss(dataset), int(dataset.n.values[0])
     means = np.nanmean(losses, 1)
     quantities = tuple(_loss_quantity(f"test loss, width {width}", row) for width, row in zip(widths, losses))
     if means.min() >= NOTHING:
         reason = f"at n = {n:,} no width learns anything about unseen symbols (loss {means.min():.2f} at best)"
         return not_testable(f"{reason}; more training sequences are needed", quantities)
-    trained = pool_loss(dataset, "train")
+    trained = split_loss(dataset, "train")
     worst = float(np.nanmax(trained))
     control = Condition(
         worst <= FITTED,

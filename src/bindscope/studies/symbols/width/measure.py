@@ -22,7 +22,7 @@ WIDTHS = (32, 64, 128, 256, 512)
 N = 128
 SEEDS = 3
 STEPS = (1, 4)  # and 0, the gradient at the start
-POOLS = ("train", "test")
+SPLITS = ("train", "test")
 MOST_WIDTH, MOST_N = 4096, 8192
 
 
@@ -41,9 +41,9 @@ def measure_directions(
 ) -> xr.Dataset:
     """Train a few steps at each width and read what they changed in Σ_h W_V W_O (``measures/templates/copying.py``).
 
-    Over (model, width, seed, step, layer): the readings and shares, ``ratio`` (unseen over seen) and ``head_share``, the
-    mean over heads of the share in the span of training symbols. Step 0 is the gradient at the start, later ones are
-    Adam's. Over (model, width, seed, step, pool): ``accuracy``. ``predicted_ratio`` (model, width, seed) is that of one
+    Over (model, width, seed, step, layer): the readings and fractions, ``ratio`` (unseen over seen) and ``head_fraction``, the
+    mean over heads of the fraction in the span of training symbols. Step 0 is the gradient at the start, later ones are
+    Adam's. Over (model, width, seed, step, split): ``accuracy``. ``predicted_ratio`` (model, width, seed) is that of one
     plain gradient step in the simplified model (``theory/copying.py``), ``simple_ratio`` the same drawn at random.
     """
     _check(widths, n, steps)
@@ -102,11 +102,11 @@ def _measure_cell(name: str, width: int, n: int, seed: int, steps: Sequence[int]
     return xr.Dataset(
         {
             **values,
-            "accuracy": (("step", "pool"), np.array(accuracy)),
+            "accuracy": (("step", "split"), np.array(accuracy)),
             **predict_early(config.model, training.n_seen, np.random.default_rng(seed)),
             "n_symbols": training.n_seen,
         },
-        {"step": [0, *steps], "layer": range(config.model.n_layers), "pool": list(POOLS)},
+        {"step": [0, *steps], "layer": range(config.model.n_layers), "split": list(SPLITS)},
     )
 
 

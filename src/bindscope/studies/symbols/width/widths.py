@@ -63,27 +63,27 @@ def choose_heads(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def largest_n(dataset: xr.Dataset) -> xr.Dataset:
-    """The plain transformer's variants of one number of heads at the largest n that several widths share, by width."""
+    """The plain transformer's variants of one number of heads at the largest n that several widths fraction, by width."""
     dataset = choose_heads(dataset.isel(variant=np.flatnonzero(dataset.model.values == "plain")))
     sizes, counts = np.unique(dataset.n.values, return_counts=True)
     n = sizes[counts >= min(FEWEST_WIDTHS, counts.max())].max()
     return dataset.isel(variant=np.flatnonzero(dataset.n.values == n)).sortby("width")
 
 
-def pool_error(dataset: xr.Dataset, pool: str = "test") -> np.ndarray:
+def split_error(dataset: xr.Dataset, split: str = "test") -> np.ndarray:
     """One minus the accuracy of each run, [variant, seed], at the evaluation that is best on validation symbols.
 
     Answers are read by the embeddings, and training lowers those of symbols that are never an answer: a model that has
     learned to copy may unlearn it for unseen ones. Validation symbols, which are not those of the test, say when to look.
     """
-    curves = dataset.pool_accuracy.transpose("variant", "seed", "step", "pool")
-    best = curves.sel(pool="validation").fillna(-1).argmax("step")
-    return 1 - curves.sel(pool=pool).isel(step=best).values.astype(float)
+    curves = dataset.split_accuracy.transpose("variant", "seed", "step", "split")
+    best = curves.sel(split="validation").fillna(-1).argmax("step")
+    return 1 - curves.sel(split=split).isel(step=best).values.astype(float)
 
 
-def pool_loss(dataset: xr.Dataset, pool: str = "test") -> np.ndarray:
+def split_loss(dataset: xr.Dataset, split: str = "test") -> np.ndarray:
     """The loss at the end of each run, [variant, seed]; 1 is that of knowing nothing."""
-    return dataset.last_loss.sel(pool=pool).transpose("variant", "seed").values.astype(float)
+    return dataset.last_loss.sel(split=split).transpose("variant", "seed").values.astype(float)
 
 
 def ratio_bounds(narrow: FirstN, wide: FirstN) -> tuple[float, float]:
@@ -100,7 +100,7 @@ def ratio_bounds(narrow: FirstN, wide: FirstN) -> tuple[float, float]:
 def _first_n(dataset: xr.Dataset, width: int) -> FirstN:
     """Of the variants of one model, [variant] by width."""
     there = dataset.isel(variant=np.flatnonzero(dataset.width.values == width)).sortby("n")
-    sizes, errors = there.n.values.astype(int), pool_error(there)
+    sizes, errors = there.n.values.astype(int), split_error(there)
     trained = np.isfinite(errors)
     known = trained.any(1)
     sizes, errors, trained = sizes[known], errors[known], trained[known]

@@ -1,4 +1,4 @@
-"""Shares with their counts and Wilson intervals, and means with theirs, as the variables of a dataset. A share of nothing is NaN, never 0."""
+"""Fractions with their counts and Wilson intervals, and means with theirs, as the variables of a dataset. A fraction of nothing is NaN, never 0."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ CONFIDENCE = 0.95
 N_RESAMPLES = 400
 
 
-def share_variables(name: str, dims: Sequence[str], hits: ArrayLike, n: ArrayLike) -> dict[str, Any]:
+def fraction_variables(name: str, dims: Sequence[str], hits: ArrayLike, n: ArrayLike) -> dict[str, Any]:
     """``NAME``, ``NAME_low`` and ``NAME_high`` over ``dims`` for counts of hits among counts of trials.
 
-    >>> xr.Dataset(share_variables("accuracy", ["depth"], [8, 0], [10, 0])).accuracy.values
+    >>> xr.Dataset(fraction_variables("accuracy", ["depth"], [8, 0], [10, 0])).accuracy.values
     array([0.8, nan])
     """
     hits, n = np.broadcast_arrays(np.asarray(hits, float), np.asarray(n, float))
     low, high = wilson_interval(hits, n, CONFIDENCE)
-    share = hits / np.where(n > 0, n, 1)
-    values = {"": share, "_low": low, "_high": high}
+    fraction = hits / np.where(n > 0, n, 1)
+    values = {"": fraction, "_low": low, "_high": high}
     return {
-        f"{name}{suffix}": (tuple(dims), np.where(n > 0, value, np.nan), {"units": "share"})
+        f"{name}{suffix}": (tuple(dims), np.where(n > 0, value, np.nan), {"units": "fraction"})
         for suffix, value in values.items()
     }
 

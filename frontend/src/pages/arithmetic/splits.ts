@@ -1,4 +1,4 @@
-/** The nine pools of sums: how many variables, and what is new in them. */
+/** The nine splits of sums: how many variables, and what is new in them. */
 import { labelsOf, numbers, pick, type Body } from '../../api/body';
 import type { Band, Series } from '../../charts/types';
 import { curves, stepsOf } from '../../reading/curves';
@@ -6,46 +6,46 @@ import { curves, stepsOf } from '../../reading/curves';
 export const KINDS: Record<string, { title: string; colour: string }> = {
   tr: { title: 'as in training', colour: '#0072b2' },
   add: { title: 'a new pair of numbers', colour: '#d55e00' },
-  var: { title: 'a variable in a new place', colour: '#009e73' },
-  var1: { title: 'one variable in a new place', colour: '#009e73' },
-  var2: { title: 'both in new places', colour: '#cc79a7' },
+  var: { title: 'a variable in a new position', colour: '#009e73' },
+  var1: { title: 'one variable in a new position', colour: '#009e73' },
+  var2: { title: 'both in new positions', colour: '#cc79a7' },
 };
 export const COUNTS = ['no variable', 'one variable', 'two variables'] as const;
 
-/** `describePool('2var1')` is { count: 2, kind: 'var1', title: '2var1: one variable in a new place' }. */
-export function describePool(name: string): { count: number; kind: string; title: string } {
+/** `describeSplit('2var1')` is { count: 2, kind: 'var1', title: '2var1: one variable in a new position' }. */
+export function describeSplit(name: string): { count: number; kind: string; title: string } {
   const count = Number(name[0]);
   const kind = name.slice(1);
   return { count, kind, title: `${name}: ${KINDS[kind]?.title ?? kind}` };
 }
 
-/** Accuracy over training of the pools with so many variables; of all of them when it is left out. */
-export function poolCurves(body: Body, count?: number): Series[] {
-  return curves(body, 'pool_accuracy', 'pool')
-    .map((series) => ({ series, ...describePool(series.name) }))
-    .filter((pool) => count === undefined || pool.count === count)
+/** Accuracy over training of the splits with so many variables; of all of them when it is left out. */
+export function splitCurves(body: Body, count?: number): Series[] {
+  return curves(body, 'split_accuracy', 'split')
+    .map((series) => ({ series, ...describeSplit(series.name) }))
+    .filter((split) => count === undefined || split.count === count)
     .map(({ series, kind, title }) => ({ ...series, name: title, ...(count === undefined ? {} : { colour: KINDS[kind]?.colour }) }));
 }
 
-/** Held-out pairs of one pool in two: those whose swap was trained, and, dashed, those held out in both orders. */
+/** Held-out pairs of one split in two: those whose swap was trained, and, dashed, those held out in both orders. */
 export function halfCurves(body: Body, count: number): Series[] {
-  const pool = `${count}add`;
+  const split = `${count}add`;
   return labelsOf(body, 'half').map((half) => ({
-    name: half === 'swap_seen' ? `${pool}: swap seen` : `${pool}: both held out`,
+    name: half === 'swap_seen' ? `${split}: swap seen` : `${split}: both held out`,
     x: stepsOf(body),
-    y: numbers(body, 'half_accuracy', { pool, half }),
+    y: numbers(body, 'half_accuracy', { split, half }),
     colour: half === 'swap_seen' ? '#0072b2' : '#d55e00',
     dashed: half !== 'swap_seen',
   }));
 }
 
-/** A jump of several pools between two evaluations. */
+/** A jump of several splits between two evaluations. */
 export interface Spike {
   number: number;
   before: number;
   after: number;
   size: number; // by how much the one that jumps most does
-  pools: string; // those that jump
+  splits: string; // those that jump
   told: number; // 1 or 2: the first or the second of the two that the paper tells of; 0: another
 }
 
@@ -56,7 +56,7 @@ export function spikesOf(body: Body): Spike[] {
     before: Number(pick(body, 'spike_before', { spike })[0]),
     after: Number(pick(body, 'spike_after', { spike })[0]),
     size: Number(pick(body, 'spike_size', { spike })[0]),
-    pools: String(pick(body, 'spike_pools', { spike })[0] ?? ''),
+    splits: String(pick(body, 'spike_splits', { spike })[0] ?? ''),
     told: body.variables.spike_told ? Number(pick(body, 'spike_told', { spike })[0]) : 0,
   }));
 }
@@ -76,5 +76,5 @@ export function spikeBands(spikes: readonly Spike[]): Band[] {
 /** What the paper says of its two spikes, by the number that it gives them. */
 export const TOLD: Record<number, string> = {
   1: 'The paper’s first spike: variables that stand where training shows them are looked up.',
-  2: 'The paper’s second spike: the last variable that still failed in a new place is looked up there too.',
+  2: 'The paper’s second spike: the last variable that still failed in a new position is looked up there too.',
 };

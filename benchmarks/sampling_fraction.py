@@ -1,7 +1,7 @@
-"""What share of a training step is spent on sampling its batch, for every preset.
+"""What fraction of a training step is spent on sampling its batch, for every preset.
 
-    python benchmarks/sampling_share.py
-    python benchmarks/sampling_share.py --presets binding-tiny assign-add --rounds 20
+    python benchmarks/sampling_fraction.py
+    python benchmarks/sampling_fraction.py --presets binding-tiny assign-add --rounds 20
 
 Batch and step alternate in one run; the figure is the ratio of the medians. Processor time is counted, so that a busy
 machine does not disturb it, with one thread.
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"{'preset':28}{'batch, ms':>12}{'step, ms':>12}{'share':>9}")
+    print(f"{'preset':28}{'batch, ms':>12}{'step, ms':>12}{'fraction':>9}")
     for name in arguments.presets:
         rounds = min(arguments.rounds, 2) if name == "binding-paper" else arguments.rounds
         batch, step = time_preset(PRESETS[name].config, rounds)

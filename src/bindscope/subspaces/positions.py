@@ -1,6 +1,6 @@
 """Where a subspace is looked for: named columns of many programs, and what stands in each.
 
-Besides the positions of ``structural_places`` (``lhs k``, ``rhs k``, ``distractor``, ``query``, ``colon``) there are some
+Besides the positions of ``named_positions`` (``lhs k``, ``rhs k``, ``distractor``, ``query``, ``colon``) there are some
 that are several columns of a program, read together and swapped together:
 
 - ``rhs``      every right-hand side of the queried chain
@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.tasks.binding import CounterfactualPairs, structural_places, tokens_to_programs
+from bindscope.tasks.binding import CounterfactualPairs, named_positions, tokens_to_programs
 from bindscope.tasks.binding.positions import LINE_WIDTH, QUERY_WIDTH
 from bindscope.tasks.binding.program import FIRST_LETTER, LETTERS
 
@@ -25,13 +25,13 @@ QUALITIES: tuple[Quality, ...] = get_args(Quality)
 N_CLASSES: dict[Quality, int] = {"values": 10, "names": len(LETTERS)}
 
 
-def place_columns(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
+def named_columns(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
     """Columns [pair, column] of every position by name, −1 where a pair has fewer.
 
-    >>> sorted(place_columns(pairs))
+    >>> sorted(named_columns(pairs))
     ['chain', 'changed', 'colon', 'distractor', 'lhs 1', 'lhs 2', 'query', 'question', 'rhs', 'rhs 1', 'rhs 2']
     """
-    single = structural_places(pairs)
+    single = named_positions(pairs)
     ends = np.stack([single["query"], single["colon"]], axis=1)
     together = {
         "rhs": pairs.chain_positions,
@@ -42,12 +42,12 @@ def place_columns(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
     return {name: column[:, None] for name, column in single.items()} | together
 
 
-def find_columns(pairs: CounterfactualPairs, place: str) -> np.ndarray:
-    """The columns [pair, column] of one place; an unknown name is refused with those that exist."""
-    known = place_columns(pairs)
-    if place not in known:
-        raise BindscopeError(f"place '{place}': unknown.{suggest_nearest(place, known)}")
-    return known[place]
+def find_columns(pairs: CounterfactualPairs, position: str) -> np.ndarray:
+    """The columns [pair, column] of one position; an unknown name is refused with those that exist."""
+    known = named_columns(pairs)
+    if position not in known:
+        raise BindscopeError(f"position '{position}': unknown.{suggest_nearest(position, known)}")
+    return known[position]
 
 
 def label_columns(tokens: np.ndarray, columns: np.ndarray, of: Quality) -> np.ndarray:
