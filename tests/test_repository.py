@@ -150,7 +150,7 @@ def test_no_source_file_outgrows_the_head() -> None:
 
 
 def test_a_page_of_the_site_can_be_taken_away_without_touching_another() -> None:
-    """Pages fraction what lies beside them, never each other's files: a new one is a folder and a module, no more."""
+    """Pages share what lies beside them, never each other's files: a new one is a folder and a module, no more."""
     pages = ROOT / "frontend" / "src" / "pages"
     for file in (file for file in pages.rglob("*") if file.suffix in (".ts", ".svelte") and file.parent != pages):
         own = file.relative_to(pages).parts[0]

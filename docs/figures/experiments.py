@@ -3,7 +3,7 @@
 python docs/figures/experiments.py             # from those that come with Bindscope
 python docs/figures/experiments.py runs        # from those made under a directory
 
-What stands between a section's conclusion and its limits was written by hand and is kept.
+What stands between a section's conclusion and its limits was written by hand and stays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages that show what is kept with a run: a click leads on, numbers agree with each other, figures are there."""
+"""Pages that show what is saved with a run: a click leads on, numbers agree with each other, figures are there."""
 
 from __future__ import annotations
 

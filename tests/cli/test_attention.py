@@ -47,7 +47,7 @@ def test_a_figure_and_json(sums: str, tmp_path: Path, capsys: pytest.CaptureFixt
         (["c=1 b=7"], "no '|' before the sum"),
         (["c=1 | b+9"], "'b' is used but never assigned"),
         (["c=1 | c+99"], "'99' is not a number from 0 to 12"),
-        (["c=1 | c+9", "--step", "150"], "step 150 was not kept"),
+        (["c=1 | c+9", "--step", "150"], "step 150 was not saved"),
         (["c=1 | c+9", "--out", "sum.txt"], "unknown ending 'txt'"),
     ],
 )

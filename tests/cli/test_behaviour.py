@@ -103,7 +103,7 @@ def test_the_lens_of_one_program_ends_with_the_model_s_prediction(workplace: Pat
         (["behaviour", "small", "--lengths", "9-4"], "the smaller one first"),
         (["behaviour", "small", "--lengths", "4", "--depths", "9"], "smaller depths"),
         (["behaviour", "small", "--confusion", "--lengths", "4"], "give one of them"),
-        (["lens", "small", "--steps", "4,5"], "step 5 was not kept"),
+        (["lens", "small", "--steps", "4,5"], "step 5 was not saved"),
         (["lens", "small", "--n", "0"], "give at least 1"),
         (["lens", "small", "--program", "a=5;b=c;#b:"], "line 2: 'c' is used before it is assigned"),
     ],

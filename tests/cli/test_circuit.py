@@ -39,7 +39,7 @@ def test_the_frozen_circuit_is_tried_at_every_checkpoint(made: Path, capsys) -> 
     ("words", "sentence"),
     [
         (["--depth", "9"], "--depth: such pairs have depths 1 to"),
-        (["--step", "77777"], "was not kept"),
+        (["--step", "77777"], "was not saved"),
         (["--least-success", "0"], "least_success: must lie above 0"),
     ],
 )

@@ -77,7 +77,7 @@ def test_numbers_and_figures_are_written(sums: Path, tmp_path: Path, capsys: pyt
     [
         ([], "no spike with checkpoints close by"),
         (["--from", "12"], "name both checkpoints"),
-        (["--from", "12", "--to", "5"], "step 5 was not kept"),
+        (["--from", "12", "--to", "5"], "step 5 was not saved"),
         ([*PAIR, "--part", "QK7"], "there is no part 'QK7'"),
         ([*PAIR[:4], "--n", "0"], "must be at least 1"),
         ([*PAIR, "--out", "numbers.txt"], "unknown ending 'txt'"),

@@ -145,7 +145,7 @@ def test_an_interruption_keeps_what_was_finished(
 
     monkeypatch.setattr(mechanism, "depths_of", interrupt)
     assert run(["verify", "made", "--claim", "VB1", "--claim", "VB3", *FEW]) == 130
-    assert "1 results are kept in runs/made/results" in capsys.readouterr().err
+    assert "1 results are saved in runs/made/results" in capsys.readouterr().err
     monkeypatch.undo()
     monkeypatch.chdir(workplace)
     text = answer(capsys, "verify", "made", "--claim", "VB1", "--claim", "VB3", *FEW)

@@ -63,7 +63,7 @@ def make_model(config, seed=0):
 
 
 def make_contrast(config, seed=0, n_pairs=5, at=N_POSITIONS - 2):
-    """Pairs that differ in one token, in several, or in all of them; two fraction their first difference."""
+    """Pairs that differ in one token, in several, or in all of them; two share their first difference."""
     generator = torch.Generator().manual_seed(seed)
     base = torch.randint(0, config.d_vocab, (n_pairs, N_POSITIONS), generator=generator)
     changes = torch.randint(1, config.d_vocab, base.shape, generator=generator)

@@ -73,7 +73,7 @@ def test_later_tokens_matter_only_without_the_causal_mask(changes):
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
 def test_query_blocks_behave_as_separate_sequences(changes):
     if not changes.get("causal", True):
-        pytest.skip("a bidirectional prefix sees its query, so blocks cannot fraction it")
+        pytest.skip("a bidirectional prefix sees its query, so blocks cannot share it")
     model = make_model(**changes)
     prefix, queries = random_tokens(3, 6), random_tokens(3, 6, seed=1).view(3, 2, 3)
     layout = Layout(

@@ -138,7 +138,7 @@ def test_verdicts_are_a_table_with_figures(view: RunView, tmp_path: Path, monkey
     assert verdicts.dataset.title.values[0] in verdicts._repr_html_()
     with pytest.raises(BindscopeError, match="no claim 'VB1' here"):
         verdicts.plot("VB1")
-    assert not list(tmp_path.iterdir())  # everything was kept with the shipped run
+    assert not list(tmp_path.iterdir())  # everything was saved with the shipped run
 
 
 def test_a_run_shows_what_it_is(view: RunView) -> None:
@@ -155,7 +155,7 @@ def test_mistakes_are_told_in_a_sentence(view: RunView) -> None:
         view.predict("b=a;#b:")
     with pytest.raises(BindscopeError, match="one program was given"):
         view.patch(PROGRAM)
-    with pytest.raises(BindscopeError, match="step 12345 was not kept"):
+    with pytest.raises(BindscopeError, match="step 12345 was not saved"):
         view.lens(PROGRAM, 12345)
 
 

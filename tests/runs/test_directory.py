@@ -46,7 +46,7 @@ def test_checkpoints_are_found_by_number_name_and_nearness(run):
     assert run.find_step("first") == 0
     assert run.find_step("8") == 8
     assert [run.nearest_step(step) for step in (3, 5, 7, 100)] == [2, 4, 8, 12]
-    with pytest.raises(BindscopeError, match=r"step 7 was not kept; the nearest is 8"):
+    with pytest.raises(BindscopeError, match=r"step 7 was not saved; the nearest is 8"):
         run.checkpoint(7)
     with pytest.raises(BindscopeError, match=r"step 'lats': give a number, 'first' or 'last'"):
         run.checkpoint("lats")

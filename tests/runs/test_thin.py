@@ -43,7 +43,7 @@ def test_a_compact_copy_cannot_be_resumed(run, tmp_path):
 
 
 def test_a_step_that_was_not_kept_or_does_not_fit_leaves_nothing_behind(run, tmp_path):
-    with pytest.raises(BindscopeError, match="step 3 was not kept"):
+    with pytest.raises(BindscopeError, match="step 3 was not saved"):
         thin_run(run, tmp_path / "copy", steps=[3])
     model = run.checkpoint()
     model.embed.weight.data[0, 0] = 1e6

@@ -60,7 +60,7 @@ def test_only_a_new_checkpoint_is_measured_when_a_run_grows(tmp_path: Path):
     whole = Library(run, STUDY.results, folder, n=5).fill("attention").dataset
     assert whole is not None
     mark = whole.copy(deep=True)
-    mark["fraction"][:] = 0.123  # what was kept is recognised by this
+    mark["fraction"][:] = 0.123  # what was saved is recognised by this
     mark.to_netcdf(folder / "attention.nc", engine="h5netcdf")
     grown = Library(keep_step(run, 200), STUDY.results, folder, n=5).fill("attention").dataset
     assert grown is not None

@@ -13,6 +13,7 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.directory import Run
+from bindscope.runs.results import read_result
 from bindscope.studies.framework.results import KEY, Context, Library, NotTestable, Result
 from bindscope.studies.framework.verify import Verification, find_study, verify
 from bindscope.studies.plots.verify_page import render_verification
@@ -103,13 +104,21 @@ def test_what_cannot_be_made_gives_its_reason_and_so_does_all_that_needs_it(run:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_damaged_result_is_made_anew_and_the_damage_told(run: Run, tmp_path: Path) -> None:
+def test_a_damaged_result_is_computed_again_and_the_damage_said(run: Run, tmp_path: Path) -> None:
     result, _calls = counted()
     path = library(run, tmp_path, result).fill("counted").path
     path.write_bytes(path.read_bytes()[:200])
     again = library(run, tmp_path, result).fill("counted")
     assert again.origin == "computed"
     assert "counted.nc is damaged" in again.note
+    assert library(run, tmp_path, result).fill("counted").origin == "kept"
+
+
+def test_a_result_with_the_names_of_an_earlier_version_is_computed_again(run: Run, tmp_path: Path) -> None:
+    result, _calls = counted()
+    path = library(run, tmp_path, result).fill("counted").path
+    path.write_bytes(bytes(read_result(path).assign_attrs(names=1).to_netcdf(engine="h5netcdf")))
+    assert library(run, tmp_path, result).fill("counted").origin == "computed"
     assert library(run, tmp_path, result).fill("counted").origin == "kept"
 
 

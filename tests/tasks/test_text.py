@@ -61,7 +61,7 @@ def test_the_splits_are_the_text_cut_in_three(task: TextTask) -> None:
 def test_the_tokenizer_is_trained_on_the_training_part_alone(tmp_path: Path) -> None:
     text = made_text() + "zqzq zqzq zqzq zqzq\n" * 30
     (tmp_path / "made.txt").write_text(text, encoding="utf-8")
-    spelled = TextTask(source=str(tmp_path / "made.txt"), vocabulary_size=400, context=16, test_fraction=0.1)
+    spelled = TextTask(source=str(tmp_path / "made.txt"), vocabulary_size=400, context=16, test_share=0.1)
     assert "zqzq" not in spelled.decode(spelled.corpus.splits["train"].tokens)
     assert len(spelled.encode("zqzq")) == 4
 
@@ -248,8 +248,8 @@ def test_a_directory_without_text_or_with_several_datasets_is_refused(tmp_path: 
     [
         ({"vocabulary_size": 200}, "task.vocabulary_size: must be at least 257"),
         ({"context": 1}, "task.context: must be at least 2"),
-        ({"test_fraction": 0.7}, "task.test_fraction: must lie between"),
-        ({"validation_fraction": 0.0}, "task.validation_fraction: must lie between"),
+        ({"test_share": 0.7}, "task.test_share: must lie between"),
+        ({"validation_share": 0.0}, "task.validation_share: must lie between"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict, sentence: str) -> None:

@@ -57,7 +57,7 @@ def app(small_run: Path, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 
 @pytest.fixture(scope="session")
 def shipped_lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    """The shipped runs; what is made of them is kept elsewhere."""
+    """The shipped runs; what is made of them is saved elsewhere."""
     paths = shipped_runs()
     return Lab.open(paths, tmp_path_factory.mktemp("kept"), read_only=paths)
 

@@ -1,4 +1,4 @@
-"""Behaviour over the wire: tables of any step from what is kept, equal to the measures themselves, no model run."""
+"""Behaviour over the wire: tables of any step from what is saved, equal to the measures themselves, no model run."""
 
 from __future__ import annotations
 

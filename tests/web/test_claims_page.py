@@ -62,7 +62,7 @@ def test_the_table_is_what_verify_says(lab: Lab, body: dict, tmp_path: Path) -> 
     ]
     names = ("quantity_of", "quantity_kind", "quantity_label", "quantity_text")
     assert list(zip(*(column(body, name) for name in names), strict=True)) == said
-    assert not any(tmp_path.iterdir())  # everything was kept
+    assert not any(tmp_path.iterdir())  # everything was saved
 
 
 def test_intervals_hold_their_value(body: dict) -> None:

@@ -34,7 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def exported(small_run: Path, page: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Export, Path]:
-    """An export of everything, and where its results were kept."""
+    """An export of everything, and where its results were saved."""
     folder = tmp_path_factory.mktemp("export")
     lab = Lab.open([small_run], kept_in=folder / "kept", read_only=[small_run])
     made = export_site(lab, folder / "site", page=page)

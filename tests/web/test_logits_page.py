@@ -1,4 +1,4 @@
-"""The lens of one program against the model's prediction and a direct run, and the kept lens as it is kept."""
+"""The lens of one program against the model's prediction and a direct run, and the saved lens as the run has it."""
 
 from __future__ import annotations
 

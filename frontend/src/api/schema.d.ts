@@ -944,7 +944,7 @@ export interface components {
             labels?: number[] | null;
             /**
              * Points
-             * @description Points over what two sequences fraction; more make the error smaller.
+             * @description Points over what two sequences share; more make the error smaller.
              * @default 512
              */
             points: number;
@@ -1643,7 +1643,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from position `at` on, or {error} if something goes wrong midway. */
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from index `at` on, or {error} if something goes wrong midway. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -50,7 +50,7 @@ export interface LineChartProps {
   xTitle: string;
   yTitle: string;
   yLimits?: Limits;
-  log?: boolean; // the x axis; 0 is kept at its left end
+  log?: boolean; // the x axis; 0 stands at its left end
   bands?: Band[]; // phases behind the curves
   cursor?: number | null; // a vertical line at this x
   references?: { y: number; name: string }[];
@@ -58,7 +58,7 @@ export interface LineChartProps {
   onpick?: (x: number) => void; // the x nearest to where was clicked, or Enter
   height?: number;
   xFormat?: (x: number) => string; // for the readout
-  yLog?: boolean; // the y axis; 0 is kept at its lower end
+  yLog?: boolean; // the y axis; 0 stands at its lower end
   hidden?: ReadonlySet<string>; // series that are switched off, where the page keeps that
   ontoggle?: (name: string) => void;
 }

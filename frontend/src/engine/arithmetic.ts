@@ -1,4 +1,4 @@
-/** The few operations a transformer is made of. Arrays are row by row; sums are kept in double precision. */
+/** The few operations a transformer is made of. Arrays are row by row; sums are in double precision. */
 
 export type Numbers = Float32Array;
 
@@ -17,7 +17,7 @@ export interface Norm {
 
 export const EPSILON = 1e-5; // of LayerNorm
 
-/** x·Wᵀ + b of rows [row, input], [row, output]. Four rows and two outputs at a time fraction what is read. */
+/** x·Wᵀ + b of rows [row, input], [row, output]. Four rows and two outputs at a time share what is read. */
 export function applyLinear(map: Linear, x: Numbers): Numbers {
   const { nOut, nIn, weight, bias } = map;
   const nRows = x.length / nIn;

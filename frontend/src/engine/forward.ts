@@ -25,7 +25,7 @@ export interface Tap {
 
 const SILENT: Tap = { wants: () => false, see: () => undefined };
 
-/** What the queries of a layer look at: everything up to the last position, [position, …]. */
+/** What the queries of a layer attend to: everything up to the last position, [position, …]. */
 export interface Seen {
   readonly keys: Numbers;
   readonly values: Numbers;

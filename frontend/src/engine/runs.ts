@@ -20,7 +20,7 @@ export interface OpenedRun {
   readonly task: Readonly<Record<string, unknown>>;
 }
 
-const N_MODELS = 32; // models kept in memory: a megabyte or so each
+const N_MODELS = 32; // models cached in memory: a megabyte or so each
 
 export class Runs {
   readonly #read: ReadFile;

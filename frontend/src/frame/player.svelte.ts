@@ -1,4 +1,4 @@
-/** Playing through the kept checkpoints. */
+/** Playing through the saved checkpoints. */
 import { currentRun, currentStep, go } from '../state/view.svelte';
 import { moveBy, stepForAddress } from './stepping';
 

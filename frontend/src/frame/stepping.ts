@@ -1,4 +1,4 @@
-/** Moving along the kept checkpoints of a run, and where each lies on the slider. */
+/** Moving along the saved checkpoints of a run, and where each lies on the slider. */
 import type { RunSummary } from '../api/client';
 
 export type Scale = 'log' | 'linear';
@@ -11,7 +11,7 @@ export function fractionOf(step: number, last: number, scale: Scale): number {
   return Math.min(1, Math.max(0, fraction));
 }
 
-/** The kept step that is drawn nearest to a place on the slider. */
+/** The saved step that is drawn nearest to a place on the slider. */
 export function stepAtFraction(steps: readonly number[], fraction: number, scale: Scale): number {
   const last = steps.at(-1) ?? 0;
   const distance = (step: number): number => Math.abs(fractionOf(step, last, scale) - fraction);

@@ -14,9 +14,9 @@ export const TERMS: Record<string, string> = {
   program: 'Assignments, one a line, of a digit or an earlier variable, then a query. The model reads it token by token and answers with one digit.',
   token: 'The unit the model reads. Here every character is one token, line breaks included.',
   constant: 'A digit on the right-hand side of an assignment.',
-  checkpoint: 'The weights of the model as they were at one step of training, kept so that it can be examined later.',
+  checkpoint: 'The weights of the model as they were at one step of training, saved so that it can be examined later.',
   step: 'One update of the weights on one batch of programs.',
-  run: 'One training of one model, with all its settings, its measurements and its kept checkpoints.',
+  run: 'One training of one model, with all its settings, its measurements and its saved checkpoints.',
   seed: 'The number that starts the random generator. The same seed gives the same programs, or the same training.',
   phase: 'A stretch of training in which the model keeps to one way of answering: random, heuristic or systematic for programs; addition, assignment or refinement for sums.',
   random: 'The first phase: the model has learnt at most that the answer is a digit, and which digit it says has nothing to do with the program.',
@@ -85,7 +85,7 @@ export const TERMS: Record<string, string> = {
   provenance: 'Where numbers come from: run, step, how many cases, the seed and how the interval was made.',
   template: 'A string of wildcards and tokens that stand for themselves. A string of it gives each wildcard a symbol, different ones for different wildcards: q r q is of the form ABA.',
   'identity scaling':
-    'Adding a trained multiple of the identity to the product of two attention matrices: a·I to W_K W_Qᵀ lets a head look at equal symbols, b·I to W_V W_Oᵀ lets it pass a symbol on as it is. Both start at 0.',
+    'Adding a trained multiple of the identity to the product of two attention matrices: a·I to W_K W_Qᵀ lets a head attend to equal symbols, b·I to W_V W_Oᵀ lets it pass a symbol on as it is. Both start at 0.',
   'transformer kernel':
     'How alike an infinitely wide transformer with random weights finds two strings. N compares templates under it, each with symbols of its own; if no labels make it vanish, kernel regression learns any labels of the templates for unseen symbols.',
   sharpness: 'β: how sharply the random attention looks. At 0 it attends to all positions alike.',

@@ -1,4 +1,4 @@
-/** Predictions of a run at every kept checkpoint, as rows that can be ordered, counted and compared without asking anyone. */
+/** Predictions of a run at every saved checkpoint, as rows that can be ordered, counted and compared without asking anyone. */
 import { labelsOf, numbers, type Body } from '../api/body';
 
 export interface Program {

@@ -1,4 +1,4 @@
-/** What the reader looks at: one object that every part of the page reads, kept in the address. */
+/** What the reader looks at: one object that every part of the page reads, saved in the address. */
 import type { RunSummary } from '../api/client';
 import { usualCounterfactual } from './counterfactual';
 import { hashProblem, hashToView, START, viewToHash, type View } from './hash';
@@ -66,7 +66,7 @@ export function currentRun(): RunSummary | null {
   return lab.runs.find((run) => run.name === view.run) ?? lab.runs[0] ?? null;
 }
 
-/** The checkpoint that is looked at: the kept step nearest to the one in the address, or the last. */
+/** The checkpoint that is looked at: the saved step nearest to the one in the address, or the last. */
 export function currentStep(): number {
   return nearest(currentRun()?.steps ?? [], view.step);
 }

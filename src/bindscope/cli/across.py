@@ -30,7 +30,7 @@ def across(*, runs: Path = RUNS_DIRECTORY, out: Path | None = None, json: Flag =
     Parameters
     ----------
     runs
-        The directory in which experiments are kept.
+        The directory in which experiments are saved.
     out
         Also write the figure (.svg, .pdf, .png) or all numbers (.nc).
     json

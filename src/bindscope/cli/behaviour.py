@@ -73,7 +73,7 @@ def behaviour(
     depths
         The depths of --lengths.
     step
-        Which checkpoint: a step, or 'last'. 'all' asks every kept one the 300 programs that the web page shows, and
+        Which checkpoint: a step, or 'last'. 'all' asks every saved one the 300 programs that the web page shows, and
         keeps what it said with the run's results.
     n
         How many questions: 2000 when left out, or 100 for each cell of --lengths.
@@ -137,7 +137,7 @@ def parse_range(text: str, option: str) -> range:
 
 
 def _measure_all(run: str, json: bool, out: Path | None) -> str:
-    """What every kept checkpoint says to the programs of the web page, kept with the run; as a table or JSON."""
+    """What every saved checkpoint says to the programs of the web page, saved with the run; as a table or JSON."""
     from bindscope.cli.verify import open_library, watch_results
     from bindscope.studies.binding.behaviour.measure import accuracy_by_step
 

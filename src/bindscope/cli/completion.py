@@ -17,7 +17,7 @@ def completion(
     """Print or install tab completion for your shell.
 
     Examples:
-        bindscope completion bash > ~/.local/fraction/bash-completion/completions/bindscope
+        bindscope completion bash > ~/.local/share/bash-completion/completions/bindscope
         bindscope completion --install
 
     Parameters

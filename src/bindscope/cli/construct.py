@@ -52,5 +52,5 @@ def construct(
 
     check_name(name)
     run = construct_run(out / name, lines, max_depth, n)
-    print(f"Constructed, accuracy {accuracy_of(run.metrics[-1]):.4f}, kept in {run.path}.")
+    print(f"Constructed, accuracy {accuracy_of(run.metrics[-1]):.4f}, saved in {run.path}.")
     print(f"Next: bindscope circuit {run.path} --depth {min(2, max_depth)}")

@@ -38,7 +38,7 @@ def experiment(
     """List the experiments, or train what one needs and answer its question.
 
     Every variant and seed is a run of its own, so the command can be stopped and
-    given again: runs that have ended are kept, interrupted ones go on.
+    given again: runs that have ended are not trained again, interrupted ones go on.
 
     Examples:
         bindscope experiment

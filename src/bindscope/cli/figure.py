@@ -20,7 +20,7 @@ def figure(
 ) -> None:
     """Draw the figure behind one claim about a run.
 
-    What the figure shows is measured first if it was not kept already, as
+    What the figure shows is measured first if it was not saved already, as
     'bindscope verify' does, so both show the same numbers.
 
     Examples:
@@ -42,7 +42,7 @@ def figure(
     seed
         The seed that draws them.
     fresh
-        Measure again, whatever was kept.
+        Measure again, whatever was saved.
     """
     from bindscope.cli.verify import open_library, watch_results
     from bindscope.studies.framework.verify import verify

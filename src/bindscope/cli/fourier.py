@@ -100,7 +100,7 @@ def format_neurons(dataset: xr.Dataset) -> str:
         fraction_of("  untrained model", float((dataset.untrained_explained_variance.values >= fits).mean()), size),
         fraction_of("  numbers shuffled", float((dataset.permuted_explained_variance.values >= fits).mean()), size),
         fraction_of("sums answered correctly", float(model.accuracy), int(dataset.attrs["n_pairs"])),
-        fraction_of("  by components alone", float(model.fitted_accuracy), int(dataset.attrs["n_pairs"])),
+        fraction_of("  by Fourier components alone", float(model.fitted_accuracy), int(dataset.attrs["n_pairs"])),
     ]
     words = [[fraction.label, fraction.number] for fraction in fractions]
     words.append(["outputs in phase with φ1 + φ2", f"{float(model.phase_agreement):.3f} of 1"])

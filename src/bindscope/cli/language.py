@@ -39,7 +39,7 @@ def language(
     of Hugging Face (jsonl, parquet or arrow, with a text column) or WikiText's own
     files. Splits that it names are used; others are cut from its end. Perplexity is
     that of the whole test text, with intervals. The command can be stopped and given
-    again: runs that have ended are kept, interrupted ones go on.
+    again: runs that have ended are not trained again, interrupted ones go on.
 
     Examples:
         bindscope language

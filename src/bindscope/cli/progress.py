@@ -27,7 +27,7 @@ def progress(
 ) -> None:
     """Measure how much of the circuit for modular addition each checkpoint has.
 
-    Seven measures from 0 to 1, at every kept checkpoint: three read off the
+    Seven measures from 0 to 1, at every saved checkpoint: three read off the
     weights, four over sequences from all splits, positions that training never shows
     included. Prints the table, keeps the numbers as netCDF and draws the figure
     with the run's spikes marked.
@@ -45,7 +45,7 @@ def progress(
     seed
         The seed that draws them.
     fresh
-        Measure again, whatever was kept.
+        Measure again, whatever was saved.
     json
         Print the numbers as JSON instead of a table, and draw nothing.
     out

@@ -27,7 +27,7 @@ def ablate_recipe(
     """Train a binding preset without each part of its recipe, and compare.
 
     Every ablation and seed is a run of its own, so the command can be stopped and given again: runs that have ended are
-    kept, interrupted ones go on.
+    not trained again, interrupted ones go on.
 
     Examples:
         bindscope recipe binding-tiny --seeds 3 --steps 2500 --jobs 2

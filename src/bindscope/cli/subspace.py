@@ -183,7 +183,7 @@ def format_points(dataset: xr.Dataset) -> str:
 
 
 def keep_projections(name: str) -> str:
-    """Make the result behind the Subspace page, unless it is kept already; say where it is."""
+    """Make the result behind the Subspace page, unless it is saved already; say where it is."""
     from bindscope.cli.verify import open_library
     from bindscope.errors import BindscopeError
 

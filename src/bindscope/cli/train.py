@@ -150,8 +150,8 @@ def resumable(directory: Path) -> Iterator[None]:
 
 
 def describe_run(config: RunConfig, directory: Path) -> str:
-    """One line about what is being trained and where it is kept."""
-    return f"{config.name}: {format_count(config.model.n_parameters)} parameters, kept in {directory}"
+    """One line about what is being trained and where it is saved."""
+    return f"{config.name}: {format_count(config.model.n_parameters)} parameters, saved in {directory}"
 
 
 def report_end(run: Run) -> None:
@@ -161,5 +161,5 @@ def report_end(run: Run) -> None:
     from bindscope.families import family_of
 
     last = run.metrics[-1]
-    print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.4f}, kept in {run.path}.")
+    print(f"{run.status.capitalize()} at step {last['step']:,}, accuracy {accuracy_of(last):.4f}, saved in {run.path}.")
     print(f"Next: bindscope trajectory {shlex.join([str(run.path), *option_of(family_of(run.config.task))])}")

@@ -60,7 +60,7 @@ def verify(
     seed
         The seed that draws them.
     fresh
-        Measure everything again, whatever was kept.
+        Measure everything again, whatever was saved.
     out
         The directory that gets results/ and verify.html: the run itself when left out, or runs/verify-NAME for a
         shipped run.
@@ -79,7 +79,7 @@ def verify(
             verification = verify_claims(library, claims, on_result)
     except KeyboardInterrupt:
         kept = [filled for filled in library.filled.values() if filled.path is not None]
-        message = f"interrupted; {len(kept)} results are kept in {library.folder}, give the command again to go on."
+        message = f"interrupted; {len(kept)} results are saved in {library.folder}, give the command again to go on."
         raise Interrupted(message) from None
     if json:
         print(json_format.dumps(verification.to_mapping()))
@@ -177,7 +177,7 @@ def _describe_origins(verification: Verification) -> Iterator[str]:
     kept = [filled for filled in verification.filled.values() if filled.origin == "kept"]
     if made:
         seconds = format_duration(sum(filled.seconds for filled in made))
-        yield f"measured {_names(made)} in {seconds}, kept in {made[0].path.parent if made[0].path else '–'}"
+        yield f"measured {_names(made)} in {seconds}, saved in {made[0].path.parent if made[0].path else '–'}"
     if kept:
         folders = sorted({str(filled.path.parent) for filled in kept if filled.path})
         yield f"kept     {_names(kept)} from {', '.join(folders)}"

@@ -1,9 +1,9 @@
 """The circuit behind an answer: which heads move information between which positions of the queried chain.
 
-A *move* is (layer, head, source position, target position): the head, at the target, looks at the source and writes what it
+A *move* is (layer, head, source position, target position): the head, at the target, attends to the source and writes what it
 finds. Two tests find moves, on pairs of one depth that differ in the root's constant:
 
-- **interchange** asks who carries the value. What a head adds at a position is a sum over the positions it looks at,
+- **interchange** asks who carries the value. What a head adds at a position is a sum over the positions it attends to,
   output = Σ_source pattern·(v W_O + b x). First its whole output at the target is taken from the source run; if the
   answer follows in at least ``least_success`` of the pairs, each single term of the sum is, and every term that alone
   makes the answer follow in that fraction of them is a move. If none does, it comes in parts or from positions without a

@@ -1,7 +1,7 @@
 """Continue runs of a transformer from changed residual streams, computing only what the change can reach.
 
 A change in the residual stream that enters layer l at position p of a causal model reaches the layers from l on and the
-positions from p on, and only one column of logits is asked for. So one run is kept, and every changed run starts in the
+positions from p on, and only one column of logits is asked for. So one run is cached, and every changed run starts in the
 middle of it:
 
     >>> kept = run_whole(model, tokens, at)
@@ -80,7 +80,7 @@ def run_rest(
 def run_changed(kept: KeptRun, first: int, starts: Mapping[int, Tensor], rows: slice | Tensor = ALL) -> Tensor:
     """Logits [pair, row, output] at column ``at`` of runs with changed streams; rows in the order of their layers.
 
-    The pairs are all of the kept run, or those named by ``rows``, each as often as it is named. A start at layer ``n_layers`` gives the streams that leave the last layer, at ``at`` alone.
+    The pairs are all of the saved run, or those named by ``rows``, each as often as it is named. A start at layer ``n_layers`` gives the streams that leave the last layer, at ``at`` alone.
     """
     parts = kept.parts
     if first and not parts.config.causal:
@@ -145,7 +145,7 @@ class Sweep:
         return layer.add_mlp(add_attended(layer, x[:, :, self.columns(layer)], z, pattern, rows, before))
 
     def saves(self, layer: Layer, start: Tensor) -> bool:
-        """Whether it pays to take from the kept run what a change of one position leaves as it was."""
+        """Whether it pays to take from the saved run what a change of one position leaves as it was."""
         n_known = start.shape[0] * start.shape[1] * (self.n - start.shape[2])
         return n_known > 0 and n_known * layer.qkv.numel() > WORTH_SAVING
 
@@ -185,7 +185,7 @@ class Sweep:
         return Rows(queries, keys, values, normed, None if normed is None else normed[:, :, columns])
 
     def before(self, layer: Layer, kept: KeptRun | None) -> Before | None:
-        """What the rows see of earlier positions, which is as in the kept run."""
+        """What the rows see of earlier positions, which is as in the saved run."""
         if kept is None or self.first == 0:
             return None
         _, keys, values = kept.heads[layer.index]

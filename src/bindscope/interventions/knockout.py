@@ -1,6 +1,6 @@
 """Attention knock-out: cut what one position may see of another, and see which answers fall.
 
-An edge is written from the position that attends to the position that is looked at: ``colon>query``, ``rhs 2>rhs 1``. Where it
+An edge is written from the position that attends to the position that is attended to: ``colon>query``, ``rhs 2>rhs 1``. Where it
 is cut, the score is −∞ and the rest of the row is renormalised, identity-scaling term included, so the head looks elsewhere.
 
     >>> edge = name_edge("colon>query", named_positions(pairs))
@@ -36,7 +36,7 @@ class Edge:
     """What is cut: in each row every column of ``query`` from seeing any column of ``key``; −1 for none."""
 
     query: Columns  # [row] or [row, k], or marks [row, position]: who looks
-    key: Columns  # the same: what is looked at
+    key: Columns  # the same: what is attended to
     layer: int | None = None  # None: in all layers
     head: int | None = None  # None: in all heads
     name: str = "edge"

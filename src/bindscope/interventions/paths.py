@@ -54,7 +54,7 @@ def patch_path(
     """Every metric of ``outcome`` over (pair,) when only the path from ``sender`` to ``receiver`` carries the source.
 
     Positions are columns [pair], [pair, k] or marks [pair, position], or common ones behind ``@``; all when left out.
-    For a receiver's q they are the positions that look, for k and v the positions that are looked at. ``source_model`` gives
+    For a receiver's q they are the positions that attend, for k and v the positions that are attended to. ``source_model`` gives
     the sender's value, and the source run that metrics are normalised by; it defaults to ``model``.
     """
     n_pairs, n_positions = contrast.base.shape

@@ -48,7 +48,7 @@ def logit_lens(
 ) -> xr.Dataset:
     """Means over programs with bootstrap intervals, over (step, layer, candidate); layer k is after k layers.
 
-    ``logit``, ``probability``, ``rank`` (1 = highest; equals fraction their ranks), ``top`` (the fraction of programs on
+    ``logit``, ``probability``, ``rank`` (1 = highest; equals share their ranks), ``top`` (the fraction of programs on
     which the candidate alone is highest; for ``others``, one of them), and ``margin`` (step, layer): the logit of the
     answer above that of line 1. Each has ``_low`` and ``_high``.
 

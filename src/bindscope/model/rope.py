@@ -40,7 +40,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor | None = None) -> Ten
 
 
 class _Rotation(torch.autograd.Function):
-    """x·cos + swapped(x)·sin, whose gradient is the rotation back: few passes, and nothing of x is kept."""
+    """x·cos + swapped(x)·sin, whose gradient is the rotation back: few passes, and nothing of x is stored."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A site names a position in the network, with the same text in Python, on the command line, in JSON and in URLs.
+"""A site names an activation in the network, with the same text in Python, on the command line, in JSON and in URLs.
 
     >>> str(Site.parse("L6.H5.z@12"))
     'L6.H5.z@12'

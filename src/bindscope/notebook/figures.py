@@ -116,7 +116,9 @@ def figure_attention(dataset: xr.Dataset) -> Figure:
             axes.set_xticks([])
             axes.set_yticks([])
             axes.grid(False)
-        figure.suptitle(f"rows look at columns · {dataset.attrs['program']}", fontsize=9, color=INK, x=0.01, ha="left")
+        figure.suptitle(
+            f"rows attend to columns · {dataset.attrs['program']}", fontsize=9, color=INK, x=0.01, ha="left"
+        )
     return figure
 
 

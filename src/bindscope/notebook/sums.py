@@ -54,7 +54,7 @@ class SumsView(RunView):
         return self._drawn(with_spikes(self.trajectory()), "splits")
 
     def spikes(self) -> Drawn:
-        """Accuracy in the nine splits before and after each spike, over (spike, split), and the kept checkpoints around
+        """Accuracy in the nine splits before and after each spike, over (spike, split), and the saved checkpoints around
         it (``kept_before``, ``kept_after``; -1 where none is close by): those that ``transplant`` can be asked with.
         """
         from bindscope.studies.assign_add.learning.spikes import spike_table

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bindscope.notebook.verdicts import Verdicts
     from bindscope.studies.framework.results import Library
 
-Step = int | str  # a kept step, 'first' or 'last'
+Step = int | str  # a saved step, 'first' or 'last'
 Steps = Step | Sequence[int]  # also 'all', or several
 
 
@@ -46,7 +46,7 @@ class RunView:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The steps whose weights are kept."""
+        """The steps whose weights are saved."""
         return self.run.steps
 
     def model(self, step: Step = "last") -> Transformer:

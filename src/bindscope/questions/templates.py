@@ -59,7 +59,7 @@ class Kernel(Question):
     b2: float = ask(0.5, help="The shift in cos(b1·t + b2).")
     cls: bool = ask(True, help="Whether sequences end with a CLS token.")
     points: int = ask(
-        512, help="Points over what two sequences fraction; more make the error smaller.", live={"ge": 16, "le": 1024}
+        512, help="Points over what two sequences share; more make the error smaller.", live={"ge": 16, "le": 1024}
     )
     inner_points: int = ask(16, help="Points over the wildcards of each sequence, for every one of those.")
     randomisations: int = ask(16, help="Random shifts of the points, from which errors are estimated.")

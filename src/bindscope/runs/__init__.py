@@ -1,4 +1,4 @@
-"""What is kept: the run directory. The only package that knows the disk."""
+"""What is saved: the run directory. The only package that knows the disk."""
 
 from bindscope.lazy import reexport
 

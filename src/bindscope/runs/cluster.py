@@ -117,7 +117,7 @@ def _check_machine(ray: Any, machine: str, task: Any, directory: Path) -> None:
         raise BindscopeError(f"{machine}: has Bindscope {version} and this machine {__version__}; install the same.")
     if not sees:
         raise BindscopeError(
-            f"{machine}: does not see {directory}; name a directory with --out that all machines fraction under one path."
+            f"{machine}: does not see {directory}; name a directory with --out that all machines share under one path."
         )
 
 

@@ -107,16 +107,16 @@ class Run:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The steps whose weights are kept."""
+        """The steps whose weights are saved."""
         return tuple(sorted(self.manifest.checkpoints))
 
     def nearest_step(self, step: int) -> int:
-        """The kept step closest to ``step``, the earlier one of two."""
+        """The saved step closest to ``step``, the earlier one of two."""
         self._require_checkpoints()
         return min(self.steps, key=lambda kept: (abs(kept - step), kept))
 
     def find_step(self, step: int | str) -> int:
-        """A kept step from a number, ``first`` or ``last``; anything else is refused with the nearest one."""
+        """A saved step from a number, ``first`` or ``last``; anything else is refused with the nearest one."""
         self._require_checkpoints()
         if step in ("first", "last"):
             return self.steps[0 if step == "first" else -1]
@@ -125,7 +125,7 @@ class Run:
         number = int(step)
         if number not in self.manifest.checkpoints:
             raise BindscopeError(
-                f"{self.path}: step {number} was not kept; the nearest is {self.nearest_step(number)}."
+                f"{self.path}: step {number} was not saved; the nearest is {self.nearest_step(number)}."
             )
         return number
 
@@ -253,7 +253,7 @@ class Run:
 
     def _require_checkpoints(self) -> None:
         if not self.steps:
-            raise BindscopeError(f"{self.path}: no checkpoint was kept yet.")
+            raise BindscopeError(f"{self.path}: no checkpoint was saved yet.")
 
 
 def list_runs(folder: Path | str) -> tuple[list[Run], list[str]]:

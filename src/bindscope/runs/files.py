@@ -1,6 +1,6 @@
 """Reading and writing files so that a kill, a full disk or a damaged byte never passes unnoticed.
 
-A file is written beside its position under a temporary name, forced to disk and renamed: at every moment its position holds
+A file is written beside its path under a temporary name, forced to disk and renamed: at every moment its path holds
 the whole old content or the whole new one.
 """
 
@@ -110,6 +110,6 @@ def explain_failure(path: Path) -> Iterator[None]:
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise BindscopeError(
-                f"{path}: no space left to write it; what was there before is kept, so make room and go on."
+                f"{path}: no space left to write it; what was there before is unchanged, so make room and go on."
             ) from None
         raise BindscopeError(f"{path}: cannot be written: {problem.strerror or problem}.") from None

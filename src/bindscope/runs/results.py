@@ -11,6 +11,8 @@ from bindscope.runs.files import explain_failure, write_atomically
 if TYPE_CHECKING:
     import xarray
 
+NAMES = 2  # raised when axes or variables are renamed; a dataset with older names is computed again
+
 
 def write_result(folder: Path, name: str, result: xarray.Dataset) -> Path:
     """Keep a dataset as ``folder/NAME.nc``, replacing one of that name; the folder is made where it is missing.
@@ -23,7 +25,7 @@ def write_result(folder: Path, name: str, result: xarray.Dataset) -> Path:
     path = folder / f"{name}.nc"
     with explain_failure(path):
         folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, bytes(result.to_netcdf(engine="h5netcdf")))
+    write_atomically(path, bytes(result.assign_attrs(names=NAMES).to_netcdf(engine="h5netcdf")))
     return path
 
 
@@ -35,3 +37,8 @@ def read_result(path: Path) -> xarray.Dataset:
         return xarray.load_dataset(path, engine="h5netcdf")
     except (OSError, ValueError, KeyError, RuntimeError) as problem:
         raise BindscopeError(f"{path}: this result is damaged: {problem}.") from None
+
+
+def is_current(result: xarray.Dataset) -> bool:
+    """Whether a dataset has the names of axes and variables that are used now."""
+    return bool(result.attrs.get("names") == NAMES)

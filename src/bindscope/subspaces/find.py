@@ -1,7 +1,7 @@
 """Find the subspace of values or of names: principal components, of which a sparse classifier chooses some.
 
 Activations of the residual stream at one layer and position are labelled with the digit, or the letter, that the position stands for.
-Their principal components are the candidates; an L1-penalised linear classifier of the labels decides which are kept:
+Their principal components are the candidates; an L1-penalised linear classifier of the labels decides which are selected:
 10 for values and 26 for names unless told otherwise. The paper names these ingredients and these two numbers; how it
 selected exactly is not public, so the rule here (``choose_features``) is ours.
 """

@@ -1,4 +1,4 @@
-"""Principal components, and a softmax classifier whose weights are kept few by an L1 penalty.
+"""Principal components, and a softmax classifier of few weights by an L1 penalty.
 
 The classifier minimises, over W [feature, class] and b [class],
 

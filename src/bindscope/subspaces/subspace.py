@@ -77,7 +77,7 @@ class Subspace:
     __str__ = describe
 
     def to_dataset(self) -> xr.Dataset:
-        """As a labelled array over (component, d_model), to be kept in a run's results."""
+        """As a labelled array over (component, d_model), to be saved in a run's results."""
         attrs = {"of": self.of, "origin": self.origin}
         return xr.Dataset({"basis": (("component", "d_model"), self.basis.numpy())}, attrs=attrs)
 

@@ -20,7 +20,7 @@ def show_symbol(symbol: str) -> str:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """An ordered tuple of distinct symbols; a token id is a symbol's position in it."""
+    """An ordered tuple of distinct symbols; a token id is a symbol's index in it."""
 
     symbols: tuple[str, ...]
 

@@ -145,7 +145,7 @@ def _write_head(attention: Attention, head: int, query: Tensor, key: Tensor, rea
 
 
 def _look_back(space: _Space, distance: int) -> tuple[Tensor, Tensor]:
-    """Query and key of a head that looks ``distance`` positions back; the first positions look at themselves."""
+    """Query and key of a head that attends ``distance`` positions back; the first positions attend to themselves."""
     positions = torch.arange(space.n_positions)
     behind = torch.where(positions < distance, positions, positions - distance)  # [position]
     wanted = torch.zeros(space.n_positions, space.n_positions)  # [wanted position, position]

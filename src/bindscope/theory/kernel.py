@@ -44,7 +44,7 @@ class KernelSettings:
     b1: float = 1.0  # cos(b1·t + b2)
     b2: float = 0.5
     cls: bool = True  # sequences end with a CLS token
-    points: int = 512  # lattice points over what two sequences fraction; taken up to a power of two
+    points: int = 512  # lattice points over what two sequences share; taken up to a power of two
     inner_points: int = 16  # … and over the wildcards of each, for every one of those
     randomisations: int = 16
     seed: int = 0

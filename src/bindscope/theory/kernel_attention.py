@@ -3,7 +3,7 @@
 The Gaussians are u = Xw + γp and v = Yw + γp, with a number w for each symbol and p for each position, so a sequence has
 the random features (attention on each symbol, γ · attention on each position) and K_attn is their mean product.
 
-For templates with fresh symbols u and v fraction only p and the numbers of regular tokens. *Given those* they are
+For templates with fresh symbols u and v share only p and the numbers of regular tokens. *Given those* they are
 independent, and K_attn(i, j) is the mean of ⟨g_i, g_j⟩ with g_i the features' mean over the wildcards alone: an outer
 lattice over what is shared, an inner one over wildcards, and all T² pairs cost T means. The inner means of both sides
 come from independent points, so that the estimate has no bias; both use the same outer points, and every template the

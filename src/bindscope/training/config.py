@@ -51,7 +51,7 @@ class ScheduleConfig:
 
 @dataclass(frozen=True)
 class CheckpointPlan:
-    """Which steps are kept: 0 and the last always, ``per_octave`` a doubling up to ``every``, then each ``every``."""
+    """Which steps are saved: 0 and the last always, ``per_octave`` a doubling up to ``every``, then each ``every``."""
 
     every: int = 200
     per_octave: int = 2

@@ -219,7 +219,7 @@ class _UnreadLosses:
         return len(self.losses) >= 256
 
     def read_into(self, tally: Tally) -> Tally:
-        """Add them to the tally. A loss or gradient that is no number ends training, before anything is kept of it."""
+        """Add them to the tally. A loss or gradient that is no number ends training, before anything is saved of it."""
         if not self.losses:
             return tally
         losses, norms = torch.stack(self.losses).tolist(), torch.stack(self.norms).tolist()
@@ -231,7 +231,7 @@ class _UnreadLosses:
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
                 raise BindscopeError(
-                    f"training diverged at step {first + index + 1}: {what}. What was saved before is kept; train "
+                    f"training diverged at step {first + index + 1}: {what}. What was saved before remains; train "
                     "again with a lower training.optimizer.lr, or a longer training.schedule.warmup_steps."
                 )
             total += loss
@@ -307,7 +307,7 @@ def _all_reached(evaluation: Mapping[str, Any], target: float) -> bool:
 
 
 def _record(progress: Progress, batch_size: int) -> dict[str, Any]:
-    """One evaluation as it is kept: where training stood, then what the evaluation found."""
+    """One evaluation as it is saved: where training stood, then what the evaluation found."""
     where = {
         "step": progress.step,
         "loss": progress.loss,

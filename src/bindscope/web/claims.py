@@ -1,4 +1,4 @@
-"""Claims judged for a page: on a run, or on a study's experiments. Only what is kept is judged: no model runs here."""
+"""Claims judged for a page: on a run, or on a study's experiments. Only what is saved is judged: no model runs here."""
 
 from __future__ import annotations
 

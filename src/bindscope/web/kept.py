@@ -1,4 +1,4 @@
-"""Results that are kept with a run: read, or made while a reader waits where that takes seconds."""
+"""Results that are saved with a run: read, or made while a reader waits where that takes seconds."""
 
 from __future__ import annotations
 

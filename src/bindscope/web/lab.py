@@ -48,7 +48,7 @@ class NotMeasured(Missing):
 
 
 class Lab:
-    """Runs by name. ``kept_in`` is where results of runs that may not be written to are kept.
+    """Runs by name. ``kept_in`` is where results of runs that may not be written to are saved.
 
     Runs that appear in one of the ``watched`` directories are shown from then on, and runs whose directory is gone no more.
     ``unreadable`` says of each run there that cannot be opened why not.
@@ -213,7 +213,7 @@ class LabRun:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The kept steps that are shown, all of them unless ``show_steps`` chose some."""
+        """The saved steps that are shown, all of them unless ``show_steps`` chose some."""
         return tuple(step for step in self.run.steps if self._shown is None or step in self._shown)
 
     def show_steps(self, steps: Iterable[int]) -> None:
@@ -222,7 +222,7 @@ class LabRun:
         self._remembered = {}
 
     def find_step(self, text: str | int) -> int:
-        """A kept step; one that was not kept is refused with the nearest."""
+        """A saved step; one that was not saved is refused with the nearest."""
         try:
             return self.run.find_step(text)
         except BindscopeError as problem:
@@ -253,7 +253,7 @@ class LabRun:
 
     @property
     def library(self) -> Library:
-        """Results of this run: kept ones are read, missing ones are made and kept."""
+        """Results of this run: saved ones are read, missing ones are made and kept."""
         with self._lock:
             version = self.version
             if self._library is None or self._library[0] != version:
@@ -269,7 +269,7 @@ class LabRun:
 
     @cached_property
     def _results(self) -> tuple[Path, ...]:
-        """Where results are: new ones are kept in the first folder, which another process may add to at any time."""
+        """Where results are: new ones are saved in the first folder, which another process may add to at any time."""
         return results_folders(self.path, plain_name(self._run.name), self._read_only, self._kept_in)
 
 

@@ -1,6 +1,6 @@
 """Live work on a model: one worker, so that answers do not slow each other down, with a memory of what it answered.
 
-- An answer is kept under a key: the operation, the question and the hashes of the weights it reads.
+- An answer is cached under a key: the operation, the question and the hashes of the weights it reads.
 - Questions of one *slot* (a panel of one reader's page) supersede each other: a newer one cancels the older, whether it
   still waits or is already at work, as soon as the work comes to its next part. So does leaving.
 - A streamed answer is lines of JSON: a body first, then its parts as they are made.
@@ -26,7 +26,7 @@ from bindscope.web.cancel import cancellable, check_cancelled
 from bindscope.web.lab import Lab
 from bindscope.web.page import Operation
 
-MEMORY = 64_000_000  # bytes of answers that are kept
+MEMORY = 64_000_000  # bytes of answers that are cached
 N_WAITING = 100  # questions that may wait or be at work at once
 _END = None
 
@@ -132,7 +132,7 @@ class Worker:
 
     @contextmanager
     def _turn(self, slot: str) -> Iterator[threading.Event]:
-        """A position among the questions; whoever asks again in the same slot takes it over."""
+        """A slot among the questions; whoever asks again in the same slot takes it over."""
         taken = slot in self._slots
         if taken:
             self._slots[slot].set()
@@ -154,7 +154,7 @@ class Worker:
 class Answers:
     """Answers by key, the one longest unasked forgotten first once they take more than ``limit`` bytes.
 
-    Threads may share it. An answer that alone takes more is not kept.
+    Threads may share it. An answer that alone takes more is not cached.
     """
 
     def __init__(self, limit: int) -> None:
@@ -163,7 +163,7 @@ class Answers:
 
     @property
     def size(self) -> float:
-        """How many bytes are kept."""
+        """How many bytes are cached."""
         return self._kept.currsize
 
     def find(self, key: str) -> bytes | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
 
 MEMORY = 512_000_000  # bytes of weights over all runs: every checkpoint of several small ones
-FEWEST = 2  # that are kept however large they are: a base and a source
+FEWEST = 2  # that are cached however large they are: a base and a source
 
 
 class Models:

@@ -44,7 +44,7 @@ InAddress = Annotated[str, PathParameter(max_length=LONGEST, pattern=f"^{PARAMET
 Slot = Annotated[str, Header(alias="X-Slot", max_length=100)]
 STREAMED: Problems = {
     200: {
-        "description": "Lines of JSON: a Body first, then parts {at, variables} with the values from position `at` on, "
+        "description": "Lines of JSON: a Body first, then parts {at, variables} with the values from index `at` on, "
         "or {error} if something goes wrong midway.",
         "content": {LINES: {"schema": {"type": "string"}}},
     }

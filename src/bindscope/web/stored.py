@@ -1,4 +1,4 @@
-"""What is read with GET: bodies made of a run's files, kept in memory while the run stays as it is.
+"""What is read with GET: bodies made of a run's files, cached in memory while the run stays as it is.
 
 The export writes exactly these bytes, so a static copy of the site answers as the server does.
 """
@@ -15,7 +15,7 @@ from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
 from bindscope.web.live import Answers
 from bindscope.web.page import Resource
 
-MEMORY = 128_000_000  # bytes of bodies that are kept
+MEMORY = 128_000_000  # bytes of bodies that are cached
 
 
 class Stored:

@@ -20,7 +20,7 @@ describe('splits', () => {
     {
       split_accuracy: over(['step', 'split'], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
       half_accuracy: over(['step', 'split', 'half'], [0.1, 0.2, null, null, null, null, 0.9, 0.8, null, null, null, null]),
-      spike_before: over(['spike'], [0]), spike_after: over(['spike'], [10]), spike_size: over(['spike'], [0.3]), spike_splits: over(['spike'], ['1tr 2var1']), spike_told: over(['spike'], [2]),
+      spike_before: over(['spike'], [0]), spike_after: over(['spike'], [10]), spike_size: over(['spike'], [0.3]), spike_splits: over(['spike'], ['1tr 2var1']), spike_published: over(['spike'], [2]),
     },
   ); // prettier-ignore
   it('are told by how many variables they have and what is new', () => {
@@ -32,14 +32,14 @@ describe('splits', () => {
     expect(halfCurves(body, 0).map(({ y, dashed }) => [y, dashed])).toEqual([[[0.1, 0.9], false], [[0.2, 0.8], true]]); // prettier-ignore
   });
   it('jump at spikes', () => {
-    expect(spikesOf(body)).toEqual([{ number: 1, before: 0, after: 10, size: 0.3, splits: '1tr 2var1', told: 2 }]);
+    expect(spikesOf(body)).toEqual([{ number: 1, before: 0, after: 10, size: 0.3, splits: '1tr 2var1', published: 2 }]);
     expect(spikeBands(spikesOf(body))).toEqual([{ name: 'spike 1', from: 0, to: 10, weight: 'strong' }]);
     expect(spikesOf({ ...body, sizes: { ...body.sizes, spike: 0 } })).toEqual([]);
   });
 });
 
 describe('spikes', () => {
-  const made = (...told: number[]) => told.map((one, index) => ({ number: index + 1, before: 10 * index, after: 10 * index + 5, size: 0.3, splits: '', told: one }));
+  const made = (...published: number[]) => published.map((one, index) => ({ number: index + 1, before: 10 * index, after: 10 * index + 5, size: 0.3, splits: '', published: one }));
   it('that the paper tells of come first and are strong', () => {
     const { first, others } = sortSpikes(made(0, 1, 0, 2));
     expect([first.map(({ number }) => number), others.map(({ number }) => number)]).toEqual([[2, 4], [1, 3]]); // prettier-ignore
@@ -147,7 +147,7 @@ describe('transplants', () => {
     expect(tellTransplant(worse)).toBe("Of the way from the receiver's accuracy up to the donor's: 1tr 50 %. Where the donor is worse, of the way down: 0tr 50 %.");
   });
   it('go from the pins, or across the first spike, or through the whole run', () => {
-    const spike = { number: 1, before: 20, after: 30, size: 0.5, splits: '', told: 0 };
+    const spike = { number: 1, before: 20, after: 30, size: 0.5, splits: '', published: 0 };
     const same = (step: number): number => step;
     expect(usualEnds([0, 50], [spike], 7, 8, same)).toEqual({ receiver: 7, donor: 8 });
     expect(usualEnds([0, 50], [spike], null, null, same)).toEqual({ receiver: 20, donor: 30 });

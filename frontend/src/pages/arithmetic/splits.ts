@@ -46,7 +46,7 @@ export interface Spike {
   after: number;
   size: number; // by how much the one that jumps most does
   splits: string; // those that jump
-  told: number; // 1 or 2: the first or the second of the two that the paper tells of; 0: another
+  published: number; // 1 or 2: the first or the second of the two that the paper tells of; 0: another
 }
 
 export function spikesOf(body: Body): Spike[] {
@@ -57,14 +57,14 @@ export function spikesOf(body: Body): Spike[] {
     after: Number(pick(body, 'spike_after', { spike })[0]),
     size: Number(pick(body, 'spike_size', { spike })[0]),
     splits: String(pick(body, 'spike_splits', { spike })[0] ?? ''),
-    told: body.variables.spike_told ? Number(pick(body, 'spike_told', { spike })[0]) : 0,
+    published: body.variables.spike_published ? Number(pick(body, 'spike_published', { spike })[0]) : 0,
   }));
 }
 
 /** The spikes to show at once, those that the paper tells of, and the others; all at once where it tells of none. */
 export function sortSpikes(spikes: readonly Spike[]): { first: Spike[]; others: Spike[] } {
-  const first = spikes.filter(({ told }) => told > 0);
-  return first.length ? { first, others: spikes.filter(({ told }) => told === 0) } : { first: [...spikes], others: [] };
+  const first = spikes.filter(({ published }) => published > 0);
+  return first.length ? { first, others: spikes.filter(({ published }) => published === 0) } : { first: [...spikes], others: [] };
 }
 
 /** Spikes as bands behind curves, the paper's two strong. */
@@ -74,7 +74,7 @@ export function spikeBands(spikes: readonly Spike[]): Band[] {
 }
 
 /** What the paper says of its two spikes, by the number that it gives them. */
-export const TOLD: Record<number, string> = {
+export const PUBLISHED: Record<number, string> = {
   1: 'The paper’s first spike: variables that stand where training shows them are looked up.',
   2: 'The paper’s second spike: the last variable that still failed in a new position is looked up there too.',
 };

@@ -15,7 +15,7 @@ const RUN = {
 const PAGES = ['trajectory', 'program', 'checkpoint', 'compare', 'logits', 'patch', 'attention', 'subspace', 'claims'];
 
 describe('the tour', () => {
-  it('stands at kept steps of the run that is looked at', () => {
+  it('stands at saved steps of the run that is looked at', () => {
     for (const stop of tourOf(RUN, PAGES, 'a=5\n#a:', 'a=6\n#a:')) {
       const view = hashToView(stop.href);
       expect(view.page).toBe(stop.page);

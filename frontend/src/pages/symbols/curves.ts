@@ -3,7 +3,7 @@ import type { Body, Value } from '../../api/body';
 import { seriesColour } from '../../charts/colour';
 import type { Series } from '../../charts/types';
 
-/** Every model that is trained: what it is called, and which of the eight colours it has; no two of one task fraction both colour and mark. */
+/** Every model that is trained: what it is called, and which of the eight colours it has; no two of one task share both colour and mark. */
 export const MODELS: Record<string, { name: string; colour: number }> = {
   plain: { name: 'transformer', colour: 0 },
   both: { name: 'both scalings', colour: 1 },

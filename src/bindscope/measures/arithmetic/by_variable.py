@@ -1,4 +1,4 @@
-"""Sums with one variable by which variable it is and where it stands, and how = looks at the two operands.
+"""Sums with one variable by which variable it is and where it stands, and how = attends to the two operands.
 
 >>> sums = ask_by_variable(task, rng, n=50)
 >>> right_by_variable(model, sums, task)   # hits and counts over (variable, operand)
@@ -64,7 +64,7 @@ def right_by_variable(model: Transformer, sums: Batch, task: AssignAddTask) -> t
 
 
 def look_at_operands(model: Transformer, sums: Batch, task: AssignAddTask) -> tuple[np.ndarray, np.ndarray]:
-    """For positions 13 and 14: how = at 15 scores them in layer 1 by position alone, and how much it looks at them.
+    """For positions 13 and 14: how = at 15 scores them in layer 1 by position alone, and how much it attends to them.
 
     The first is (e_= + P_15)·QK1·P_jᵀ, missing in models of another shape; the second a mean over sums.
     """

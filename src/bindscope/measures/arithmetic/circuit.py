@@ -124,7 +124,7 @@ def contested_fraction(positions: np.ndarray) -> float:
 
 
 def summarise_matrices(matrices: xr.Dataset) -> xr.Dataset:
-    """What is kept of one checkpoint's matrices: the small ones, and a number for each variable, position and kind."""
+    """What is saved of one checkpoint's matrices: the small ones, and a number for each variable, position and kind."""
     variables, positions = matrices.query_variable.values, matrices.query_position.values
     scores = {kind: matrices.equals_to.values[matrices.kind.values == kind] for kind in ("variable", "position")}
     kinds = mean_by_kind(matrices.qk1.values, matrices.query_kind.values, matrices.key_kind.values)

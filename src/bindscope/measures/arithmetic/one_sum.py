@@ -69,7 +69,7 @@ def attention_over_steps(
     """``attention_of`` at several steps, over (step, …)."""
     parts = [attention_of(model, task, tokens).assign_coords(step=step) for step, model in models]
     if not parts:
-        raise BindscopeError("no checkpoint was kept yet, so there is no model to give a sum to.")
+        raise BindscopeError("no checkpoint was saved yet, so there is no model to give a sum to.")
     return xr.concat(parts, "step", data_vars="all", coords="minimal", compat="override")
 
 
@@ -86,7 +86,7 @@ def predict_sum(models: Iterable[tuple[int, Transformer]], task: AssignAddTask, 
         steps.append(step)
         rows.append(logits.softmax(0).numpy())
     if not steps:
-        raise BindscopeError("no checkpoint was kept yet, so there is no model to give a sum to.")
+        raise BindscopeError("no checkpoint was saved yet, so there is no model to give a sum to.")
     return xr.Dataset(
         {"probability": (("step", "output"), np.array(rows), {"units": "fraction"})},
         {"step": steps, "output": task.vocabulary.shown(len(rows[0]))},

@@ -30,7 +30,7 @@ from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch
 
 CANDIDATES = ("answer", "line 1")
-READ_AT_ONCE = TOKENS_AT_ONCE // 4  # tokens; every head's result is kept at all of them
+READ_AT_ONCE = TOKENS_AT_ONCE // 4  # tokens; every head's result is held at all of them
 Path = Callable[[Tensor], np.ndarray]
 
 

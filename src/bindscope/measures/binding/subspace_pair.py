@@ -1,4 +1,4 @@
-"""A subspace put to work on one typed program or pair: swapped, and looked at along kept axes.
+"""A subspace put to work on one typed program or pair: swapped, and looked at along saved axes.
 
 >>> swap_pair(model, pair_programs(base, other), search, subspace.swap).probability.sel(condition="swapped")
 >>> project_program(model, program, search, kept_axes(projections, "values", "frozen", step=3700)).coordinate
@@ -49,7 +49,7 @@ def swap_pair(model: Transformer, pairs: CounterfactualPairs, search: Search, ch
 
 
 def kept_axes(projections: xr.Dataset, quality: str, kind: str, step: int) -> Axes:
-    """The axes of a kept result ``projections``; refitted ones are those of the nearest step that it has."""
+    """The axes of a saved result ``projections``; refitted ones are those of the nearest step that it has."""
     if kind not in KINDS:
         raise BindscopeError(f"'{kind}': axes are {', '.join(KINDS)}.")
     one = projections.sel(quality=quality)

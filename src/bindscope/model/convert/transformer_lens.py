@@ -76,7 +76,7 @@ def transformer_lens_to_config(
 
 
 def transformer_lens_to_state(state: State, config: ModelConfig, where: str = "state dict") -> dict[str, Tensor]:
-    """The same weights under our names, for a model of this shape. Weights it has no position for must be zero."""
+    """The same weights under our names, for a model of this shape. Weights it has no parameter for must be zero."""
     n_layers = _check_names(state, where)
     if n_layers != config.n_layers:
         raise BindscopeError(f"{where}: has {n_layers} layers, this model {config.n_layers}.")

@@ -15,7 +15,7 @@ from bindscope.studies.framework.trajectory import trajectory_dataset
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
-LAST = {"split_loss": "last_loss", "half_accuracy": "last_half_accuracy"}  # curves whose end is kept besides
+LAST = {"split_loss": "last_loss", "half_accuracy": "last_half_accuracy"}  # curves whose end is saved besides
 PER_SPLIT = {"split_n"}
 UNITS = {
     "left_plateau": "step",

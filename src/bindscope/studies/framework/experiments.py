@@ -97,7 +97,7 @@ class Cell:
     shipped: bool = False  # the run comes with Bindscope and is not trained
 
     def path_in(self, directory: Path) -> Path:
-        """Where its run is kept: in the experiment's ``directory``, in its owner's beside that, or with Bindscope."""
+        """Where its run is saved: in the experiment's ``directory``, in its owner's beside that, or with Bindscope."""
         if self.shipped:
             return SHIPPED_RUNS / self.config.name
         return (directory if self.owner is None else directory.parent / f"experiment-{self.owner}") / self.config.name
@@ -240,7 +240,9 @@ def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> P
 def save_experiment_dataset(dataset: xr.Dataset, path: Path) -> Path:
     """Write it compressed, whole or not at all."""
     from bindscope.runs.files import explain_failure, write_atomically
+    from bindscope.runs.results import NAMES
 
+    dataset = dataset.assign_attrs(names=NAMES)
     packed = {"zlib": True, "complevel": 9, "dtype": "float32"}
     large = [name for name, variable in dataset.variables.items() if variable.dtype.kind == "f" and variable.size > 256]
     encoding: Any = dict.fromkeys(large, packed)
@@ -259,7 +261,15 @@ def load_experiment_dataset(path: Path) -> xr.Dataset:
     """Read it back; a damaged file is said to be one."""
     import xarray as xr
 
+    from bindscope.runs.results import is_current
+
     try:
-        return xr.load_dataset(path, engine="h5netcdf")
+        dataset = xr.load_dataset(path, engine="h5netcdf")
     except (OSError, ValueError) as problem:
         raise BindscopeError(f"{path}: this dataset is damaged: {problem}.") from None
+    if not is_current(dataset):
+        raise BindscopeError(
+            f"{path}: an earlier Bindscope, with other names, made this dataset; give 'bindscope experiment {path.stem}' "
+            "again, which trains nothing that has ended."
+        )
+    return dataset

@@ -1,4 +1,4 @@
-"""Measure a run at every kept checkpoint, and those that were measured before only once; or every run of an experiment.
+"""Measure a run at every saved checkpoint, and those that were measured before only once; or every run of an experiment.
 
 >>> dataset = measure_every_step(context, lambda model: xr.Dataset({"accuracy": …}))   # over (step, …)
 """
@@ -40,10 +40,10 @@ def measure_every_step(
 
 
 def parts_of_steps(context: Context, measure: Callable[[int], Part], known: Mapping[str, Part]) -> list[Part]:
-    """What ``measure`` gives at each kept step; what is ``known`` by the hash of a step's weights is taken from there."""
+    """What ``measure`` gives at each saved step; what is ``known`` by the hash of a step's weights is taken from there."""
     run, found = context.run, dict(known)
     if not run.steps:
-        raise NotTestable("no checkpoint was kept yet")
+        raise NotTestable("no checkpoint was saved yet")
     for step in with_progress(run.steps, context.on_progress):
         sha256 = run.manifest.checkpoints[step].sha256
         if sha256 not in found:
@@ -52,12 +52,12 @@ def parts_of_steps(context: Context, measure: Callable[[int], Part], known: Mapp
 
 
 def hashes_of(run: Run) -> list[str]:
-    """The hash of the weights of each kept step."""
+    """The hash of the weights of each saved step."""
     return [run.manifest.checkpoints[step].sha256 for step in run.steps]
 
 
 def known_parts(before: xr.Dataset | None) -> dict[str, xr.Dataset]:
-    """What was kept of each checkpoint; what belongs to no step is measured again."""
+    """What was saved of each checkpoint; what belongs to no step is measured again."""
     if before is None:
         return {}
     over_steps = before[[name for name in before.data_vars if "step" in before[name].dims]].drop_vars(CHECKPOINT)

@@ -1,6 +1,6 @@
 """Named results: labelled datasets that a study makes of a run, computed once and kept.
 
-A result says what it reads (metrics, checkpoints, other results) and how it is made. What was kept is used again only
+A result says what it reads (metrics, checkpoints, other results) and how it is made. What was saved is used again only
 while its *key* matches: a hash of the result's name and revision, the settings, the run's configuration and whatever it
 read. A longer run, another n, another seed or a changed meaning gives another key, and the result is computed again.
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.runs.results import read_result, write_result
+from bindscope.runs.results import is_current, read_result, write_result
 from bindscope.schema import to_mapping
 from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 OnProgress = Callable[[int, int], None]
 Origin = Literal["computed", "kept", "read"]
-KEY = "result_key"  # the attribute of a kept dataset that says what it was made from
+KEY = "result_key"  # the attribute of a saved dataset that says what it was made from
 CHECKPOINT = "checkpoint"  # the coordinate of a growing result that holds the hash of each step's weights
 STEM = "result_stem"  # … and of one that grows with its run, what does not change while it does
 
@@ -53,7 +53,7 @@ class Context:
     found: Mapping[str, xr.Dataset] = field(default_factory=dict)  # the results it needs
     runs_directory: Path = Path("runs")  # where datasets of experiments are looked for, before the shipped ones
     on_progress: OnProgress | None = None
-    before: xr.Dataset | None = None  # of a result that grows: what was kept when the run had other checkpoints
+    before: xr.Dataset | None = None  # of a result that grows: what was saved when the run had other checkpoints
 
     @property
     def run(self) -> Run:
@@ -77,7 +77,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Result:
-    """One named dataset of a run. Raise ``revision`` whenever its meaning changes: kept ones are then computed again."""
+    """One named dataset of a run. Raise ``revision`` whenever its meaning changes: saved ones are then computed again."""
 
     name: str
     title: str  # what is being made, in a few words, for a progress bar
@@ -94,12 +94,12 @@ class Result:
 
 
 def every_step(run: Run) -> Sequence[int]:
-    """All kept checkpoints, for ``Result.steps``."""
+    """All saved checkpoints, for ``Result.steps``."""
     return run.steps
 
 
 def last_step(run: Run) -> Sequence[int]:
-    """The last kept checkpoint, if there is one."""
+    """The last saved checkpoint, if there is one."""
     return run.steps[-1:]
 
 
@@ -132,7 +132,7 @@ class Filled:
 class Library:
     """The results of one run, under one choice of n and seed; or, without a run, those of a study's experiments.
 
-    ``folder`` is where new ones are kept; ``also_in`` are further folders to look in and never to write to.
+    ``folder`` is where new ones are saved; ``also_in`` are further folders to look in and never to write to.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Library:
             return self.filled[name]
 
     def find(self, name: str) -> Filled | None:
-        """A result without running a model: one that is kept, or that takes no time. None: it must be measured.
+        """A result without running a model: one that is saved, or that takes no time. None: it must be measured.
 
         >>> library.find("chain") or print("measure it first: bindscope verify RUN")
         """
@@ -205,7 +205,7 @@ class Library:
             return found
 
     def find_before(self, name: str) -> xr.Dataset | None:
-        """What was kept of a growing result under another key, if only the checkpoints differ."""
+        """What was saved of a growing result under another key, if only the checkpoints differ."""
         result = self._find(name)
         if not result.grows or self.fresh:
             return None
@@ -213,7 +213,7 @@ class Library:
         for folder in (self.folder, *self.also_in):
             path = folder / f"{result.name}.nc"
             with suppress(BindscopeError):  # a damaged one is of no use
-                if path.is_file() and (dataset := read_result(path)).attrs.get(STEM) == stem:
+                if path.is_file() and (dataset := read_result(path)).attrs.get(STEM) == stem and is_current(dataset):
                     return dataset
         return None
 
@@ -262,7 +262,7 @@ class Library:
             return Filled(result.name, None, "computed", reason=str(problem))
 
     def _look_up(self, result: Result, key: str) -> tuple[Filled | None, str]:
-        """A kept dataset whose key matches, and a note about files that could not be read."""
+        """A saved dataset whose key matches, and a note about files that could not be read."""
         notes = []
         for folder in () if self.fresh or not result.kept else (self.folder, *self.also_in):
             path = folder / f"{result.name}.nc"
@@ -273,7 +273,7 @@ class Library:
             except BindscopeError:
                 notes.append(f"{path} is damaged and was not used.")
                 continue
-            if dataset.attrs.get(KEY) == key:
+            if dataset.attrs.get(KEY) == key and is_current(dataset):
                 return Filled(result.name, dataset, "kept", path=path, note=" ".join(notes), key=key), ""
         return None, " ".join(notes)
 

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHIPPED_RESULTS = SHIPPED_RUNS / "studies"  # results of studies without runs, a folder for each
-OnResult = Callable[
-    [Result, int, int], OnProgress | None
-]  # told which result is next, its position and how many there are
+OnResult = Callable[[Result, int, int], OnProgress | None]  # given the next result, its index and how many there are
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,7 +108,7 @@ def render_reports(title: str, runs: Sequence[ReportedRun]) -> str:
 
 
 def choose_steps(kept: Sequence[int], phases: Sequence[Phase], n: int = N_CHECKPOINTS) -> list[int]:
-    """Up to ``n`` kept steps that tell the story: the ends and middles of the phases, the first and the last step."""
+    """Up to ``n`` saved steps that tell the story: the ends and middles of the phases, the first and the last step."""
     wanted = [kept[0], kept[-1]]
     for phase in phases:
         wanted += [phase.last_step, phase.first_step, (phase.first_step + phase.last_step) // 2]

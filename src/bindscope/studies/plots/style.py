@@ -34,7 +34,7 @@ PHASE_COLOURS: Mapping[str, str] = {
 }
 CATEGORIES = (BLUE, ORANGE, "#8c5fbf", "#5aa9d6", "#b0893a", "#5c6470")
 IN_ORDER = (GREY, ORANGE, BLUE, *CATEGORIES[2:])  # of phases: first, second, …
-DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (8, 2)))
+DASHES: Sequence[Any] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (8, 2)))
 DARK_PAPER = "#171a21"
 FORMATS = ("svg", "pdf", "png")
 StepScale = Literal["auto", "linear", "log"]

@@ -41,11 +41,11 @@ class Corpus:
 
 @lru_cache(maxsize=2)
 def load_corpus(
-    source: str, tokenizer: str, vocabulary_size: int, column: str, validation_fraction: float, test_fraction: float
+    source: str, tokenizer: str, vocabulary_size: int, column: str, validation_share: float, test_share: float
 ) -> Corpus:
     """Read a source, split it, and turn it into tokens; the same call gives the same tokens on every machine."""
     read = read_source(source, column)
-    texts = _split_texts(read, {"test": test_fraction, "validation": validation_fraction})
+    texts = _split_texts(read, {"test": test_share, "validation": validation_share})
     if tokenizer:
         chosen = load_tokenizer(tokenizer, vocabulary_size)
     else:

@@ -1,4 +1,4 @@
-"""Texts in the rows of tables: JSON lines, Parquet and Arrow, as datasets of Hugging Face are kept."""
+"""Texts in the rows of tables: JSON lines, Parquet and Arrow, as datasets of Hugging Face are saved."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class TextTask(Task):
     vocabulary_size: int = 1024
     context: int = 128
     column: str = "text"  # of a table: the one that holds the text
-    validation_fraction: float = 0.05
-    test_fraction: float = 0.05
+    validation_share: float = 0.05
+    test_share: float = 0.05
 
     def __post_init__(self) -> None:
         if self.vocabulary_size < FEWEST_TOKENS:
@@ -49,7 +49,7 @@ class TextTask(Task):
             )
         if self.context < 2:
             raise BindscopeError(f"task.context: must be at least 2 tokens, got {self.context}.")
-        for name in ("validation_fraction", "test_fraction"):
+        for name in ("validation_share", "test_share"):
             if not 0 < getattr(self, name) < 0.5:
                 raise BindscopeError(f"task.{name}: must lie between 0 and 0.5, got {getattr(self, name)}.")
 
@@ -74,7 +74,7 @@ class TextTask(Task):
     def corpus(self) -> Corpus:
         """The text as tokens, read once in a process; each of its parts fills one window or more."""
         corpus = load_corpus(
-            self.source, self.tokenizer, self.vocabulary_size, self.column, self.validation_fraction, self.test_fraction
+            self.source, self.tokenizer, self.vocabulary_size, self.column, self.validation_share, self.test_share
         )
         for name, split in corpus.splits.items():
             if len(split.tokens) <= self.context:

@@ -39,14 +39,17 @@ def read_splits(lab: Lab, run: LabRun) -> dict[str, Any]:
         raise NotMeasured(f"{run.name}: {problem}") from None
     dataset = whole[["split_accuracy", "split_accuracy_low", "split_accuracy_high", "half_accuracy"]]
     spikes = spikes_of(whole)
-    told = published_spikes(spikes)
+    published = published_spikes(spikes)
     dataset = dataset.assign_coords(spike=[spike.number for spike in spikes])
     dataset = dataset.assign(
         spike_before=("spike", [spike.before_step for spike in spikes]),
         spike_after=("spike", [spike.after_step for spike in spikes]),
         spike_size=("spike", [spike.size for spike in spikes]),
         spike_splits=("spike", [" ".join(spike.splits) for spike in spikes]),
-        spike_told=("spike", [told.index(spike) + 1 if spike in told else 0 for spike in spikes]),  # the paper's 1 or 2
+        spike_published=(
+            "spike",
+            [published.index(spike) + 1 if spike in published else 0 for spike in spikes],
+        ),  # the paper's 1 or 2
     )
     dataset.attrs = {"spike": SpikeCriterion().describe()}
     return to_body(

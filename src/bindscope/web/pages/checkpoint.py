@@ -1,4 +1,4 @@
-"""Behaviour at every checkpoint, read off the predictions that are kept with a run: no model is run to show it.
+"""Behaviour at every checkpoint, read off the predictions that are saved with a run: no model is run to show it.
 
 A run that has none yet (one just trained, or in training) is measured when its page is first asked for, and later only at
 the checkpoints that are new. Where that would take minutes it is refused with the command that does it.
@@ -62,9 +62,9 @@ def read_attributes(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 
 
 def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
-    """What being right, and giving line 1's constant, depends on; made for this step where it is not kept.
+    """What being right, and giving line 1's constant, depends on; made for this step where it is not saved.
 
-    That takes a second a step: of runs without a kept one a static copy has the last step alone.
+    That takes a second a step: of runs without a saved one a static copy has the last step alone.
     """
     from bindscope.measures.binding.attributes import ATTRIBUTES
     from bindscope.studies.binding.behaviour.measure import CHECKPOINT, at_step, explain_step
@@ -85,7 +85,7 @@ def read_importance(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
 
 
 def predictions_of(run: LabRun) -> xr.Dataset:
-    """The kept predictions, or new ones where making them takes seconds."""
+    """The saved predictions, or new ones where making them takes seconds."""
     return kept_result(run, "predictions", in_shell(run, "behaviour", step="all"))
 
 

@@ -1,4 +1,4 @@
-"""The logit lens: one program live, layer by position, and the run's kept lens over all its checkpoints."""
+"""The logit lens: one program live, layer by position, and the run's saved lens over all its checkpoints."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class RunSummary(Strict):
     family: str
     status: str
     version: str  # changes whenever the run does
-    steps: list[int]  # of kept checkpoints
+    steps: list[int]  # of saved checkpoints
     accuracies: list[float | None]  # at each of them; null where it was not evaluated
     last_step: int  # of the last evaluation
     total_steps: int
@@ -48,7 +48,7 @@ class RunSummary(Strict):
     n_layers: int
     n_heads: int
     d_model: int
-    n_bytes: int  # of kept checkpoints
+    n_bytes: int  # of saved checkpoints
     n_lines: int | None  # of a binding program
     max_depth: int | None
     phases: list[PhaseSpan]

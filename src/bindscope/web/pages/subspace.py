@@ -1,6 +1,6 @@
-"""Subspaces: the residual stream's points along kept axes at every checkpoint, and one pair swapped inside a subspace, live.
+"""Subspaces: the residual stream's points along saved axes at every checkpoint, and one pair swapped inside a subspace, live.
 
-The points are read from the kept result ``projections``. A swap needs the subspace of its checkpoint: it is found when it
+The points are read from the saved result ``projections``. A swap needs the subspace of its checkpoint: it is found when it
 is first asked for, which takes a second or so, and then remembered.
 """
 

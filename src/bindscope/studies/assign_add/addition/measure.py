@@ -62,7 +62,7 @@ def compute_answer_probes(context: Context) -> xr.Dataset:
 
     run = context.run
     if not run.steps:
-        raise NotTestable("no checkpoint was kept yet")
+        raise NotTestable("no checkpoint was saved yet")
     task: Any = run.config.task
     rng, model = context.rng, run.checkpoint("last")
     sums = ProbeSums.draw(task, rng, context.n)

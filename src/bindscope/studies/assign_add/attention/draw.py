@@ -48,7 +48,7 @@ def draw_sum(dataset: xr.Dataset) -> Figure:
 
 
 def draw_looks(results: Mapping[str, xr.Dataset]) -> Figure:
-    """AA4: how often each look is kept over training and how much weight it has, and the mean maps of the last step."""
+    """AA4: how often each head attends as published, over training, and how much weight it has, and the mean maps of the last step."""
     dataset = results["attention"]
     with new_figure(11.6, 3.7) as figure:
         curves, *maps = figure.subplots(1, 3, width_ratios=[1.15, 1, 1])
@@ -107,7 +107,7 @@ def _draw_maps(dataset: xr.Dataset) -> Figure:
         _frame_cells(axes, [(ANSWER_POSITION, int(column)) for column in columns])
         words = "the operands' numbers" if last else "the operands"
         axes.set_title(f"layer {layer}, framed: {words}", fontsize=9, loc="left", color=MUTED)
-        axes.set_xlabel("looks at")
+        axes.set_xlabel("attends to")
         axes.set_ylabel("token" if index == 0 else "")
     add_colour_bar(list(panels), mesh, percent=True)
     title_figure(figure, f"Attention · {dataset.attrs['text']}", _describe_answer(dataset))

@@ -1,4 +1,4 @@
-"""The spikes of a run, beside its curves and as a table of what jumped, and the kept checkpoints around them, between which
+"""The spikes of a run, beside its curves and as a table of what jumped, and the saved checkpoints around them, between which
 parts are transplanted.
 
 Of many spikes those two count that the paper tells of; where a run lacks one, the first, or the largest after it.
@@ -31,7 +31,7 @@ FEWEST = 1500
 
 @dataclass(frozen=True)
 class Window:
-    """One spike and three kept steps: the last before it, the first after it, and one earlier as a control."""
+    """One spike and three saved steps: the last before it, the first after it, and one earlier as a control."""
 
     spike: Spike
     before: int
@@ -100,7 +100,7 @@ def read_spikes(dataset: xr.Dataset) -> list[Spike]:
 
 
 def spike_table(run: Run) -> xr.Dataset:
-    """Over (spike): ``before_step`` and ``after_step`` of the evaluations, ``size``, and the kept checkpoints around it,
+    """Over (spike): ``before_step`` and ``after_step`` of the evaluations, ``size``, and the saved checkpoints around it,
     ``kept_before`` and ``kept_after`` (-1 where none is close by); over (spike, split) ``accuracy_before``,
     ``accuracy_after`` with intervals, and ``jumped``.
     """

@@ -47,8 +47,8 @@ def draw_neuron(values: np.ndarray, fit: NeuronFit, title: str, subtitle: str = 
         panels = figure.subplots(1, 3)
         parts = {
             "pre-activation": values,
-            "component": fit.values,
-            "what the component leaves": values - fit.values + fit.mean,
+            "Fourier component": fit.values,
+            "what it leaves": values - fit.values + fit.mean,
         }
         for axes, (label, shown) in zip(panels, parts.items()):
             mesh = axes.pcolormesh(shown, cmap="viridis", vmin=values.min(), vmax=values.max(), rasterized=True)
@@ -71,7 +71,9 @@ def _draw_examples(figure: FigureBase, dataset: xr.Dataset) -> None:
         measured, fitted = dataset.example_preactivation.values[index], components[..., index]
         fit = fits.isel(neuron=index)
         low, high = measured.min(), measured.max()
-        for axes, values, label in zip(panels[2 * index :], (measured, fitted), ("pre-activation", "component")):
+        for axes, values, label in zip(
+            panels[2 * index :], (measured, fitted), ("pre-activation", "Fourier component")
+        ):
             axes.pcolormesh(values, cmap="viridis", vmin=low, vmax=high, rasterized=True)
             axes.set_aspect("equal")
             axes.grid(False)
@@ -122,7 +124,7 @@ def _draw_training(axes: Axes, dataset: xr.Dataset) -> None:
     for name, colour, dash, label in (
         ("fraction_fitting", BLUE, "-", "fit"),
         ("weighted_explained_variance", GREY, (0, (5, 1.5)), "explained"),
-        ("fitted_accuracy", ORANGE, (0, (1.5, 1.2)), "components right"),
+        ("fitted_accuracy", ORANGE, (0, (1.5, 1.2)), "Fourier components right"),
     ):
         marker = "o" if len(steps) == 1 else None
         axes.plot(steps, model[name].values, color=colour, linestyle=dash, label=label, marker=marker)  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ def compute_neurons(context: Context) -> xr.Dataset:
 
 
 def neurons_at(run: Run, step: int, rng: np.random.Generator) -> xr.Dataset:
-    """The same dataset of one kept step alone."""
+    """The same dataset of one saved step alone."""
     from bindscope.measures.arithmetic.components import (
         describe_neurons,
         explain_controls,
@@ -53,7 +53,13 @@ def neurons_at(run: Run, step: int, rng: np.random.Generator) -> xr.Dataset:
     summary = summarise_neurons(described).expand_dims(step=[step])
     dataset = summary.merge(described.drop_vars(["accuracy", "fitted_accuracy"]))
     dataset = dataset.assign(explain_controls(model, task, rng)).assign(show_examples(model, task, described))
-    dataset.attrs = {**described.attrs, "title": "neurons as components", "run": run.name, "step": step, "fits": FITS}
+    dataset.attrs = {
+        **described.attrs,
+        "title": "neurons as Fourier components",
+        "run": run.name,
+        "step": step,
+        "fits": FITS,
+    }
     return dataset
 
 
@@ -113,7 +119,7 @@ def sums_task(run: Run) -> AssignAddTask:
             f"{run.name}: its task is {task.family}; Fourier components are looked for in runs on modular addition"
         )
     if not run.steps:
-        raise NotTestable("no checkpoint was kept yet")
+        raise NotTestable("no checkpoint was saved yet")
     return task
 
 
@@ -129,7 +135,7 @@ def _pack(dataset: xr.Dataset) -> xr.Dataset:
 
 
 RESULTS = (
-    Result("neurons", "neurons as components", compute_neurons, steps=every_step, grows=True),
+    Result("neurons", "neurons as Fourier components", compute_neurons, steps=every_step, grows=True),
     Result("spectra", "spectra of embeddings", compute_spectra, steps=every_step, grows=True),
     Result("key_frequencies", "restricted and excluded loss", compute_key_frequencies, steps=every_step,
            needs=("neurons",), grows=True),

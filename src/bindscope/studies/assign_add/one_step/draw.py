@@ -58,7 +58,7 @@ def _draw_terms(axes: Axes, dataset: xr.Dataset) -> None:
         axes.plot(dataset.beta, predicted, color=colour, lw=1.4, label=f"{TERM_WORDS[term]}, predicted")
         axes.plot(dataset.beta, measured, marker, color=colour, ms=4.5, mfc="none", label="measured", clip_on=False)
     axes.axhline(0, color=MUTED, lw=0.7)
-    axes.set_xlabel("β, how sharply '=' looks at the literal")
+    axes.set_xlabel("β, how sharply '=' attends to the literal")
     axes.set_ylabel("coefficient in −∇W / λ, thousandths")
     axes.legend(loc="upper right")
     _name(axes, "the two terms")

@@ -122,7 +122,7 @@ AA11 = Claim(
     title="One step composes",
     statement=(
         "Where '=' already attends to the literal operand and the MLP already adds, the gradient of the second layer's "
-        "key-query matrix over one-variable sums is an associative memory: look at the value whose variable is asked "
+        "key-query matrix over one-variable sums is an associative memory: attend to the value whose variable is asked "
         "for. One step along it composes, also with two variables."
     ),
     paper=REPORTED["AA11"],

@@ -29,9 +29,9 @@ MEASURE_NAMES: Mapping[str, str] = {
     "ov2_mlp2_accuracy": "adds all pairs by itself (ov2_mlp2_accuracy)",
     "qk1_num_to_prev_var": "positions prefer the one before (qk1_num_to_prev_var)",
     "qk2_ov1_var_identity": "variables match themselves (qk2_ov1_var_identity)",
-    "attn_l1_equal_to_operands": "= looks at both operands, layer 1 (attn_l1_equal_to_operands)",
-    "attn_l1_num_to_prev": "numbers look back by one, layer 1 (attn_l1_num_to_prev)",
-    "attn_l2_equal_to_values": "= looks at both values, layer 2 (attn_l2_equal_to_values)",
+    "attn_l1_equal_to_operands": "= attends to both operands, layer 1 (attn_l1_equal_to_operands)",
+    "attn_l1_num_to_prev": "numbers attend one back, layer 1 (attn_l1_num_to_prev)",
+    "attn_l2_equal_to_values": "= attends to both values, layer 2 (attn_l2_equal_to_values)",
     "probe_l1_var_from_num": "name read off the number (probe_l1_var_from_num)",
     CONTROL: "… fitted to shuffled names",
 }

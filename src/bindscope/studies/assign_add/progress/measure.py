@@ -1,4 +1,4 @@
-"""The seven progress measures of a run on modular addition, at every kept checkpoint.
+"""The seven progress measures of a run on modular addition, at every saved checkpoint.
 
 >>> library.fill("progress").dataset.attn_l2_equal_to_values.sel(step=5401)
 

@@ -62,7 +62,7 @@ def compute_transplants(context: Context) -> xr.Dataset:
 
 def compute_by_variable(context: Context) -> xr.Dataset:
     """Over (step, variable, position): ``accuracy`` of sums of one variable and one number, with Wilson intervals; and over
-    (step, position) how = scores and looks at the operands in layer 1: ``operand_score``, ``operand_attention``.
+    (step, position) how = scores and attends to the operands in layer 1: ``operand_score``, ``operand_attention``.
     """
     run = context.run
     task: Any = run.config.task
@@ -105,7 +105,7 @@ def compute_part_ablations(context: Context) -> xr.Dataset:
     """Over (part, kind, split): accuracy at the last checkpoint with one part of the circuit taken away."""
     run = context.run
     if not run.steps:
-        raise NotTestable("no checkpoint was kept yet")
+        raise NotTestable("no checkpoint was saved yet")
     step = run.steps[-1]
     task: Any = run.config.task
     asked = ask_splits(task, context.rng, context.n)

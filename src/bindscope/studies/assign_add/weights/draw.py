@@ -122,7 +122,7 @@ def _draw_positions(axes: Axes, dataset: xr.Dataset) -> None:
     _frame(axes, mesh)
     axes.set_xticks(range(N_PREFIX - 1))
     axes.set_yticks(range(1, N_PREFIX))
-    axes.set_xlabel("position looked at")
+    axes.set_xlabel("position attended to")
     axes.set_ylabel("position that looks")
     axes.invert_yaxis()
     _title(

@@ -1,7 +1,7 @@
-"""The routing circuit in the weights of a run on modular addition, at every kept checkpoint.
+"""The routing circuit in the weights of a run on modular addition, at every saved checkpoint.
 
 >>> weights = library.fill("weights").dataset
->>> weights.equals_to_variable.sel(variable="b")   # how gladly = looks at b in layer 1, over training
+>>> weights.equals_to_variable.sel(variable="b")   # how strongly = attends to b in layer 1, over training
 >>> weights.identity_margin.sel(step=5401)
 
 Over (step): ``equals_to_variable``, ``equals_to_position``, ``identity_margin`` (variable), ``position_margin`` (position),

@@ -1,4 +1,4 @@
-"""What a run answers to a fixed set of programs at every kept checkpoint, and what its mistakes depend on.
+"""What a run answers to a fixed set of programs at every saved checkpoint, and what its mistakes depend on.
 
 Everything about behaviour at one checkpoint, or between two, is read off ``predictions`` without running a model. The
 programs are those that ``bindscope behaviour RUN --n 300 --seed 0`` draws, so that command gives the same tables.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bindscope.tasks.task import Batch
 
 N_PROGRAMS = 300
-LEVEL = 0.004  # probabilities are kept in steps of this, one byte each
+LEVEL = 0.004  # probabilities are saved in steps of this, one byte each
 ATTRIBUTE, RULE = "attribute_", "rule_"  # what the names of such coordinates start with
 TARGETS: tuple[Target, ...] = ("right", "line_1")
 
@@ -48,7 +48,7 @@ def compute_predictions(context: Context) -> xr.Dataset:
 
 
 def compute_importance(context: Context) -> xr.Dataset:
-    """``explain_step`` at every kept checkpoint, over (step, target, attribute)."""
+    """``explain_step`` at every saved checkpoint, over (step, target, attribute)."""
     run, dataset = context.run, context.found["predictions"]
     known = known_parts(context.before)
     parts = parts_of_steps(context, lambda step: explain_step(run, dataset, step), known)
@@ -62,7 +62,7 @@ def sample_programs(run: Run, rng: np.random.Generator, n: int) -> Batch:
 
 
 def predictions_at(dataset: xr.Dataset, step: int) -> Predictions:
-    """The predictions at one kept step, as the measures of behaviour take them."""
+    """The predictions at one saved step, as the measures of behaviour take them."""
     from bindscope.measures.binding.predictions import Predictions
 
     at = at_step(dataset, step)

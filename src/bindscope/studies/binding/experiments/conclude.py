@@ -107,7 +107,7 @@ def conclude_reassignment(dataset: xr.Dataset) -> str:
         sentences.append(
             f"Its last checkpoint gives a queried variable written before {_range([a for a, _ in looks], _number)} of its "
             f"attention to its first write and {_range([b for _, b in looks], _number)} to its last, in the layer that "
-            "looks at them most."
+            "attends to them most."
         )
     if "laptop_write_fraction" in dataset:
         last = dataset.laptop_write_fraction.isel(laptop_checkpoint=-1)

@@ -1,4 +1,4 @@
-"""Which kept checkpoints stand for the phases of a run."""
+"""Which saved checkpoints stand for the phases of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def phase_checkpoints(run: Run, phases: Sequence[Phase]) -> dict[str, int]:
-    """For each phase the kept step nearest to its middle, among those inside it; phases without one are left out."""
+    """For each phase the saved step nearest to its middle, among those inside it; phases without one are left out."""
     chosen = {}
     for phase in phases:
         inside = [step for step in run.steps if phase.first_step <= step <= phase.last_step]

@@ -1,4 +1,4 @@
-"""Patch grids through training: means over the same pairs, at every kept checkpoint, in both directions.
+"""Patch grids through training: means over the same pairs, at every saved checkpoint, in both directions.
 
     >>> grids = library.fill("grids").dataset
     >>> grids.chain_success.sel(step=3700, direction="noising", layer=2, position="rhs 2")

@@ -109,7 +109,7 @@ def judge_emergence(results: Mapping[str, xr.Dataset]) -> Finding:
     before = dataset.sel(step=slice(heuristic.first_step, heuristic.last_step))
     after = dataset.step.values[dataset.step.values >= systematic.first_step]
     if not before.sizes["step"] or not len(after):
-        return not_testable("no checkpoint was kept inside the heuristic or the systematic phase")
+        return not_testable("no checkpoint was saved inside the heuristic or the systematic phase")
     highest = int(before.step.values[before.circuit.values.argmax()])
     early = cell_of(
         f"heuristic phase, highest (step {highest:,})", dataset, "circuit", int(dataset.attrs["n"]), step=highest
@@ -247,7 +247,7 @@ VB5 = Claim(
     paper=REPORTED["VB5"],
     measure=(
         "The cells (depth, position beyond the root, layer) that carry the value at the last checkpoint are frozen; the "
-        "same interchange is made there at every kept checkpoint. An answer that the base program had already is no "
+        "same interchange is made there at every saved checkpoint. An answer that the base program had already is no "
         "success."
     ),
     criterion=(

@@ -84,7 +84,7 @@ def compute_heads(context: Context) -> xr.Dataset:
 
 
 def compute_emergence(context: Context) -> xr.Dataset:
-    """Interchange in the cells that carry the value at the last checkpoint, at every kept checkpoint before."""
+    """Interchange in the cells that carry the value at the last checkpoint, at every saved checkpoint before."""
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.interventions.grids import position_grid
     from bindscope.measures.binding.mechanism import (
@@ -136,7 +136,7 @@ def chain_names(depth: int) -> list[str]:
 
 
 def track_steps(run: Run) -> list[int]:
-    """The kept steps, or evenly chosen ones where there are very many; always the first and the last."""
+    """The saved steps, or evenly chosen ones where there are very many; always the first and the last."""
     steps = np.array(run.steps)
     if len(steps) <= MOST_CHECKPOINTS:
         return steps.tolist()

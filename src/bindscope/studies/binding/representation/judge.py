@@ -190,7 +190,7 @@ VB6 = Claim(
 
 VB7 = Claim(
     id="VB7",
-    title="The heuristic is kept",
+    title="The heuristic is retained",
     statement=(
         "The circuit is built on top of the early-line heuristic, which stays: it still serves where it works, the "
         "circuit where it fails."

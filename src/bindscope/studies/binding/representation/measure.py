@@ -73,10 +73,12 @@ def compute_retention(context: Context) -> xr.Dataset:
     run = context.run
     missing = {"heuristic", "systematic"} - {phase.name for phase in phases_of_run(run)}
     if missing:
-        raise NotTestable(f"this run has no {min(missing)} phase, so there is nothing to be kept or built on top of it")
+        raise NotTestable(
+            f"this run has no {min(missing)} phase, so there is nothing to be retained or built on top of it"
+        )
     steps = retention_steps(run)
     if len(steps) < 2:
-        raise NotTestable("no checkpoint of this run's heuristic phase was kept, so there is nothing to compare")
+        raise NotTestable("no checkpoint of this run's heuristic phase was saved, so there is nothing to compare")
     before, after = steps
     task: Any = run.config.task
     batch = task.sample_evaluation(context.rng, context.n)["test"]

@@ -1,6 +1,6 @@
 """The subspaces that a study keeps, found again for one checkpoint and put to work (``measures/binding/subspace_pair.py``).
 
-A subspace is found on the same pairs and in the same position as the kept results ``subspaces`` and ``projections``.
+A subspace is found on the same pairs and at the same site as the saved results ``subspaces`` and ``projections``.
 
 >>> found = find_kept_subspace(run, run.checkpoint("last"), "values")
 >>> swap_pair(model, pair_programs(base, other), found.search, found.change("found"))
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 Control = Literal["found", "random", "rest"]
-SEED = 0  # of the kept results
+SEED = 0  # of the saved results
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Kept:
 
 
 def find_kept_subspace(run: Run, model: Transformer, quality: Quality) -> Kept:
-    """The subspace of a checkpoint, fitted to the pairs of the kept results; at the last step it is theirs."""
+    """The subspace of a checkpoint, fitted to the pairs of the saved results; at the last step it is theirs."""
     fit, _ = sample_halves(run, np.random.default_rng(SEED), N_PAIRS // 2)[quality]
     search = default_search(model, quality)
     found = find_subspace(model, fit, of=quality, layer=search.layer, position=search.position, rank=search.size)

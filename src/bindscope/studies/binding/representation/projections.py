@@ -12,7 +12,7 @@ from bindscope.studies.binding.mechanism.measure import EXCLUDED, track_steps
 from bindscope.studies.binding.representation.measure import N_PAIRS, sample_halves
 from bindscope.studies.framework.results import Context, Result
 
-LEVELS = 5000  # coordinates are kept in steps of a power of ten, at most this many from 0 to the farthest point
+LEVELS = 5000  # coordinates are saved in steps of a power of ten, at most this many from 0 to the farthest point
 
 
 def compute_projections(context: Context) -> xr.Dataset:
