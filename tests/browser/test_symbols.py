@@ -21,7 +21,7 @@ def panel(page: Any, title: str) -> Any:
 
 def test_typed_templates_are_checked_sampled_and_judged(site: Any, page: Any) -> None:
     open_page(page, site.at(ADDRESS))
-    kernel, strings = panel(page, "Can it be learnt?"), panel(page, "Strings they make")
+    kernel, sequences = panel(page, "Can it be learnt?"), panel(page, "Sequences they make")
     expect(kernel).to_contain_text("learnable: N is not singular: the smallest eigenvalue of N is 0.00211")
     expect(page.get_by_role("slider", name="Checkpoint")).to_have_count(0)  # no run matters here
     page.get_by_role("textbox", name=TYPED).fill("AB Ax")
@@ -29,8 +29,8 @@ def test_typed_templates_are_checked_sampled_and_judged(site: Any, page: Any) ->
     expect(kernel).to_contain_text("not covered", timeout=60_000)
     expect(kernel).to_contain_text("s0 x matches both AB and Ax")
     expect(kernel.get_by_role("grid")).to_have_count(1)
-    expect(strings.locator("tbody tr")).to_have_count(10)
-    expect(strings.locator("tbody tr").last).to_contain_text(re.compile("^Ax"))
+    expect(sequences.locator("tbody tr")).to_have_count(10)
+    expect(sequences.locator("tbody tr").last).to_contain_text(re.compile("^Ax"))
     expect(page).to_have_url(re.compile("symbols.templates=AB%20Ax"))
     page.get_by_role("textbox", name=TYPED).fill("AB A'")
     expect(panel(page, "Templates")).to_contain_text("column 2: a quoted token needs a closing '")

@@ -50,7 +50,7 @@ def test_ridge_regression_is_tabled_and_drawn(
     figure = tmp_path / "ridge.svg"
     text = answer(capsys, "kernel", "same-different", "--ridge", "--points", "16", "--out", str(figure))
     assert "error on fresh symbols" in text
-    assert "\n    128  0." in text
+    assert "\n      128  0." in text
     assert "never seen" in figure.read_text(encoding="utf-8")
     assert str(figure) in text
 
@@ -101,7 +101,7 @@ def test_samples_show_their_substitution(capsys: pytest.CaptureFixture[str]) -> 
     rows = answer(capsys, "templates", "sample", "ABA", "--n", "4").splitlines()[2:]
     assert len(rows) == 4
     line = json.loads(answer(capsys, "templates", "sample", "ABA", "--n", "1", "--json"))
-    assert line["string"] == [line["substitution"][name] for name in "ABA"]
+    assert line["sequence"] == [line["substitution"][name] for name in "ABA"]
 
 
 @pytest.mark.parametrize(

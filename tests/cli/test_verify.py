@@ -143,7 +143,7 @@ def test_an_interruption_keeps_what_was_finished(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mechanism, "depths_of", interrupt)
+    monkeypatch.setattr("bindscope.measures.binding.mechanism.depths_of", interrupt)
     assert run(["verify", "made", "--claim", "VB1", "--claim", "VB3", *FEW]) == 130
     assert "1 results are saved in runs/made/results" in capsys.readouterr().err
     monkeypatch.undo()

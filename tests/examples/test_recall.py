@@ -186,7 +186,7 @@ def test_an_installed_package_brings_its_families(tmp_path: Path, monkeypatch: p
     families.installed_families.cache_clear()
     assert find_family("recall").origin == "the package recall-package"
     assert "recall-small" in PRESETS
-    assert find_family("recall").position == ""  # it is found by itself
+    assert find_family("recall").location == ""  # it is found by itself
 
 
 def test_a_package_that_cannot_be_loaded_hurts_nobody_who_does_not_ask(

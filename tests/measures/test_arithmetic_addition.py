@@ -13,7 +13,7 @@ import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.addition import (
-    POSITIONS,
+    PROBED,
     ProbeSums,
     answers_alone,
     fit_linear_probe,
@@ -116,11 +116,11 @@ def test_numbers_written_out_ask_the_same_sum():
 def test_probes_read_the_answer_behind_the_mlp_alone(adder, fresh):
     sums = ProbeSums.draw(TASK, np.random.default_rng(0), 1500)
     found = probe_answers(adder, sums)
-    assert found[POSITIONS[0]].right.mean() < 0.1
-    assert found[POSITIONS[1]].right.mean() > 0.95
-    assert probe_answers(fresh, sums)[POSITIONS[1]].right.mean() < 0.2
+    assert found[PROBED[0]].right.mean() < 0.1
+    assert found[PROBED[1]].right.mean() > 0.95
+    assert probe_answers(fresh, sums)[PROBED[1]].right.mean() < 0.2
     shuffled = np.random.default_rng(1).permutation(sums.answers)
-    assert probe_answers(adder, sums, shuffled)[POSITIONS[1]].right.mean() < 0.25
+    assert probe_answers(adder, sums, shuffled)[PROBED[1]].right.mean() < 0.25
 
 
 def test_no_pair_is_on_both_sides_in_either_order():

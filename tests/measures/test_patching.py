@@ -26,11 +26,11 @@ def test_a_patch_over_steps_is_the_same_patch_on_each_checkpoint(grid: Grid) -> 
     assert estimate.logit_difference.dims == (*patch.dims, "pair")
 
 
-def test_places_of_one_site_are_columns_of_it() -> None:
-    positions = named_positions(PAIRS)
-    sites, positions = locate_sites(["L1.H0@rhs 1", "L1.H0@query", "L0.mlp_out", "L2.resid_pre@4"], positions)
+def test_positions_of_one_site_are_columns_of_it() -> None:
+    named = named_positions(PAIRS)
+    sites, positions = locate_sites(["L1.H0@rhs 1", "L1.H0@query", "L0.mlp_out", "L2.resid_pre@4"], named)
     assert sites == ["L1.H0", "L0.mlp_out", "L2.resid_pre@4"]
-    np.testing.assert_array_equal(positions["L1.H0"], np.stack([positions["rhs 1"], positions["query"]], axis=1))
+    np.testing.assert_array_equal(positions["L1.H0"], np.stack([named["rhs 1"], named["query"]], axis=1))
     assert list(positions) == ["L1.H0"]
     with pytest.raises(BindscopeError, match="named twice"):
         locate_sites(["L0.mlp_out", "L0.mlp_out"], positions)

@@ -12,22 +12,22 @@ VALUES = np.repeat(np.linspace(0.06, 0.99, 20), 3)  # three runs a value
 CHANCE = 1 / 59
 
 
-def simulate(position: float, rise: float, ceiling: float = 1.0, certainty: float = 60.0, seed: int = 0) -> np.ndarray:
+def simulate(middle: float, rise: float, ceiling: float = 1.0, certainty: float = 60.0, seed: int = 0) -> np.ndarray:
     """Accuracies of runs that scatter around a known curve."""
-    curve = np.clip(logistic_curve(VALUES, position, rise, CHANCE, ceiling), 1e-3, 1 - 1e-3)
+    curve = np.clip(logistic_curve(VALUES, middle, rise, CHANCE, ceiling), 1e-3, 1 - 1e-3)
     return np.random.default_rng(seed).beta(certainty * curve, certainty * (1 - curve))
 
 
-def test_the_curve_is_halfway_at_its_threshold_and_rises_from_a_tenth_to_nine_tenths_as_told():
-    at = logistic_curve(np.array([0.3, 0.4, 0.5]), position=0.4, rise=0.2, floor=0.0, ceiling=1.0)
+def test_the_curve_is_halfway_at_its_threshold_and_rises_from_a_tenth_to_nine_tenths_as_said():
+    at = logistic_curve(np.array([0.3, 0.4, 0.5]), middle=0.4, rise=0.2, floor=0.0, ceiling=1.0)
     np.testing.assert_allclose(at, (0.1, 0.5, 0.9))
     assert pytest.approx(4.394, abs=1e-3) == RISE
 
 
-@pytest.mark.parametrize(("position", "rise", "ceiling"), [(0.25, 0.1, 1.0), (0.42, 0.2, 0.9), (0.7, 0.35, 1.0)])
-def test_a_known_threshold_is_found(position, rise, ceiling):
-    fitted = fit_threshold(VALUES, simulate(position, rise, ceiling), CHANCE, n_resamples=100)
-    assert fitted.value == pytest.approx(position, abs=0.02)
+@pytest.mark.parametrize(("middle", "rise", "ceiling"), [(0.25, 0.1, 1.0), (0.42, 0.2, 0.9), (0.7, 0.35, 1.0)])
+def test_a_known_threshold_is_found(middle, rise, ceiling):
+    fitted = fit_threshold(VALUES, simulate(middle, rise, ceiling), CHANCE, n_resamples=100)
+    assert fitted.value == pytest.approx(middle, abs=0.02)
     assert fitted.rise == pytest.approx(rise, rel=0.4)
     assert fitted.ceiling == pytest.approx(ceiling, abs=0.051)
     assert fitted.low <= fitted.value <= fitted.high

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.measures.arithmetic.addition import POSITIONS
+from bindscope.measures.arithmetic.addition import PROBED
 from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import find_study, verify
@@ -36,8 +36,8 @@ def test_the_written_circuit_adds_alone_and_is_read_behind_its_mlp(made: Library
     np.testing.assert_array_equal(addition.is_trained, TASK.pairs.is_trained)
     by_hand = [float(addition.correct.sel(step=0).values[group].mean()) for group in groups().values()]
     np.testing.assert_allclose(addition.accuracy.sel(step=0), by_hand)
-    assert float(probes.accuracy.sel(condition="trained", position=POSITIONS[1])) > 0.9
-    assert float(probes.accuracy.sel(condition="trained", position=POSITIONS[0])) < 0.1
+    assert float(probes.accuracy.sel(condition="trained", site=PROBED[1])) > 0.9
+    assert float(probes.accuracy.sel(condition="trained", site=PROBED[0])) < 0.1
     assert float(probes.model_accuracy) == 1
     assert save_figure(judged.draw(), tmp_path / "aa6.svg").stat().st_size > 5000
 
@@ -138,9 +138,9 @@ def probes(
 ) -> xr.Dataset:
     hits = np.array([[before, after], [0.02, shuffled], [0.02, fresh]]) * 1000
     conditions = ["trained", "shuffled labels", "untrained model"]
-    variables = fraction_variables("accuracy", ("condition", "position"), hits, 1000)
+    variables = fraction_variables("accuracy", ("condition", "site"), hits, 1000)
     variables |= fraction_variables("model_accuracy", (), model * 1000, 1000)
-    coordinates = {"condition": conditions, "position": list(POSITIONS)}
+    coordinates = {"condition": conditions, "site": list(PROBED)}
     return xr.Dataset(variables, coordinates, {"n_fit": 2000, "n_test": 1000, "step": 500})
 
 

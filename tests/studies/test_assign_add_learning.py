@@ -11,7 +11,7 @@ import xarray as xr
 from bindscope.cli.trajectory import format_trajectory
 from bindscope.families import find_family
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
-from bindscope.studies.assign_add.learning.judge import AA1, fraction_of_shuffles
+from bindscope.studies.assign_add.learning.judge import AA1, fraction_with_phases
 from bindscope.studies.assign_add.learning.phases import phases_and_spikes
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, transitions_of
 from bindscope.studies.plots.panels import figure_trajectory, trajectory_panels
@@ -60,11 +60,11 @@ def test_few_evaluations_are_not_judged():
 
 @pytest.mark.parametrize("steps", [EACH_250, UNEVEN], ids=["each 250", "uneven"])
 def test_shuffled_evaluations_show_no_such_phases(steps):
-    assert fraction_of_shuffles(trajectory(steps), n_shuffles=60) <= 0.05
+    assert fraction_with_phases(trajectory(steps), n_shuffles=60) <= 0.05
 
 
 def test_a_control_that_fails_is_said(monkeypatch):
-    monkeypatch.setattr("bindscope.studies.assign_add.learning.judge.fraction_of_shuffles", lambda dataset: 0.5)
+    monkeypatch.setattr("bindscope.studies.assign_add.learning.judge.fraction_with_phases", lambda dataset: 0.5)
     finding = AA1.judge({"trajectory": trajectory()})
     assert finding.verdict == "differs"
     assert "control is not" in finding.reason

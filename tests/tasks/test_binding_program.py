@@ -72,16 +72,16 @@ def test_text_and_tokens_lead_back_to_the_program(program: Program) -> None:
 
 
 @given(programs_with_reassignment())
-def test_each_position_holds_what_its_place_says(program: Program) -> None:
+def test_each_position_holds_what_its_name_says(program: Program) -> None:
     signs = {"equals": "=", "newline": "\n", "hash": "#", "colon": ":", "query": program.query}
     for position, character in enumerate(program.text):
-        position = name_at(position, program.n_lines)
-        assert position_of(position, program.n_lines) == position
-        if position.line is None:
-            assert character == signs[position.part]
+        named = name_at(position, program.n_lines)
+        assert position_of(named, program.n_lines) == position
+        if named.line is None:
+            assert character == signs[named.part]
         else:
-            line = program.assignments[position.line - 1]
-            assert character == {**signs, "lhs": line.variable, "rhs": line.source}[position.part]
+            line = program.assignments[named.line - 1]
+            assert character == {**signs, "lhs": line.variable, "rhs": line.source}[named.part]
 
 
 @given(programs_with_reassignment())
@@ -163,7 +163,7 @@ def test_any_text_is_a_program_or_one_clear_error(text: str) -> None:
 @pytest.mark.parametrize(
     "position", [NamedPosition("rhs", 0), NamedPosition("lhs", 4), NamedPosition("rhs"), NamedPosition("colon", 1)]
 )
-def test_a_place_that_a_program_lacks_is_an_error(position: NamedPosition) -> None:
+def test_a_position_that_a_program_lacks_is_an_error(position: NamedPosition) -> None:
     with pytest.raises(BindscopeError, match="has no position"):
         position_of(position, n_lines=3)
 

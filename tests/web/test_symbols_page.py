@@ -121,13 +121,13 @@ def test_the_kernel_is_what_the_theory_says_and_a_named_task_is_stored(client: T
     assert stored["command"] == "bindscope kernel aba-abb"
 
 
-def test_overlapping_templates_are_shown_a_string_that_matches_both(client: TestClient) -> None:
+def test_overlapping_templates_are_shown_a_sequence_that_matches_both(client: TestClient) -> None:
     asked = client.post("/api/live/kernel", json={"templates": ["AB", "Ax"]}).json()
     assert asked["attrs"]["verdict"] == "not covered"
-    assert column(asked, "overlap_string") == ["s0 x"]
+    assert column(asked, "overlap_sequence") == ["s0 x"]
     drawn = client.post("/api/live/samples", json={"templates": ["AB", "Ax"], "n": 3}).json()
     assert "both match s0 x" in column(drawn, "problem_text")[0]
-    assert all(text.endswith(" x") for text in column(drawn, "string")[3:])
+    assert all(text.endswith(" x") for text in column(drawn, "sequence")[3:])
 
 
 @pytest.mark.parametrize(

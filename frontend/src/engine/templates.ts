@@ -64,7 +64,7 @@ export function answerKernel({ templates, labels = null, beta = 3, gamma = 1, ac
       ...(labels ? { label: labelled(['template'], labels) } : {}),
       overlap_first: labelled(['overlap'], report.overlaps.map(({ first }) => first)),
       overlap_second: labelled(['overlap'], report.overlaps.map(({ second }) => second)),
-      overlap_string: labelled(['overlap'], report.overlaps.map(({ string }) => string.join(' '))),
+      overlap_sequence: labelled(['overlap'], report.overlaps.map(({ string }) => string.join(' '))),
     },
     attrs: { beta, gamma, activation, cls: cls ? 1 : 0, points, seed, verdict: report.verdict, why: report.why },
     ...askAgain('Kernel', { templates: names, labels, beta, gamma, activation, cls, points, seed }),
@@ -88,7 +88,7 @@ export function answerSamples({ templates, n = 5, seed = 0 }: SamplesQuestion): 
     coords: {},
     variables: {
       template: labelled(['sample'], samples.map(({ template }) => template)),
-      string: labelled(['sample'], samples.map(({ string }) => string.join(' '))),
+      sequence: labelled(['sample'], samples.map(({ string }) => string.join(' '))),
       substitution: labelled(['sample'], samples.map(({ substitution }) => (substitution.size ? describeMatch(substitution) : ''))),
       problem_text: labelled(['problem'], problems),
     },

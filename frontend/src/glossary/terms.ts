@@ -87,7 +87,7 @@ export const TERMS: Record<string, string> = {
   'identity scaling':
     'Adding a trained multiple of the identity to the product of two attention matrices: a·I to W_K W_Qᵀ lets a head attend to equal symbols, b·I to W_V W_Oᵀ lets it pass a symbol on as it is. Both start at 0.',
   'transformer kernel':
-    'How alike an infinitely wide transformer with random weights finds two strings. N compares templates under it, each with symbols of its own; if no labels make it vanish, kernel regression learns any labels of the templates for unseen symbols.',
+    'How alike an infinitely wide transformer with random weights finds two sequences. N compares templates under it, each with symbols of its own; if no labels make it vanish, kernel regression learns any labels of the templates for unseen symbols.',
   sharpness: 'β: how sharply the random attention looks. At 0 it attends to all positions alike.',
 };
 

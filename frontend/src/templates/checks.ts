@@ -1,4 +1,4 @@
-/** What is wrong with templates as a task, in the words of `bindscope templates check`, and strings they make. */
+/** What is wrong with templates as a task, in the words of `bindscope templates check`, and sequences they make. */
 import { canonical, findCommonString, matchString, namesOf, showTemplate, type Template } from './template';
 
 export interface Overlap {

@@ -1,4 +1,4 @@
-/** Templates as `bindscope.tasks.templates` reads them: strings of wildcards and regular tokens, and when two can describe the same string.
+/** Templates as `bindscope.tasks.templates` reads them: sequences of wildcards and regular tokens, and when two can describe the same sequence.
 
 A capital letter A–Z or a Greek small letter α–ω is a wildcard, any other character is a regular token, and 'quotes' make a regular token of
 several characters. */

@@ -33,7 +33,7 @@ function symbolsStop(): Stop {
   return {
     page: 'symbols',
     title: 'Symbols never seen',
-    see: 'How many strings each model needs before it answers about new symbols, why wider ones may need more, and what theory says of templates that you type.',
+    see: 'How many sequences each model needs before it answers about new symbols, why wider ones may need more, and what theory says of templates that you type.',
     href: viewToHash({ ...START, page: 'symbols' }),
   };
 }

@@ -43,7 +43,7 @@ def compute_subspaces(context: Context) -> xr.Dataset:
         part = found[list(KEPT_OF_SUBSPACES)]
         for name in ("rank", "layer"):
             part[f"search_{name}"] = int(found.attrs[name])
-        part["search_position"] = str(found.attrs["index"])
+        part["search_position"] = str(found.attrs["position"])
         parts.append(part)
         accuracy.append(accuracy_on(model, test))
     dataset = xr.concat(parts, xr.IndexVariable("quality", ["values", "names"]), combine_attrs="drop")
