@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from bindscope.errors import BindscopeError
 from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.runs.directory import Run
 from bindscope.studies.binding.generalisation.measure import find_experiment_result, split_held_out
 from bindscope.studies.binding.learning.measure import phase_checkpoints, phases_of_run
 from bindscope.studies.binding.mechanism.measure import MOST_CHECKPOINTS, chain_names, frozen_circuit, track_steps
+from bindscope.studies.framework.experiments import save_experiment_dataset
 from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.framework.trajectory import trajectory_dataset
 from bindscope.studies.framework.verify import find_study
@@ -321,12 +323,14 @@ def test_an_experiment_counts_only_for_the_task_and_model_it_trained(run: Run, t
     with pytest.raises(NotTestable, match="trains binding-laptop, and this run has another task or model"):
         find_experiment_result(Context(run, runs_directory=tmp_path), "seeds")
     dataset = experiment({"preset": [ALL] * 3}).assign_attrs(common_changes=json.dumps({}), preset="binding-laptop")
-    (tmp_path / "experiment-seeds").mkdir()
-    dataset.to_netcdf(tmp_path / "experiment-seeds" / "seeds.nc", engine="h5netcdf")
+    path = save_experiment_dataset(dataset, tmp_path / "experiment-seeds" / "seeds.nc")
     with pytest.raises(NotTestable, match="trains binding-laptop, and this run has another task or model"):
         find_experiment_result(Context(run, runs_directory=tmp_path), "seeds")
     shipped = Run.open(Path(__file__).parents[2] / "src" / "bindscope" / "shipped" / "binding-laptop")
     assert find_experiment_result(Context(shipped, runs_directory=tmp_path), "seeds").sizes["seed"] == 3
+    dataset.assign_attrs(names=1).to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(BindscopeError, match="an earlier Bindscope, with other names, made this dataset; give"):
+        find_experiment_result(Context(shipped, runs_directory=tmp_path), "seeds")
 
 
 def test_the_last_evaluation_of_each_seed_counts_for_held_out_combinations() -> None:

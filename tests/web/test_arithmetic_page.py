@@ -119,14 +119,15 @@ def test_spikes_are_sent_with_their_splits(client: TestClient, monkeypatch: pyte
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
     body = read(client, "splits")
     sent = {
-        name: body["variables"][f"spike_{name}"]["values"] for name in ("before", "after", "size", "splits", "told")
+        name: body["variables"][f"spike_{name}"]["values"]
+        for name in ("before", "after", "size", "splits", "published")
     }
     assert sent == {
         "before": [0, 10, 20],
         "after": [5, 15, 25],
         "size": [0.5] * 3,
         "splits": [" ".join(own) for own in splits],
-        "told": [0, 1, 2],  # which of the paper's two it is
+        "published": [0, 1, 2],  # which of the paper's two it is
     }
     client.app.state.stored.kept._kept.clear()  # type: ignore[attr-defined]
 

@@ -25,7 +25,7 @@ def write_result(folder: Path, name: str, result: xarray.Dataset) -> Path:
     path = folder / f"{name}.nc"
     with explain_failure(path):
         folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, bytes(result.assign_attrs(names=NAMES).to_netcdf(engine="h5netcdf")))
+    write_atomically(path, bytes(result.to_netcdf(engine="h5netcdf")))
     return path
 
 

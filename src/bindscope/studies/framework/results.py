@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.runs.results import is_current, read_result, write_result
+from bindscope.runs.results import NAMES, is_current, read_result, write_result
 from bindscope.schema import to_mapping
 from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
@@ -297,7 +297,13 @@ class Library:
         seconds = time.perf_counter() - start
         if not result.kept:
             return Filled(result.name, dataset, "read", seconds=seconds, note=note, key=key)
-        dataset.attrs |= {KEY: key, "result": result.name, "revision": result.revision, "run": self.name}
+        dataset.attrs |= {
+            KEY: key,
+            "names": NAMES,
+            "result": result.name,
+            "revision": result.revision,
+            "run": self.name,
+        }
         dataset.attrs |= {f"asked_{name}": value for name, value in settings.items()}
         if result.grows:
             dataset.attrs[STEM] = _hash(self._stem(result))
