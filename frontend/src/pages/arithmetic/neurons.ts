@@ -1,4 +1,4 @@
-/** Neurons as components: what a neuron is given for each pair of numbers, and the cosines fitted to it. */
+/** Neurons as Fourier components: what a neuron is given for each pair of numbers, and the cosines fitted to it. */
 import { number, numbers, type Body } from '../../api/body';
 import type { Point } from '../../charts/types';
 
@@ -9,7 +9,7 @@ export function preactivation(body: Body, neuron: number): number[] {
   return first.flatMap((n1) => second.map((n2) => (part[n1] ?? 0) + (part[n2] ?? 0)));
 }
 
-/** The fitted component in the same form: mean + a·[cos(2πk·i/m + φ1) + cos(2πk·j/m + φ2)]. */
+/** The fitted Fourier component in the same form: mean + a·[cos(2πk·i/m + φ1) + cos(2πk·j/m + φ2)]. */
 export function fitted(body: Body, neuron: number): number[] {
   const [mean = 0, amplitude = 0, frequency = 0, phase1 = 0, phase2 = 0] = ['mean', 'amplitude', 'frequency', 'phase_1', 'phase_2'].map(
     (name) => number(body, name, { neuron }) ?? 0,

@@ -131,7 +131,7 @@ def read_neurons(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
         Provenance(
             run=run.name, step=step, n=task.modulus**2, note="every pair of numbers, through OV2 and the MLP alone"
         ),
-        title="Neurons as components",
+        title="Neurons as Fourier components",
         command=in_shell(run, "fourier", step=step),
         python=in_python(run, call, *imports),
     )
