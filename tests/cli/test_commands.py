@@ -105,6 +105,7 @@ def test_the_same_seed_gives_the_same_evaluation(workplace: Path, capsys: pytest
 
 def test_a_step_that_was_not_kept_names_the_nearest(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "the nearest is 8" in refusal(capsys, "evaluate", "small", "--step", "7")
+    assert "for --n. Must be >= 1" in refusal(capsys, "evaluate", "small", "--n", "0")
 
 
 def test_the_trajectory_prints_phases_and_writes_figure_numbers_and_report(

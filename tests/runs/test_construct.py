@@ -87,6 +87,8 @@ def test_before_it_is_made_its_name_says_how_to_make_it(
     assert run_command(["construct", "--lines", "4"]) == 2
     assert "exists already" in capsys.readouterr().err
     assert run_command(["construct", "--lines", "0"]) == 2
+    assert run_command(["construct", "--lines", "3", "--max-depth", "9"]) == 2
+    assert "3 lines hold no chain of depth 9" in capsys.readouterr().err
     assert run_command(["runs"]) == 0
     assert "binding-constructed" in capsys.readouterr().out
 

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-from cyclopts.validators import Number
-
+from bindscope.cli.options import AtLeastOne
 from bindscope.runs.locate import CONSTRUCTED_NAME, RUNS_DIRECTORY
-
-AtLeastOne = Annotated[int, Parameter(validator=Number(gte=1))]
 
 
 def construct(
@@ -47,10 +42,13 @@ def construct(
         How many programs it is evaluated on.
     """
     from bindscope.cli.display import accuracy_of
+    from bindscope.errors import BindscopeError
     from bindscope.runs.config import check_name
     from bindscope.runs.construct import construct_run
 
     check_name(name)
+    if max_depth > lines:
+        raise BindscopeError(f"--max-depth: {lines} lines hold no chain of depth {max_depth}; give at most {lines}.")
     run = construct_run(out / name, lines, max_depth, n)
     print(f"Constructed, accuracy {accuracy_of(run.metrics[-1]):.4f}, saved in {run.path}.")
     print(f"Next: bindscope circuit {run.path} --depth {min(2, max_depth)}")

@@ -6,7 +6,7 @@ import json as json_format
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.cli.table import format_table
 from bindscope.runs.locate import find_run
 
@@ -16,7 +16,7 @@ def evaluate(
     /,
     *,
     step: str = "last",
-    n: int = 2000,
+    n: AtLeastOne = 2000,
     seed: Seed = 1,
     json: Flag = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Kinds of options that several commands fraction."""
+"""Kinds of options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
+AtLeastOne = Annotated[int, Parameter(validator=Number(gte=1))]
 Seed = Annotated[int, Parameter(validator=Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]
