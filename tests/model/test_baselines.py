@@ -103,7 +103,7 @@ def test_to_an_mlp_on_one_hot_tokens_equal_symbols_are_different_ones_under_othe
     assert moved == {2, 7 + 2, 14 + 6}
 
 
-def test_an_mlp_with_shared_embeddings_sees_a_symbol_alike_in_both_places():
+def test_an_mlp_with_shared_embeddings_sees_a_symbol_alike_in_both_positions():
     network = build("relation-mlp")
     x = network.embed.weight[TOKENS]
     relation = x @ x.transpose(1, 2)

@@ -16,7 +16,7 @@ export interface Moments {
 
 const RANK_TOLERANCE = 1e-6; // of singular values, which are roots of eigenvalues here
 
-/** Templates as codes: wildcards 0 … nWildcards − 1 and, above, tokens that all fraction. */
+/** Templates as codes: wildcards 0 … nWildcards − 1 and, above, tokens that all share. */
 export function freshMoments(codes: number[][], nWildcards: number, beta: number, gamma: number, sampling: Sampling, random: () => number): Moments {
   const integrand = new Integrand(codes, nWildcards, beta, gamma);
   const nDimensions = integrand.rank + 2 * nWildcards;

@@ -1,4 +1,4 @@
-"""Kinds of options that several commands fraction."""
+"""Kinds of options that several commands share."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Lab:
         live: bool = True,
         watched: Iterable[Path] = (),
     ) -> Lab:
-        """The runs at ``paths``; results of those in ``read_only`` are kept outside them."""
+        """The runs at ``paths``; results of those in ``read_only`` are saved outside them."""
         guarded = {path.resolve() for path in read_only}
         runs = (LabRun(Run.open(path), kept_in, path.resolve() in guarded) for path in paths)
         return cls(runs, kept_in, live, watched)
@@ -139,7 +139,7 @@ class Lab:
             self.unreadable = unreadable
 
     def without_paths(self, sentence: str) -> str:
-        """A sentence with the names of runs in path of where they lie on this machine."""
+        """A sentence with the names of runs in place of their paths on this machine."""
         names = {str(run.path): run.name for run in self.runs.values()}
         names |= {str(path): plain_name(path.name) for path in self.unreadable}
         for path, name in names.items():
@@ -253,7 +253,7 @@ class LabRun:
 
     @property
     def library(self) -> Library:
-        """Results of this run: saved ones are read, missing ones are made and kept."""
+        """Results of this run: saved ones are read, missing ones are made and saved."""
         with self._lock:
             version = self.version
             if self._library is None or self._library[0] != version:
