@@ -27,7 +27,7 @@ def linear(network: torch.nn.Module, name: str, x: torch.Tensor) -> torch.Tensor
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_layers", [1, 3])
-def test_each_answers_once_for_every_string_and_column(kind, n_layers):
+def test_each_answers_once_for_every_sequence_and_column(kind, n_layers):
     network = build(kind, n_layers=n_layers)
     assert network(TOKENS).shape == (4, 1, 2)
     asked = network(TOKENS, at=torch.tensor([2, 2]))

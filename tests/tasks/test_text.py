@@ -75,7 +75,7 @@ def test_every_target_is_the_token_that_follows(task: TextTask) -> None:
         assert " ".join(map(str, [*row, target])) in whole
 
 
-def test_every_place_of_the_training_text_can_begin_a_window(task: TextTask) -> None:
+def test_every_position_of_the_training_text_can_begin_a_window(task: TextTask) -> None:
     class First(np.random.Generator):
         def integers(self, high, size):  # type: ignore[no-untyped-def, override]
             return np.arange(high - size, high)

@@ -88,7 +88,7 @@ function passLayer(kept: KeptRun, index: number, first: number, x: Numbers, alon
   return layer.mlp ? add(middle, mlp(model, layer, index, middle)) : middle;
 }
 
-/** A copy with other numbers from a place on. */
+/** A copy with other numbers from an index on. */
 function replaced(values: Numbers, others: Numbers, at: number): Numbers {
   const copy = values.slice();
   copy.set(others, at);
