@@ -128,8 +128,7 @@ class Lab:
             self.runs = {name: run for name, run in self.runs.items() if run.exists}
             known = {run.path.resolve() for run in self.runs.values()}
             unreadable = {}
-            for path in (path for folder in self.watched for path in sorted(folder.glob(f"*/{MANIFEST}"))):
-                path = path.parent
+            for path in (file.parent for folder in self.watched for file in sorted(folder.glob(f"*/{MANIFEST}"))):
                 if path.resolve() in known or path.name.startswith("."):
                     continue
                 try:
