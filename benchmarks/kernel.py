@@ -4,7 +4,7 @@
     python benchmarks/kernel.py --beta 1 --rounds 16
 
 The peer is what one would write first: a loop over pairs of templates, for each pair Gaussians for the symbols and the
-positions of both strings, two softmaxes and a mean, all samples of a pair at once. K of a string with itself is sampled
+positions of both sequences, two softmaxes and a mean, all samples of a pair at once. K of a sequence with itself is sampled
 once for each template. ``common`` is the same with one set of Gaussians for all pairs, which makes differences between
 templates, and so the smallest eigenvalue, more precise.
 
@@ -119,7 +119,7 @@ def sample_plainly(
 def sample_attention(
     first: list[str], second: list[str], settings: KernelSettings, n_samples: int, rng: np.random.Generator
 ) -> float:
-    """K_attn of one pair of strings."""
+    """K_attn of one pair of sequences."""
     symbols = sorted({*first, *second})
     x = np.array([[token == symbol for symbol in symbols] for token in first], float)
     y = np.array([[token == symbol for symbol in symbols] for token in second], float)

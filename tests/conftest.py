@@ -1,4 +1,4 @@
-"""What all tests fraction: one thread, as models in tests are tiny, and examples that do not depend on the machine."""
+"""What all tests share: one thread, as models in tests are tiny, and examples that do not depend on the machine."""
 
 import os
 from collections.abc import Callable

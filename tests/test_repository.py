@@ -137,7 +137,7 @@ def test_no_machine_or_address_of_its_makers_is_in_the_repository() -> None:
     assert found == []
 
 
-def test_the_lock_file_of_the_page_names_no_place_to_fetch_from() -> None:
+def test_the_lock_file_of_the_page_names_no_address_to_fetch_from() -> None:
     assert '"resolved"' not in (ROOT / "frontend" / "package-lock.json").read_text(encoding="utf-8")
 
 

@@ -46,7 +46,7 @@ def test_the_chain_is_followed_step_by_step(site: Any, page: Any) -> None:
     assert "5" in said[-1]
 
 
-def test_a_counterfactual_changes_one_place_and_is_answered_too(site: Any, page: Any) -> None:
+def test_a_counterfactual_changes_one_token_and_is_answered_too(site: Any, page: Any) -> None:
     open_page(page, site.at(PROGRAM))
     region = page.get_by_role("region", name="Counterfactual", exact=True)
     region.get_by_role("combobox", name="to").select_option("8")

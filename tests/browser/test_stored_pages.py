@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from browser.opening import open_page
 
 
-def test_a_place_on_a_curve_moves_the_slider(site: Any, page: Any) -> None:
+def test_a_point_on_a_curve_moves_the_slider(site: Any, page: Any) -> None:
     open_page(page, site.at("#/1/trajectory?run=binding-laptop"))
     crosshair = page.get_by_role("slider", name="Accuracy over training: training step")
     crosshair.press("Home")

@@ -271,9 +271,7 @@ def test_the_checkpoints_of_a_run_can_be_imported_as_another(
     options = ["--family", "binding", "--as", "copy", "--set", "lines=4", "--set", "max_depth=2", "--n", "50"]
     answer(capsys, "import", *files, *options, "--out", str(tmp_path))
     question = ["a=5;b=a;#b:", "--step", "all", "--json"]
-    first, second = (
-        answer(capsys, "predict", position, *question) for position in (str(trained), str(tmp_path / "copy"))
-    )
+    first, second = (answer(capsys, "predict", path, *question) for path in (str(trained), str(tmp_path / "copy")))
     assert first == second
 
 
@@ -283,15 +281,15 @@ def test_files_that_cannot_be_imported_leave_nothing_behind(
     good = str(trained / "checkpoints" / "step_00000004.safetensors")
     (tmp_path / "step_9.safetensors").write_bytes(b"not a checkpoint")
     (tmp_path / "final.pth").write_bytes(b"not a checkpoint")
-    position = tmp_path / "runs"
-    options = ["--family", "binding", "--as", "copy", "--out", str(position), "--n", "10", "--set", "min_lines=2"]
+    directory = tmp_path / "runs"
+    options = ["--family", "binding", "--as", "copy", "--out", str(directory), "--n", "10", "--set", "min_lines=2"]
     options += ["--set", "lines=4", "--set", "max_depth=2"]
     assert "holds no step" in refusal(capsys, "import", str(tmp_path / "final.pth"), *options)
     assert "also the step of" in refusal(capsys, "import", good, good, *options)
     assert run(["import", good, str(tmp_path / "step_9.safetensors"), *options]) == 2
     assert "step_9.safetensors" in capsys.readouterr().err
     assert "assign_add task needs" in refusal(capsys, "import", good, "--family", "assign-add", *options[2:8])
-    assert not (position / "copy").exists()
+    assert not (directory / "copy").exists()
 
 
 def test_the_released_checkpoints_of_study_2_become_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def test_templates_that_form_a_task_are_fine(capsys: pytest.CaptureFixture[str])
     assert found == {"templates": ["AA", "AB"], "fine": True, "problems": []}
 
 
-def test_templates_that_overlap_end_with_code_one_and_a_string(capsys: pytest.CaptureFixture[str]) -> None:
+def test_templates_that_overlap_end_with_code_one_and_a_sequence(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["templates", "check", "AB", "Ax"]) == 1
     assert "both match s0 x" in capsys.readouterr().out
     assert run(["templates", "check", "AB", "ABC", "--json"]) == 1

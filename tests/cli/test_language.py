@@ -16,42 +16,42 @@ OPTIONS = [word for setting in SETTINGS if not setting.startswith("training.step
 
 
 @pytest.fixture(scope="module")
-def position(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a text and a trained experiment on it."""
-    position = tmp_path_factory.mktemp("language")
-    text = write_text(position / "made.txt")
+    directory = tmp_path_factory.mktemp("language")
+    text = write_text(directory / "made.txt")
     arguments = ["language", str(text), "--seeds", "1", "--steps", "4", "--threads", "1", "--device", "cpu"]
-    arguments += ["--out", str(position / "runs"), "--figure", str(position / "language.png")]
-    with (position / "printed.txt").open("w", encoding="utf-8") as printed, redirect_stdout(printed):
+    arguments += ["--out", str(directory / "runs"), "--figure", str(directory / "language.png")]
+    with (directory / "printed.txt").open("w", encoding="utf-8") as printed, redirect_stdout(printed):
         assert run([*arguments, *OPTIONS]) == 0
-    return position
+    return directory
 
 
-def test_it_trains_both_and_says_how_they_differ(position: Path) -> None:
-    printed = (position / "printed.txt").read_text(encoding="utf-8")
+def test_it_trains_both_and_says_how_they_differ(directory: Path) -> None:
+    printed = (directory / "printed.txt").read_text(encoding="utf-8")
     assert "2 of 2 · both-seed-0" in printed
     assert "Against the plain model of the same seed" in printed
-    assert (position / "language.png").stat().st_size > 10_000
-    assert {path.name for path in (position / "runs").iterdir()} == {"plain-seed-0", "both-seed-0", "language.nc"}
+    assert (directory / "language.png").stat().st_size > 10_000
+    assert {path.name for path in (directory / "runs").iterdir()} == {"plain-seed-0", "both-seed-0", "language.nc"}
 
 
-def test_other_commands_know_runs_on_text(position: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trained = str(position / "runs" / "plain-seed-0")
+def test_other_commands_know_runs_on_text(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained = str(directory / "runs" / "plain-seed-0")
     assert run(["evaluate", trained]) == 0
     assert "perplexity" in capsys.readouterr().out
-    assert run(["trajectory", trained, "--out", str(position / "life.svg")]) == 0
-    assert run(["runs", str(position / "runs")]) == 0
+    assert run(["trajectory", trained, "--out", str(directory / "life.svg")]) == 0
+    assert run(["runs", str(directory / "runs")]) == 0
     assert "plain-seed-0" in capsys.readouterr().out
     for command in (["predict", trained, "the cat"], ["lens", trained], ["behaviour", trained]):
         assert run(command) == 2
         assert "Traceback" not in capsys.readouterr().err
 
 
-def test_samples_are_pieces_of_the_text(position: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = ["--set", f"source={position / 'made.txt'}", "--set", "vocabulary_size=300", "--set", "context=16"]
+def test_samples_are_pieces_of_the_text(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ["--set", f"source={directory / 'made.txt'}", "--set", "vocabulary_size=300", "--set", "context=16"]
     assert run(["sample", "text", "--n", "2", "--json", *settings]) == 0
     examples = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    text = (position / "made.txt").read_text(encoding="utf-8")
+    text = (directory / "made.txt").read_text(encoding="utf-8")
     for example in examples:
         assert example["text"] + example["answer"] in text
 
@@ -68,16 +68,16 @@ def test_samples_are_pieces_of_the_text(position: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(
-    position: Path,
+    directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
     sentence: str,
 ) -> None:
-    monkeypatch.chdir(position)
+    monkeypatch.chdir(directory)
     assert run(["language", *arguments, "--out", "new"]) == 2
     assert sentence in capsys.readouterr().err
-    assert not (position / "new").exists()
+    assert not (directory / "new").exists()
 
 
 def test_a_preset_of_text_without_a_text_says_how_to_name_one(

@@ -57,4 +57,4 @@ def test_other_directories_beside_runs_are_passed_over(workplace: Path) -> None:
     run = make_run(workplace / "runs" / "one")
     (workplace / "runs" / "notes").mkdir()
     (workplace / "runs" / "file").write_text("")
-    assert [position.resolve() for position in runs_in(workplace / "runs")] == [run]
+    assert [path.resolve() for path in runs_in(workplace / "runs")] == [run]

@@ -47,7 +47,7 @@ def test_the_list_says_what_the_experiments_of_study_3_take(capsys: pytest.Captu
         assert taken in rows[experiment.name]
 
 
-def test_a_preset_with_a_fixed_set_of_strings_is_measured_in_as_few_steps() -> None:
+def test_a_preset_with_a_fixed_set_of_sequences_is_measured_in_as_few_steps() -> None:
     small = {"model.n_heads": 1, "model.d_head": 8, "task.alphabet": 8, "training.batch_size": 8}
     config = override(find_preset("templates-same-different").config, small | {"training.evaluation_size": 8})
     cost = measure_cost(config, n_steps=6)

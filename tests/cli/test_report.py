@@ -61,7 +61,7 @@ def shipped(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def test_a_shipped_run_is_used_by_name_and_never_written_to(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {position: position.stat().st_mtime_ns for position in shipped.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in shipped.rglob("*")}
     for arguments in (
         ["runs"],
         ["evaluate", "small", "--n", "50"],
@@ -71,8 +71,8 @@ def test_a_shipped_run_is_used_by_name_and_never_written_to(shipped: Path, capsy
         assert run(arguments) == 0, capsys.readouterr().err
     assert run(["resume", "small"]) == 2
     assert "comes with Bindscope" in capsys.readouterr().err
-    assert {position: position.stat().st_mtime_ns for position in shipped.rglob("*")} == before
-    assert {position.name for position in Path().iterdir()} == {"small-trajectory.svg", "small-trajectory.html"}
+    assert {path: path.stat().st_mtime_ns for path in shipped.rglob("*")} == before
+    assert {path.name for path in Path().iterdir()} == {"small-trajectory.svg", "small-trajectory.html"}
 
 
 def test_the_demo_reports_the_shipped_run_then_a_live_one(shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,7 +52,7 @@ def test_a_rotation_of_names_and_a_figure(workplace: Path, tmp_path: Path, capsy
     assert "<svg" in figure.read_text()
 
 
-def test_every_layer_and_place(workplace: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_every_layer_and_position(workplace: Path, tmp_path: Path, capsys: Captured) -> None:
     figure = tmp_path / "sweep.svg"
     text = answer(capsys, "subspace", "small", "--everywhere", "--rank", "2", "--n", "8", "--out", str(figure))
     assert "layer 1" in text

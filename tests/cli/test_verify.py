@@ -117,11 +117,11 @@ def shipped(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def test_a_shipped_run_is_never_written_to_and_its_own_results_are_used(
     shipped: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = {position: position.stat().st_mtime_ns for position in shipped.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in shipped.rglob("*")}
     arguments = ["verify", "made", "--claim", "VB3", *FEW]
     answer(capsys, *arguments)
     answer(capsys, "figure", "made", "VB3", *FEW)
-    assert {position: position.stat().st_mtime_ns for position in shipped.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in shipped.rglob("*")} == before
     made = Path("runs/verify-made")
     assert (made / "results/chain.nc").is_file()
     assert (made / "verify.html").is_file()

@@ -1,4 +1,4 @@
-"""Small models and pairs that the tests of interventions fraction."""
+"""Small models and pairs that the tests of interventions share."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_accuracy_by_depth_counts_and_brackets_each_group() -> None:
         accuracy_by(dataset, "colour")
 
 
-def test_parts_can_be_ablated_together_and_at_places_only() -> None:
+def test_parts_can_be_ablated_together_and_at_positions_only() -> None:
     model, pairs = dereferencer(), sample_pairs(30, depth=3)
     positions = named_positions(pairs)
     at_link = ablate_together(model, pairs.base, ["L1.H0"], "mean", positions=positions["rhs 2"])

@@ -81,13 +81,13 @@ def test_a_saturated_attention_hides_the_mechanism_from_gradients() -> None:
     """The dereferencer's keys choose all or nothing: a gradient sees values move, and the comparison says how well."""
     pairs = sample_pairs(10, depth=2)
     contrast, positions = contrast_pairs(pairs), named_positions(pairs)
-    exact = exact_places(dereferencer(), contrast, positions)
+    exact = exact_positions(dereferencer(), contrast, positions)
     agreement = compare_with_exact(attribute_positions(dereferencer(), contrast, positions), exact, top=4)
     assert agreement.n_cells == exact.sizes["layer"] * exact.sizes["position"]
     assert agreement.correlation > 0.95
 
 
-def exact_places(model, contrast: Contrast, positions: dict[str, np.ndarray]) -> xr.Dataset:  # type: ignore[no-untyped-def]
+def exact_positions(model, contrast: Contrast, positions: dict[str, np.ndarray]) -> xr.Dataset:  # type: ignore[no-untyped-def]
     layers = []
     for layer in range(model.config.n_layers):
         cells = [patch_sites(model, contrast, [f"L{layer}.resid_pre"], positions=p) for p in positions.values()]

@@ -33,7 +33,7 @@ def test_the_constructed_circuit_is_recovered_exactly(depth: int, direction: str
     assert len(found) == len(circuit.moves)
 
 
-def test_pairs_that_lack_a_place_are_left_out_and_counted() -> None:
+def test_pairs_that_lack_a_position_are_left_out_and_counted() -> None:
     """Half of the pairs have a chain of two lines, half of three: ``rhs 3`` is a position of the latter alone."""
     model, halves = construct_dereferencer(TASK.lines, TASK.max_depth), [sample_pairs(8, d, task=TASK) for d in (2, 3)]
     contrasts, named = [contrast_pairs(pairs) for pairs in halves], [named_positions(pairs) for pairs in halves]
@@ -137,7 +137,7 @@ def test_nothing_is_found_where_nothing_follows() -> None:
         patch_circuit(random_model(), contrast_pairs(pairs), named_positions(pairs), circuit)
 
 
-def test_thresholds_and_places_that_cannot_be_are_refused() -> None:
+def test_thresholds_and_positions_that_cannot_be_are_refused() -> None:
     pairs = sample_pairs(4, 1)
     contrast, positions = contrast_pairs(pairs), named_positions(pairs)
     with pytest.raises(BindscopeError, match="least_success"):

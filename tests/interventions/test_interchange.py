@@ -59,7 +59,7 @@ def test_common_positions_behind_the_site_and_beside_it_mean_the_same() -> None:
     assert not behind.logit_difference.equals(patch_sites(model, CONTRAST, ["L1.resid_pre@2,6"]).logit_difference)
 
 
-def test_a_pair_without_the_place_is_missing_and_the_others_do_not_notice() -> None:
+def test_a_pair_without_the_position_is_missing_and_the_others_do_not_notice() -> None:
     model, positions = random_model(), named_positions(PAIRS)["rhs 1"]
     some = np.where(np.arange(len(positions)) == 2, -1, positions)
     full, partial = (patch_sites(model, CONTRAST, ["L1.resid_pre"], positions=p) for p in (positions, some))

@@ -109,7 +109,7 @@ def test_edges_that_make_no_sense_are_refused(text: str, sentence: str) -> None:
         knock_out_edges(random_model(), PAIRS.base, [name_edge(text, POSITIONS)])
 
 
-def test_a_place_must_keep_something_to_look_at() -> None:
+def test_a_position_must_keep_something_to_attend_to() -> None:
     first = Edge(np.zeros(6, int), np.zeros(6, int))
     with pytest.raises(BindscopeError, match="nothing left to attend to"):
         knock_out_edges(random_model(), PAIRS.base, [first])

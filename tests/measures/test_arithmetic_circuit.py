@@ -44,7 +44,7 @@ def test_entries_are_the_scores_of_the_embeddings_they_name():
     assert counts == {"number": 59, "operator": 1, "equals": 1, "pad": 1, "variable": 12, "position": 16}
 
 
-def test_allowed_are_the_places_before_but_for_two_before():
+def test_allowed_are_the_positions_before_but_for_two_before():
     allowed = circuit_matrices(written_forms(), TASK).allowed.values
     for i in range(16):
         for j in range(16):

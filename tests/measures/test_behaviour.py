@@ -88,7 +88,7 @@ def test_groups_together_are_the_evaluator_s_numbers():
         np.testing.assert_allclose(agreement, [split["agreement"][rule] for rule in table.rule.values], atol=1e-6)
 
 
-def test_selections_hold_only_programs_that_tell_habits_apart():
+def test_selections_hold_only_programs_that_tell_heuristics_apart():
     predictions = predict_answers(HEURISTIC, draw())
     conflict, misleading = predictions.select("conflict"), predictions.select("misleading")
     assert 0 < len(conflict) < len(misleading) < len(predictions)

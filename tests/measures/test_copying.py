@@ -105,7 +105,7 @@ def test_nothing_is_read_of_an_update_of_zero_or_of_no_symbols() -> None:
         Directions(directions.read, directions.write[:2])
 
 
-def test_directions_are_what_attention_reads_without_what_all_symbols_fraction() -> None:
+def test_directions_are_what_attention_reads_without_what_all_symbols_share() -> None:
     model, task = make_model()
     symbols = np.arange(task.alphabet)
     strings = np.stack([symbols, np.full(len(symbols), len(task.vocabulary) - 1)], 1)

@@ -76,7 +76,7 @@ def test_removing_parts_is_measured_by_depth_for_heads_layers_and_the_model():
     np.testing.assert_array_equal(dataset.accuracy_without_later.sel(part="trained outputs"), alone)
 
 
-def test_attention_to_named_places_is_read_off_the_pattern():
+def test_attention_to_named_positions_is_read_off_the_pattern():
     model = scaled_model()
     programs = ask_programs([parse_program("a=5\nb=a\nc=3\nd=b\n#d:")])
     dataset = compare_parts(model, programs)

@@ -82,7 +82,7 @@ def _tells_apart(batch):
     return np.array([rule != answer and len({*row[row >= 0]} - {answer, rule}) > 0 for row, answer, rule in rows])
 
 
-def test_other_places_can_be_read_and_missing_ones_are_left_out():
+def test_other_positions_can_be_read_and_missing_ones_are_left_out():
     batch, model = draw(), small_model()
     colon = int(batch.target_positions[0])
     somewhere = np.where(np.arange(len(batch)) % 2, colon, -1)

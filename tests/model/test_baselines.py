@@ -27,7 +27,7 @@ def linear(network: torch.nn.Module, name: str, x: torch.Tensor) -> torch.Tensor
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_layers", [1, 3])
-def test_each_answers_once_for_every_string_and_column(kind, n_layers):
+def test_each_answers_once_for_every_sequence_and_column(kind, n_layers):
     network = build(kind, n_layers=n_layers)
     assert network(TOKENS).shape == (4, 1, 2)
     asked = network(TOKENS, at=torch.tensor([2, 2]))
@@ -103,7 +103,7 @@ def test_to_an_mlp_on_one_hot_tokens_equal_symbols_are_different_ones_under_othe
     assert moved == {2, 7 + 2, 14 + 6}
 
 
-def test_an_mlp_with_shared_embeddings_sees_a_symbol_alike_in_both_places():
+def test_an_mlp_with_shared_embeddings_sees_a_symbol_alike_in_both_positions():
     network = build("relation-mlp")
     x = network.embed.weight[TOKENS]
     relation = x @ x.transpose(1, 2)

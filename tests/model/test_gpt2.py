@@ -151,7 +151,7 @@ def test_weights_that_are_not_a_gpt2s_are_refused(change, said, directory):
         read_gpt2(directory)
 
 
-def test_an_empty_place_is_told_with_what_to_do(directory, tmp_path):
+def test_an_empty_directory_is_told_with_what_to_do(directory, tmp_path):
     with pytest.raises(BindscopeError, match=r"no such directory; copy a GPT-2 there, a directory with config.json"):
         read_gpt2(tmp_path / "none")
     (directory / "model.safetensors").unlink()

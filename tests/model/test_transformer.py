@@ -156,7 +156,7 @@ def turn(config, v, position):
     return torch.cat([turned.real, turned.imag, v[2 * half :]])
 
 
-def test_offset_biased_heads_look_h_places_back():
+def test_offset_biased_heads_attend_h_positions_back():
     from bindscope.model.run import run
 
     init = InitConfig(scheme="fan_in", offset_bias=4.0)

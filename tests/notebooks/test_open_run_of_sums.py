@@ -199,7 +199,7 @@ def test_what_belongs_to_another_family_is_refused_by_name(view: RunView) -> Non
     assert "verify" not in others
 
 
-def test_what_all_runs_fraction_is_there(view: RunView, run: Run) -> None:
+def test_what_all_runs_share_is_there(view: RunView, run: Run) -> None:
     assert view.steps == run.steps
     assert view.phases().phase.values[0] == "addition"
     assert "2 layers of 1 head" in view._repr_html_()

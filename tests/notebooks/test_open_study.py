@@ -85,7 +85,7 @@ def test_a_shipped_experiment_is_read_where_none_was_made(study: SymbolsView) ->
     assert study.curves("aba-abb").sizes["variant"] == study.curves("same-different").sizes["variant"] == 4
 
 
-def test_samples_are_strings_of_the_template(study: SymbolsView) -> None:
+def test_samples_are_sequences_of_the_template(study: SymbolsView) -> None:
     text = "A='+1','print'(B)A"
     found, template = study.samples(text, n=7, seed=3), Template.parse(text)
     for sample in range(7):
@@ -94,7 +94,7 @@ def test_samples_are_strings_of_the_template(study: SymbolsView) -> None:
     xr.testing.assert_equal(found, study.samples(text, n=7, seed=3))
     assert not found.equals(study.samples(text, n=7, seed=4))
     shown = [text.get_text() for text in found.plot().axes[0].texts]
-    assert shown[::8] == list(found.written.values)  # the template above each column of seven strings
+    assert shown[::8] == list(found.written.values)  # the template above each column of seven sequences
 
 
 def test_the_kernel_and_ridge_regression_are_those_of_the_theory(study: SymbolsView) -> None:

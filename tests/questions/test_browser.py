@@ -24,7 +24,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def position(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the browser's renderer as one module."""
     folder = tmp_path_factory.mktemp("render")
     bundle = [str(FRONTEND / "src/api/render.ts"), "--format", "esm", "--file", str(folder / "render.mjs")]
@@ -34,11 +34,11 @@ def position(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 @given(asked=st.lists(questions(), min_size=20, max_size=60))
-def test_the_browser_writes_a_question_as_python_does(position: Path, asked: list[Question]) -> None:
+def test_the_browser_writes_a_question_as_python_does(directory: Path, asked: list[Question]) -> None:
     rows = [(type(question).__name__, question.values()) for question in asked]
-    (position / "questions.json").write_text(json.dumps(rows))
-    files = [position / "render.mjs", position / "questions.json", position / "written.json"]
+    (directory / "questions.json").write_text(json.dumps(rows))
+    files = [directory / "render.mjs", directory / "questions.json", directory / "written.json"]
     script = Path(__file__).parent / "render_questions.mjs"
     subprocess.run(["node", str(script), *map(str, files)], check=True, capture_output=True)
-    written = json.loads((position / "written.json").read_text())
+    written = json.loads((directory / "written.json").read_text())
     assert written == [{"command": each.command(), "python": each.python()} for each in asked]

@@ -102,7 +102,7 @@ def test_text_becomes_the_type_of_the_setting():
         ("seed", -1, "seed: must not be negative"),
     ],
 )
-def test_a_bad_override_is_refused_with_its_place(key, value, sentence):
+def test_a_bad_override_is_refused_with_its_location(key, value, sentence):
     with pytest.raises(BindscopeError, match=sentence):
         override(CONFIGS[0], {key: value})
 

@@ -1,4 +1,4 @@
-"""Runs of study 3: simpler networks in the transformer's position, training the last layer alone, and ending early."""
+"""Runs of study 3: simpler networks in the transformer's place, training the last layer alone, and ending early."""
 
 from __future__ import annotations
 

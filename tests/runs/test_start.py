@@ -124,7 +124,7 @@ def test_what_cannot_start_from_a_gpt2_is_refused(changes, said, pretrained):
         override(make_config(pretrained[0]), changes)
 
 
-def test_a_directory_with_too_few_tokens_or_places_is_refused(pretrained):
+def test_a_directory_with_too_few_tokens_or_positions_is_refused(pretrained):
     many = make_config(pretrained[0], TemplateTask(name="aba-abb", alphabet=30, test_alphabet=6))
     with pytest.raises(BindscopeError, match=r"embeddings for 40 tokens and this task needs 43; lower task.alphabet"):
         fit_to_start(many)

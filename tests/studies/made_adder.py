@@ -1,5 +1,5 @@
 """A model of modular addition whose mechanism is known because its weights are written: layer 2 attends to both operands alike, and
-each neuron of its MLP is one component of their sum, with the output phase of the analytic network."""
+each neuron of its MLP is one Fourier component of their sum, with the output phase of the analytic network."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def made_curves(
     """Runs whose test loss and error end at the given values: model, or (model, heads) → n → value.
 
     One number is given to every seed, scattered by ``spread`` of itself; several numbers are one seed's each. The
-    training strings end at ``train``.
+    training sequences end at ``train``.
 
     >>> made_curves({"plain": {64: 0.9, 512: [0.3, 0.4]}, ("plain", 16): {512: 0.5}}).sizes["variant"]
     3

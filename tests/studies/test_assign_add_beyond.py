@@ -41,8 +41,8 @@ ALL = {split: 100 * (index + 1) for index, split in enumerate(SPLIT_NAMES)}
 
 @pytest.fixture
 def dataset() -> xr.Dataset:
-    no_places = {split: step for split, step in ALL.items() if split not in ("1var", "2var2")}
-    return made_dataset({("small", 0): ALL, ("small", 1): no_places, ("large", 0): {}})
+    no_positions = {split: step for split, step in ALL.items() if split not in ("1var", "2var2")}
+    return made_dataset({("small", 0): ALL, ("small", 1): no_positions, ("large", 0): {}})
 
 
 def test_a_kind_of_sum_is_learned_when_the_last_of_its_splits_is(dataset):

@@ -59,7 +59,7 @@ def test_every_cell_is_its_preset_with_the_named_changes(experiment):
         named = {**experiment.changes, **variant.changes}
         after = dict(flatten(config_to_mapping(cell.config)))
         changed = {key for key in before if before[key] != after.get(key)} - {"baseline", "start"}  # which were none
-        if cell.config.task.family == "templates":  # each seed has training strings of its own
+        if cell.config.task.family == "templates":  # each seed has training sequences of its own
             assert cell.config.task.seed == cell.seed
             changed.discard("task.seed")
         sizes = {"model.n_positions", "model.d_vocab", "model.d_out"}

@@ -1,4 +1,4 @@
-"""Statements about the assign-and-add task: its sequences, its split, its training rows and its nine splits."""
+"""Statements about the assign-and-add task: its sequences, its held-out pairs, its training rows and its nine splits."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_a_group_of_another_size_is_refused_with_the_sizes_there_are(operator, m
 
 
 @pytest.mark.parametrize(("n_variables", "n_restricted"), [(3, 1), (4, 2), (5, 1), (12, 4), (20, 10), (26, 1)])
-def test_as_many_variables_as_asked_are_kept_from_either_place(n_variables, n_restricted):
+def test_as_many_variables_as_asked_are_kept_from_either_position(n_variables, n_restricted):
     task = AssignAddTask(modulus=7, n_variables=n_variables, n_restricted=n_restricted)
     batch = task.sample_batch(np.random.default_rng(0), 20_000)
     first, second = (set(batch.labels[name][:, 0]) - {-1} for name in ("first_variable", "second_variable"))

@@ -98,9 +98,7 @@ def test_every_sequence_matches_its_template_by_an_injective_substitution_and_so
 
 @settings(max_examples=60)
 @given(tasks, seeds)
-def test_train_validation_and_test_sequences_fraction_only_regular_tokens_and_cls(
-    task: TemplateTask, seed: int
-) -> None:
+def test_train_validation_and_test_sequences_share_only_regular_tokens_and_cls(task: TemplateTask, seed: int) -> None:
     splits = task.sample_evaluation(np.random.default_rng(seed), 40)
     shared = {task.vocabulary.ids[symbol] for symbol in (*task.regular_tokens, CLS)}
     used = {name: set(batch.tokens.ravel().tolist()) - shared for name, batch in splits.items()}
@@ -149,7 +147,7 @@ def test_named_tasks_have_disjoint_templates_and_labels_that_tell_nothing_on_ave
 
 
 @pytest.mark.parametrize("length", [2, 4, 6, 8])
-def test_majority_asks_whether_the_first_symbol_fills_more_than_half_of_the_places(length: int) -> None:
+def test_majority_asks_whether_the_first_symbol_fills_more_than_half_of_the_positions(length: int) -> None:
     task = TemplateTask(name=f"majority-{length}", alphabet=40)  # type: ignore[arg-type]
     assert len(task.parsed_templates) == 2 ** (length - 1)
     batch = task.training_set()

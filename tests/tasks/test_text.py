@@ -75,7 +75,7 @@ def test_every_target_is_the_token_that_follows(task: TextTask) -> None:
         assert " ".join(map(str, [*row, target])) in whole
 
 
-def test_every_place_of_the_training_text_can_begin_a_window(task: TextTask) -> None:
+def test_every_position_of_the_training_text_can_begin_a_window(task: TextTask) -> None:
     class First(np.random.Generator):
         def integers(self, high, size):  # type: ignore[no-untyped-def, override]
             return np.arange(high - size, high)
@@ -84,7 +84,7 @@ def test_every_place_of_the_training_text_can_begin_a_window(task: TextTask) -> 
     assert batch.targets[-1, -1] == task.corpus.splits["train"].tokens[-1]
 
 
-def test_splits_are_spread_over_their_splits_without_overlap(task: TextTask) -> None:
+def test_evaluated_windows_are_spread_over_their_splits_without_overlap(task: TextTask) -> None:
     every = task.sample_evaluation(GENERATOR(0), 10_000)
     tokens = task.corpus.splits["test"].tokens
     assert np.array_equal(every["test"].tokens.ravel(), tokens[: every["test"].tokens.size])
@@ -148,18 +148,18 @@ def test_parquet_and_arrow_tables_hold_the_same_rows(tmp_path: Path, form: str) 
     import pyarrow.parquet as pq
 
     table = pa.table({"text": ["one text", "another"], "id": [1, 2]})
-    position = tmp_path / "train" / ("data.parquet" if form == "parquet" else "data.arrow")
-    position.parent.mkdir()
+    path = tmp_path / "train" / ("data.parquet" if form == "parquet" else "data.arrow")
+    path.parent.mkdir()
     if form == "parquet":
-        pq.write_table(table, position)
+        pq.write_table(table, path)
     else:
         writer = pa.ipc.new_stream if form == "stream" else pa.ipc.new_file
-        with writer(str(position), table.schema) as opened:
+        with writer(str(path), table.schema) as opened:
             opened.write_table(table)
     assert read_source(str(tmp_path)).splits == {"train": ["one text", "another"]}
     with pytest.raises(BindscopeError, match="no column 'body', only text, id"):
         read_source(str(tmp_path), "body")
-    position.write_bytes(b"damaged")
+    path.write_bytes(b"damaged")
     with pytest.raises(BindscopeError, match="is damaged"):
         read_source(str(tmp_path))
 

@@ -24,7 +24,7 @@ def test_the_tasks_of_the_study_are_learnable():
         assert f"{report.smallest.value:.3g}" in report.why
 
 
-def test_templates_that_fraction_nothing_cannot_be_learned():
+def test_templates_that_share_nothing_cannot_be_learned():
     report = learnable(["AA", "AB"], [1, -1], BLIND)
     assert report.verdict == "not learnable"
     assert "labels have a component" in report.why

@@ -44,7 +44,7 @@ def test_the_average_of_the_shards_gradients_is_the_gradient_of_the_batch(make_m
         torch.testing.assert_close(total, gradient, rtol=0, atol=1e-12)
 
 
-def test_several_processes_cannot_fraction_an_apple_gpu():
+def test_several_processes_cannot_share_an_apple_gpu():
     processes = Processes(0, 0, 2)
     with (
         pytest.raises(BindscopeError, match="mps trains with one process"),

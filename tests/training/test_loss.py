@@ -37,9 +37,7 @@ def loss_and_gradient(model: nn.Module, batch: Batch, loss: str) -> tuple[float,
 @pytest.mark.parametrize(
     "changes", [{}, {"positions": "learned", "norm": "none"}, {"identity_qk": True, "identity_vo": True}]
 )
-def test_queries_that_fraction_a_program_have_the_loss_and_gradient_of_separate_sequences(
-    make_model, task, loss, changes
-):
+def test_queries_that_share_a_program_have_the_loss_and_gradient_of_separate_sequences(make_model, task, loss, changes):
     model = make_model(**changes).double()
     shared = task.sample_batch(np.random.default_rng(1), 5)
     assert shared.layout.n_blocks == 3

@@ -84,9 +84,9 @@ def test_tables_are_what_the_measures_say(client: TestClient, lab: Lab) -> None:
     assert column(lines, "line_count") == naive.line_count.values.ravel().tolist()
     assert sum(column(digits, "count")) == sum(column(lines, "line_count")) == len(predictions)
     body = read(client, f"{name}/predictions.json")
-    position = column(body, "step").index(STEP)
+    index = column(body, "step").index(STEP)
     n = body["sizes"]["program"]
-    assert column(body, "predicted")[position * n : (position + 1) * n] == predictions.predicted.tolist()
+    assert column(body, "predicted")[index * n : (index + 1) * n] == predictions.predicted.tolist()
 
 
 def test_rows_by_attribute_are_those_of_each_attribute_alone(lab: Lab) -> None:

@@ -27,9 +27,9 @@ STUDY = find_study("binding")
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     paths = shipped_runs()
-    position = tmp_path_factory.mktemp("kept")
+    directory = tmp_path_factory.mktemp("kept")
     return Lab(
-        [*Lab.open(paths, position, paths).runs.values(), LabRun(make_run(position / "made"), position)], position
+        [*Lab.open(paths, directory, paths).runs.values(), LabRun(make_run(directory / "made"), directory)], directory
     )
 
 
@@ -98,9 +98,9 @@ def test_a_run_just_trained_is_told_to_measure_and_nothing_is_measured_here(
             lab.find("made").library.results[each].steps(lab.find("made").run) for each in by_id[name].results
         )
         assert (verdict == NOT_MEASURED) == needs_model
-    position = list(verdicts).index("VB3")
-    assert "bindscope verify made --claim VB3" in column(body, "reason")[position]
-    assert column(body, "figure")[position] == ""
+    index = list(verdicts).index("VB3")
+    assert "bindscope verify made --claim VB3" in column(body, "reason")[index]
+    assert column(body, "figure")[index] == ""
     answer = client.get("/api/runs/made/claims/VB3.svg")
     assert answer.status_code == 404
     assert "bindscope verify" in answer.json()["error"]

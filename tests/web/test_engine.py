@@ -119,25 +119,25 @@ def _ask_pair(run: str, step: int, program: str, counterfactual: str) -> list[As
 @pytest.fixture(scope="module")
 def ask_browser(lab: Lab, client: TestClient, questions: list[Asked], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A function that gives questions to the engine, which reads run.json and weights as a static copy holds them."""
-    position = tmp_path_factory.mktemp("engine")
-    bundle = [str(FRONTEND / "src/engine/engine.ts"), "--format", "esm", "--file", str(position / "engine.mjs")]
+    directory = tmp_path_factory.mktemp("engine")
+    bundle = [str(FRONTEND / "src/engine/engine.ts"), "--format", "esm", "--file", str(directory / "engine.mjs")]
     subprocess.run(["node", str(ROLLDOWN), *bundle], cwd=FRONTEND, check=True, capture_output=True)
     for name in lab.runs:
-        (position / "api" / "runs" / name / "weights").mkdir(parents=True)
+        (directory / "api" / "runs" / name / "weights").mkdir(parents=True)
         steps = {step for _, question in questions if question["run"] == name for step in _steps_of(question)}
         bodies = ["run.json", *(["parts.json"] if lab.find(name).family == "assign_add" else [])]
         files = [*bodies, *(f"weights/{step}.safetensors" for step in sorted(steps))]
         for file in files:
             response = client.get(f"/api/runs/{name}/{file}")
             assert response.status_code == 200
-            (position / "api" / "runs" / name / file).write_bytes(response.content)
+            (directory / "api" / "runs" / name / file).write_bytes(response.content)
 
     def ask(asked: list[Asked]) -> list[dict[str, Any]]:
-        (position / "questions.json").write_text(json.dumps(asked))
-        files = [position / "engine.mjs", position / "api", position / "questions.json", position / "answers.json"]
+        (directory / "questions.json").write_text(json.dumps(asked))
+        files = [directory / "engine.mjs", directory / "api", directory / "questions.json", directory / "answers.json"]
         script = Path(__file__).parent / "ask_engine.mjs"
         subprocess.run(["node", str(script), *map(str, files)], check=True, capture_output=True)
-        return json.loads((position / "answers.json").read_text())
+        return json.loads((directory / "answers.json").read_text())
 
     return ask
 

@@ -123,7 +123,7 @@ def test_only_the_paths_of_runs_are_left_out_of_sentences(small_run: Path, tmp_p
     assert beside.without_paths(f"{tmp_path}/a-b: step 3; '{tmp_path}/a/x'.") == "a-b: step 3; 'a/x'."
 
 
-def test_models_of_many_runs_fraction_one_memory(small_run: Path, tmp_path: Path) -> None:
+def test_models_of_many_runs_share_one_memory(small_run: Path, tmp_path: Path) -> None:
     lab = Lab.open([copy_run(small_run, tmp_path / str(number)) for number in range(4)])
     runs = list(lab.runs.values())
     lab.models.limit = 3 * 4 * runs[0].run.config.model.n_parameters

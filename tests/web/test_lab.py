@@ -135,16 +135,16 @@ def test_a_run_that_was_damaged_meanwhile_is_named_and_the_others_shown(small_ru
 
 
 def test_a_growing_run_is_read_again(small_run: Path, tmp_path: Path) -> None:
-    position = copy_run(small_run, tmp_path / "growing", status="training")
-    run = LabRun(Run.open(position))
+    directory = copy_run(small_run, tmp_path / "growing", status="training")
+    run = LabRun(Run.open(directory))
     lab = Lab([run])
     first = list_runs(lab).runs[0]
     assert (first.last_step, first.status) == (12, "interrupted")
-    write_evaluation(position, 16)
+    write_evaluation(directory, 16)
     second = list_runs(lab).runs[0]
     assert second.last_step == 16
     assert second.version != first.version
-    with hold_lock(position):
+    with hold_lock(directory):
         third = list_runs(lab).runs[0]
         assert third.status == "training"
         assert third.version != second.version
@@ -158,13 +158,13 @@ def test_a_run_is_summarised_only_when_it_has_changed(lab: Lab, monkeypatch: pyt
 
 
 def test_asking_whether_a_run_is_trained_never_keeps_it_from_being_trained(small_run: Path, tmp_path: Path) -> None:
-    position = copy_run(small_run, tmp_path / "run")
-    with (position / LOCK_FILE).open("w") as reader:
+    directory = copy_run(small_run, tmp_path / "run")
+    with (directory / LOCK_FILE).open("w") as reader:
         fcntl.flock(reader, fcntl.LOCK_SH)  # as one who asks does, for an instant
-        assert not is_locked(position)  # nor does another who asks
+        assert not is_locked(directory)  # nor does another who asks
         threading.Timer(0.03, lambda: fcntl.flock(reader, fcntl.LOCK_UN)).start()
-        with hold_lock(position):
-            assert is_locked(position)
+        with hold_lock(directory):
+            assert is_locked(directory)
 
 
 def test_models_are_kept_within_their_memory(lab: Lab) -> None:

@@ -49,12 +49,12 @@ def test_whatever_is_no_run_gives_the_same_answer(lab: Lab, small_run: Path, tmp
     nothing_inside = copy_run(small_run, tmp_path / "bad-settings", config={"secret": 1})
     bad_metrics = copy_run(small_run, tmp_path / "bad-metrics")
     (bad_metrics / "metrics.jsonl").write_text("secret\n")
-    positions = [
+    names = [
         "missing", "empty", "file", "no-manifest", "folder-as-manifest", "loop", nothing_inside.name, bad_metrics.name,
         "file/inside", "no-manifest/manifest.json",
     ]  # fmt: skip
     odd = ["/etc/passwd", "/", "", "a" * 4000, "\0", "\ud800", "~nobody-of-this-name/run", "//", "small/../../.."]
-    replies = [open_path(lab, str(tmp_path / position)) for position in positions]
+    replies = [open_path(lab, str(tmp_path / name)) for name in names]
     replies += [open_path(lab, path) for path in odd if path and path != "\ud800"]
     assert {(reply.status, reply.body) for reply in replies} == {(400, orjson.dumps({"error": NO_RUN}))}
     assert list(lab.runs) == ["small"]

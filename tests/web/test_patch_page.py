@@ -138,7 +138,7 @@ def test_a_patched_cell_has_the_numbers_of_the_grid(client: TestClient, source_s
         assert alone == pytest.approx(join(body, parts, name)[14, 3], abs=1e-4)
 
 
-def test_a_place_can_be_named(client: TestClient) -> None:
+def test_a_position_can_be_named(client: TestClient) -> None:
     answers = [
         client.post("/api/live/patch", json=pair(steps=[LAST], sites=[site])).json()["variables"]["kl"]["values"]
         for site in ("L2.resid_pre@rhs 2", "L2.resid_pre@14", "L2.resid_pre@18")

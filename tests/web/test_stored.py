@@ -42,7 +42,7 @@ def test_a_body_is_made_once(lab: Lab) -> None:
     assert made == ["small 12"]
 
 
-def test_readers_who_come_at_once_fraction_one_making(lab: Lab) -> None:
+def test_readers_who_come_at_once_share_one_making(lab: Lab) -> None:
     begun, made = threading.Barrier(4), []
 
     def make(lab: Lab) -> dict[str, int]:

@@ -114,8 +114,8 @@ def test_a_random_subspace_of_equal_rank_changes_far_fewer_answers(projections: 
 def test_neighbouring_refitted_axes_lie_alike(projections: xr.Dataset) -> None:
     """Turning one step's points any further towards the next step's brings nothing: the best rotation is none."""
     coordinates = projections.sel(quality="values", kind="refitted").coordinate
-    for position in (-2, -6):
-        before, after = (torch.from_numpy(coordinates.isel(step=at).values) for at in (position, position + 1))
+    for index in (-2, -6):
+        before, after = (torch.from_numpy(coordinates.isel(step=at).values) for at in (index, index + 1))
         before, after = before - before.mean(0), after - after.mean(0)
         left, _, right = torch.linalg.svd(before.T @ after)
         torch.testing.assert_close(left @ right, torch.eye(3, dtype=before.dtype), atol=0.02, rtol=0)
@@ -186,7 +186,7 @@ def test_a_subspace_is_found_once_and_few_are_remembered(run: LabRun) -> None:
 
 
 @pytest.mark.parametrize("axes", ["frozen", "refitted", "random"])
-def test_the_live_projection_reads_the_stream_at_the_program_s_places(
+def test_the_live_projection_reads_the_stream_at_the_program_s_positions(
     client: TestClient, run: LabRun, projections: xr.Dataset, axes: str
 ) -> None:
     step = run.run.steps[-4]

@@ -24,7 +24,7 @@ from web.made_symbols import expected_loss, write_dataset
 
 
 @pytest.fixture(scope="module")
-def position(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name in ("same-different", "copy", "width", "shape"):
         write_dataset(name, folder)
@@ -32,9 +32,9 @@ def position(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def client(position: Path) -> Iterator[TestClient]:
+def client(directory: Path) -> Iterator[TestClient]:
     """A lab without a single run."""
-    with TestClient(create_app(Lab([], position), (symbols.PAGE,)), base_url="http://127.0.0.1:8420") as opened:
+    with TestClient(create_app(Lab([], directory), (symbols.PAGE,)), base_url="http://127.0.0.1:8420") as opened:
         yield opened
 
 
@@ -94,8 +94,8 @@ def test_what_nobody_has_trained_says_how_and_appears_when_it_is_there(
     assert stored.read(resource, {"experiment": "majority"}) != found
 
 
-def test_every_listed_experiment_and_task_has_its_file_in_a_static_copy(client: TestClient, position: Path) -> None:
-    lab = Lab([], position)
+def test_every_listed_experiment_and_task_has_its_file_in_a_static_copy(client: TestClient, directory: Path) -> None:
+    lab = Lab([], directory)
     paths = {
         r.path.format(**p) for r in symbols.PAGE.resources if r.media == "application/json" for p in r.instances(lab)
     }
@@ -162,12 +162,12 @@ def test_claims_are_judged_without_a_run_and_have_their_figures(client: TestClie
         assert judged.finding.verdict != "not testable"
 
 
-def test_what_takes_long_is_not_measured_while_a_reader_waits(client: TestClient, position: Path) -> None:
+def test_what_takes_long_is_not_measured_while_a_reader_waits(client: TestClient, directory: Path) -> None:
     subject = study_subject(client.app.state.lab)  # type: ignore[attr-defined]
     slow = {name for name, result in subject.library.results.items() if result.slow}
     assert {"kernel", "copy_directions"} <= slow
     read(client, "claims.json")
-    assert not [path for path in position.rglob("*.nc") if path.stem in slow]
+    assert not [path for path in directory.rglob("*.nc") if path.stem in slow]
 
 
 def test_a_claim_has_a_figure_and_another_name_has_none(client: TestClient) -> None:

@@ -16,7 +16,7 @@ export class Failure extends Error {
   }
 }
 
-/** A slice of a streamed answer: values from place `at` on, in the order of the variable's axes. */
+/** A slice of a streamed answer: values from index `at` on, in the order of the variable's axes. */
 export interface Part {
   at: number;
   variables: Record<string, Value[]>;

@@ -68,7 +68,7 @@ describe('nodes', () => {
     expect(side('to').map((node) => node.name)).toEqual(['right', 'wrong']);
   });
 
-  test.each(['from', 'to'] as const)('of the column "%s" fraction everything, stay inside and do not overlap', (column) => {
+  test.each(['from', 'to'] as const)('of the column "%s" share everything, stay inside and do not overlap', (column) => {
     const nodes = side(column);
     expect(nodes.reduce((sum, node) => sum + node.fraction, 0)).toBeCloseTo(1, 12);
     expect(nodes[0]?.top).toBeGreaterThanOrEqual(-1e-9);

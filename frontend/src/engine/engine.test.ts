@@ -122,7 +122,7 @@ describe('arithmetic', () => {
     expectClose(moved, [3, 7], 1e-4);
   });
 
-  it('fractions out one among neighbours, however large they are', () => {
+  it('shares out one among neighbours, however large they are', () => {
     const values = Float32Array.of(7, 1000, 1000 + Math.log(3), 7);
     softmax(values, 1, 2);
     expectClose(values, [7, 0.25, 0.75, 7], 1e-4);

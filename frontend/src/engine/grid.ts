@@ -14,7 +14,7 @@ export interface Sides {
   readonly source: readonly number[];
 }
 
-/** Neighbouring cells from place `at` on, the last axis running fastest: logits [output] each. */
+/** Neighbouring cells from index `at` on, the last axis running fastest: logits [output] each. */
 export interface Cells {
   readonly at: number;
   readonly logits: readonly Numbers[];

@@ -33,7 +33,7 @@ export function measureOutcome(logits: Numbers, to: Comparison): Record<Metric, 
   };
 }
 
-/** The place of the largest value, the first of equals. */
+/** The index of the largest value, the first of equals. */
 export function argmax(values: Numbers | Float64Array): number {
   let best = 0;
   for (let index = 1; index < values.length; index += 1) if (values[index]! > values[best]!) best = index;

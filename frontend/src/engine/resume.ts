@@ -53,7 +53,7 @@ export function keepRun(model: Model, tokens: readonly number[]): KeptRun {
 
 /** Logits [output] at the last position when `stream`, of the positions from `first` on, enters `layer`.
 
-With `alone` only position `first` differs from the saved run, which saves the projections of all others there. */
+With `alone` only position `first` differs from the cached run, which saves the projections of all others there. */
 export function resumeRun(kept: KeptRun, layer: number, first: number, stream: Numbers, alone = false): Numbers {
   const { n_layers: nLayers, d_model: dModel } = kept.model.shape;
   let x = stream;
@@ -88,7 +88,7 @@ function passLayer(kept: KeptRun, index: number, first: number, x: Numbers, alon
   return layer.mlp ? add(middle, mlp(model, layer, index, middle)) : middle;
 }
 
-/** A copy with other numbers from a place on. */
+/** A copy with other numbers from an index on. */
 function replaced(values: Numbers, others: Numbers, at: number): Numbers {
   const copy = values.slice();
   copy.set(others, at);

@@ -51,7 +51,7 @@ export class Writer implements Tap {
   }
 }
 
-/** Several taps at one place, in order: what the first one changes the next one sees. */
+/** Several taps at one site, in order: what the first one changes the next one sees. */
 export function together(...taps: Tap[]): Tap {
   return {
     wants: (layer, name) => taps.some((tap) => tap.wants(layer, name)),

@@ -1,4 +1,4 @@
-/** Kernels and strings of templates in the reader's browser: the bodies that the server makes of the same questions. */
+/** Kernels and sequences of templates in the reader's browser: the bodies that the server makes of the same questions. */
 import type { Body } from '../api/body';
 import { askAgain } from '../api/render';
 import type { ActivationName } from '../kernel/activation';
@@ -78,12 +78,12 @@ export function answerSamples({ templates, n = 5, seed = 0 }: SamplesQuestion): 
   const problems = findProblems(parsed);
   const texts = parsed.map(showTemplate);
   return makeBody({
-    title: 'Strings of these templates',
+    title: 'Sequences of these templates',
     run: '',
     step: null,
     n,
     seed,
-    note: `n strings of each template, ${NOTE}: the command draws others`,
+    note: `n sequences of each template, ${NOTE}: the command draws others`,
     sizes: { sample: samples.length, problem: problems.length },
     coords: {},
     variables: {

@@ -111,7 +111,7 @@ function copyRows(to: Tensor | undefined, from: Tensor | undefined, first: numbe
   to.values.set(from.values.subarray(first * width, end), first * width);
 }
 
-/** The places where the donor's attention is written into the receiver's run. */
+/** The sites where the donor's attention is written into the receiver's run. */
 function sitesOf(stored: Body, names: readonly string[]): Site[] {
   const column = (name: string): unknown[] => stored.variables[name]?.values ?? [];
   return column('look_part').flatMap((part, index): Site[] => {

@@ -32,7 +32,7 @@ export const TERMS: Record<string, string> = {
   attention: 'How positions exchange information: each position weighs the earlier ones, and takes from them in proportion.',
   MLP: 'The part of a layer that works on each position alone.',
   logit: 'The score the model gives to a possible next token before scores are turned into probabilities.',
-  probability: 'The fraction that the model gives to a next token; the fractions of all tokens add up to 1.',
+  probability: 'How likely the model takes a next token to be, from 0 to 1; the probabilities of all tokens add up to 1.',
   'logit lens':
     'Reading the residual stream of an early layer as though it were the last: which token would the model say if it stopped here?',
   entropy: 'How undecided the model is, in bits or nats: 0 when one token has all the probability.',
@@ -83,7 +83,7 @@ export const TERMS: Record<string, string> = {
   'explained variance': 'The fraction of the variation that a fit accounts for: 1 for a perfect fit, 0 for one no better than the mean.',
   transplant: 'Giving a model one part of the weights of another checkpoint of the same training, to see whether its answers follow.',
   provenance: 'Where numbers come from: run, step, how many cases, the seed and how the interval was made.',
-  template: 'A string of wildcards and tokens that stand for themselves. A string of it gives each wildcard a symbol, different ones for different wildcards: q r q is of the form ABA.',
+  template: 'A sequence of wildcards and tokens that stand for themselves. A sequence made from it gives each wildcard a symbol, different ones for different wildcards: q r q is of the form ABA.',
   'identity scaling':
     'Adding a trained multiple of the identity to the product of two attention matrices: a·I to W_K W_Qᵀ lets a head attend to equal symbols, b·I to W_V W_Oᵀ lets it pass a symbol on as it is. Both start at 0.',
   'transformer kernel':

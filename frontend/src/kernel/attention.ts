@@ -8,7 +8,7 @@ export interface Sampling {
   nRandomisations: number;
 }
 
-/** K_attn in each randomisation: of a string with itself, and of two with no common symbol. */
+/** K_attn in each randomisation: of a sequence with itself, and of two with no common symbol. */
 export interface Moments {
   same: number[][]; // [randomisation][template]
   fresh: Matrix[]; // [randomisation][template][other]
@@ -16,7 +16,7 @@ export interface Moments {
 
 const RANK_TOLERANCE = 1e-6; // of singular values, which are roots of eigenvalues here
 
-/** Templates as codes: wildcards 0 … nWildcards − 1 and, above, tokens that all fraction. */
+/** Templates as codes: wildcards 0 … nWildcards − 1 and, above, tokens that all share. */
 export function freshMoments(codes: number[][], nWildcards: number, beta: number, gamma: number, sampling: Sampling, random: () => number): Moments {
   const integrand = new Integrand(codes, nWildcards, beta, gamma);
   const nDimensions = integrand.rank + 2 * nWildcards;
@@ -36,8 +36,8 @@ export function freshMoments(codes: number[][], nWildcards: number, beta: number
 
 class Integrand {
   readonly rank: number;
-  readonly #mixing: number[][][]; // [template][place][outer dimension]
-  readonly #kinds: number[][]; // [template][place]: its wildcard, or nWildcards for a shared token
+  readonly #mixing: number[][][]; // [template][position][outer dimension]
+  readonly #kinds: number[][]; // [template][position]: its wildcard, or nWildcards for a shared token
   readonly #nShared: number;
 
   constructor(

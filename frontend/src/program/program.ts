@@ -5,7 +5,7 @@
 Lines are counted from 1. A reference takes the value that its variable holds at that line. */
 export const DIGITS = '0123456789';
 export const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
-/** Every token; its id is its place here. */
+/** Every token; its id is its index here. */
 export const VOCABULARY: readonly string[] = [...DIGITS, ...LETTERS, '=', '\n', '#', ':'];
 const LINE_WIDTH = 4; // tokens of an assignment, with its line break
 const LINE_PARTS = ['lhs', 'equals', 'rhs', 'newline'] as const;

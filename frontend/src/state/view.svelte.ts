@@ -1,4 +1,4 @@
-/** What the reader looks at: one object that every part of the page reads, saved in the address. */
+/** What the reader looks at: one object that every part of the page reads, kept in the address. */
 import type { RunSummary } from '../api/client';
 import { usualCounterfactual } from './counterfactual';
 import { hashProblem, hashToView, START, viewToHash, type View } from './hash';

@@ -51,7 +51,7 @@ export function isKnown(format: SumFormat): boolean {
   return isOperator(format.operator);
 }
 
-/** Every token; its id is its place here. */
+/** Every token; its id is its index here. */
 export function vocabularyOf({ modulus, operator, nVariables }: SumFormat): string[] {
   return [...Array.from({ length: modulus }, (_, number) => String(number)), symbolOf(operator), '=', PAD, ...variablesOf(nVariables)];
 }

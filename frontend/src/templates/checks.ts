@@ -24,7 +24,7 @@ export function findProblems(templates: readonly Template[]): string[] {
   return problems;
 }
 
-/** Pairs that are not equivalent and that a common string matches. */
+/** Pairs that are not equivalent and that match a common sequence. */
 export function findOverlaps(templates: readonly Template[]): Overlap[] {
   return pairs(templates).flatMap(([first, second]) => {
     const string = canonical(first) === canonical(second) ? null : findCommonString(first, second);

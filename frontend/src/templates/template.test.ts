@@ -21,7 +21,7 @@ test('a template is read as Python reads it', () => {
   }
 });
 
-test('two templates are equivalent, or match a common string, as Python says', () => {
+test('two templates are equivalent, or match a common sequence, as Python says', () => {
   for (const { first, second, equivalent, common } of cases.pairs) {
     const [left, right] = [parseTemplate(first), parseTemplate(second)];
     expect(canonical(left) === canonical(right), `${first} ${second}`).toBe(equivalent);

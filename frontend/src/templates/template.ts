@@ -79,7 +79,7 @@ export function canonical(template: Template): string {
   return JSON.stringify(template.map(({ kind, name }) => (kind === 'wildcard' ? wildcards.indexOf(name) : name)));
 }
 
-/** The injective substitution that makes this string, or null. Wildcards may stand for regular tokens too. */
+/** The injective substitution that makes this sequence, or null. Wildcards may stand for regular tokens too. */
 export function matchString(template: Template, string: readonly string[]): Map<string, string> | null {
   if (string.length !== template.length) return null;
   const symbols = new Map<string, string>();
@@ -91,7 +91,7 @@ export function matchString(template: Template, string: readonly string[]): Map<
   return new Set(symbols.values()).size === symbols.size ? symbols : null;
 }
 
-/** A string that both templates match, or null when they are disjoint. Places that must hold the same symbol are merged into classes. */
+/** A sequence that both templates match, or null when they are disjoint. Positions that must hold the same symbol are merged into classes. */
 export function findCommonString(first: Template, second: Template): string[] | null {
   if (first.length !== second.length) return null;
   const classOf = new Map<string, string[]>();

@@ -20,7 +20,7 @@ N_STEPS = 30
 def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
     """Train ``n_steps`` steps in a temporary folder; the first third warms up and is not counted.
 
-    A step's seconds include its fraction of the regular evaluations; memory is the largest this process ever held.
+    A step's seconds include its part of the regular evaluations; memory is the largest this process ever held.
     """
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.config import override

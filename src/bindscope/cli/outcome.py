@@ -1,4 +1,4 @@
-"""What commands that measure a binding run fraction: opening it, a progress bar, and one file of numbers or a figure."""
+"""What commands that measure a binding run share: opening it, a progress bar, and one file of numbers or a figure."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def ablate_recipe(
     table = format_ablations(dataset)
     write_atomically(directory / "ablations.txt", f"{table}\n".encode())
     print(table)
-    print(f"Kept in {directory}, the table in {directory / 'ablations.txt'}.")
+    print(f"Saved in {directory}, the table in {directory / 'ablations.txt'}.")
 
 
 def format_ablations(dataset: xr.Dataset) -> str:

@@ -181,7 +181,7 @@ measures on your machine.
 
 
 def describe_sites() -> str:
-    """docs/sites.md: every position in the network that can be read or written."""
+    """docs/sites.md: every site in the network that can be read or written."""
     from bindscope.model.sites import sites_markdown
 
     return f"{MADE_BY}\n# Sites\n\n{_SITES_LEAD}\n{sites_markdown()}"

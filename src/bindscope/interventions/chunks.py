@@ -14,7 +14,7 @@ from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_
 from bindscope.interventions.parts import Parts
 from bindscope.model.transformer import Transformer
 
-KEPT_BYTES = 96 * 2**20  # of saved runs at a time
+KEPT_BYTES = 96 * 2**20  # of cached runs at a time
 TOKENS_AT_ONCE = 4096  # positions of rows that are swept together
 FREE_TOKENS = 24  # so many more take no longer, since the weights must be fetched anyway
 

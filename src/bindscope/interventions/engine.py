@@ -80,7 +80,8 @@ def run_rest(
 def run_changed(kept: KeptRun, first: int, starts: Mapping[int, Tensor], rows: slice | Tensor = ALL) -> Tensor:
     """Logits [pair, row, output] at column ``at`` of runs with changed streams; rows in the order of their layers.
 
-    The pairs are all of the saved run, or those named by ``rows``, each as often as it is named. A start at layer ``n_layers`` gives the streams that leave the last layer, at ``at`` alone.
+    The pairs are all of the cached run, or those named by ``rows``, each as often as it is named. A start at layer
+    ``n_layers`` gives the streams that leave the last layer, at ``at`` alone.
     """
     parts = kept.parts
     if first and not parts.config.causal:
@@ -145,7 +146,7 @@ class Sweep:
         return layer.add_mlp(add_attended(layer, x[:, :, self.columns(layer)], z, pattern, rows, before))
 
     def saves(self, layer: Layer, start: Tensor) -> bool:
-        """Whether it pays to take from the saved run what a change of one position leaves as it was."""
+        """Whether it pays to take from the cached run what a change of one position leaves as it was."""
         n_known = start.shape[0] * start.shape[1] * (self.n - start.shape[2])
         return n_known > 0 and n_known * layer.qkv.numel() > WORTH_SAVING
 
@@ -185,7 +186,7 @@ class Sweep:
         return Rows(queries, keys, values, normed, None if normed is None else normed[:, :, columns])
 
     def before(self, layer: Layer, kept: KeptRun | None) -> Before | None:
-        """What the rows see of earlier positions, which is as in the saved run."""
+        """What the rows see of earlier positions, which is as in the cached run."""
         if kept is None or self.first == 0:
             return None
         _, keys, values = kept.heads[layer.index]

@@ -1,4 +1,4 @@
-"""Simpler networks that read the same strings as the transformer, to see what its attention is needed for.
+"""Simpler networks that read the same sequences as the transformer, to see what its attention is needed for.
 
     one-hot-mlp     every position as a one-hot vector of its token, side by side, into an MLP
     embedding-mlp   the same with one embedding shared by all positions

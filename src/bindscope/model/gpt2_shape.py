@@ -107,5 +107,5 @@ def _dropout(said: Mapping[str, Any], path: Path) -> float:
     """That of the residual stream; it plays no part but in training, where the run's own setting counts."""
     value = said.get("resid_pdrop", 0.1)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-        raise BindscopeError(f"{path}: resid_pdrop = {json.dumps(value)} is no fraction of dropout.")
+        raise BindscopeError(f"{path}: resid_pdrop = {json.dumps(value)} is no dropout rate.")
     return float(value)

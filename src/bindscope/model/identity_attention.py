@@ -22,7 +22,8 @@ from torch.autograd.function import once_differentiable
 def attend_with_identity(
     q: Tensor, k: Tensor, v: Tensor, x_query: Tensor, x: Tensor, a: Tensor, b: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Heads' outputs [batch, query, head, d_head] and the identity-scaling term's fraction of the residual stream [batch, query, d_model].
+    """Heads' outputs [batch, query, head, d_head] and what the identity-scaling term adds to the residual
+    stream [batch, query, d_model].
 
     q, k, v are [batch, position, head, d_head]; a and b [head] already hold their gains and scales; ``bias`` [query,
     key] is −∞ where a key is hidden.

@@ -87,14 +87,14 @@ class _ReadWrite:
 
     def __init__(self, reads: list[Site], writes: list[tuple[Site, Edit]]) -> None:
         self.reads, self.writes = reads, writes
-        self.positions = {(site.layer, site.name) for site in [*reads, *(site for site, _ in writes)]}
+        self.wanted = {(site.layer, site.name) for site in [*reads, *(site for site, _ in writes)]}
         self.values: dict[Site, Tensor] = {}
 
     def wants(self, layer: int, *names: str) -> bool:
-        return any((layer, name) in self.positions for name in names)
+        return any((layer, name) in self.wanted for name in names)
 
     def __call__(self, name: str, layer: int | None, value: Tensor) -> Tensor:
-        if (layer, name) not in self.positions:
+        if (layer, name) not in self.wanted:
             return value
         for site, edit in self.writes:
             if (site.layer, site.name) == (layer, name):

@@ -1,4 +1,4 @@
-"""Fields that several questions fraction, with the same help and bounds in each."""
+"""Fields that several questions share, with the same help and bounds in each."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def find_changes(base: RunConfig, config: RunConfig) -> dict[str, str] | None:
     if fit_model(config.model, config.task) == config.model:
         changes = {key: text for key, text in changes.items() if key not in _FITTED}
     if "training.steps" in changes and changes.get("training.epochs") == "none":
-        del changes["training.epochs"]  # a number of steps takes their position
+        del changes["training.epochs"]  # a number of steps takes their place
     try:
         return changes if override(base, changes) == config else None
     except BindscopeError:

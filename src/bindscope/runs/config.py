@@ -101,7 +101,7 @@ def config_to_mapping(config: RunConfig) -> dict[str, Any]:
 
 
 def config_from_mapping(mapping: Any, where: str = "config") -> RunConfig:
-    """The inverse of ``config_to_mapping``; anything unknown or of the wrong type is refused with its position."""
+    """The inverse of ``config_to_mapping``; anything unknown or of the wrong type is refused with its location in the mapping."""
     return from_mapping(RunConfig, mapping, where)
 
 

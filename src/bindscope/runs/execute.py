@@ -64,7 +64,7 @@ def train_run(
             family_from=family_of(config.task).origin,
             **describe_origin(chosen.type, n_threads, processes.n),
         )
-        run = processes.fraction(lambda: Run.create(path, manifest))
+        run = processes.share(lambda: Run.create(path, manifest))
         with _locked(run, processes):
             return _train(run, model, data, None, chosen, processes, observer, evaluate)
 
@@ -90,10 +90,10 @@ def resume_run(
     chosen = select_device(device or machine.get("device", "auto"), processes.local_rank)
     join_processes(processes, chosen)
     with use_threads(threads or machine.get("threads") or None), _locked(run, processes):
-        run = processes.fraction(lambda: Run.open(path))  # as the process that held the lock before left it
-        state = processes.fraction(run.load_state)
+        run = processes.share(lambda: Run.open(path))  # as the process that held the lock before left it
+        state = processes.share(run.load_state)
         if state is not None and state.tally.finished:
-            return processes.fraction(lambda: _settle(run, state))
+            return processes.share(lambda: _settle(run, state))
         data = prepare_data(run.config)
         data.check_unchanged(run.manifest.data)
         model = _same_first_model(run) if state is None else _new_model(run.config)
@@ -114,7 +114,7 @@ def _train(
     keep_freed_memory()
     if state is not None:
         check_names_and_shapes(model.state_dict(), state.weights, str(run.path / "optimizer"))
-    processes.fraction(lambda: run.rewind(-1 if state is None else state.tally.step))
+    processes.share(lambda: run.rewind(-1 if state is None else state.tally.step))
     train(
         model,
         data.loader,
@@ -128,7 +128,7 @@ def _train(
         device=device,
         processes=processes,
     )
-    return processes.fraction(lambda: run)
+    return processes.share(lambda: run)
 
 
 def _first_model(config: RunConfig) -> tuple[nn.Module, dict[str, Any]]:
@@ -169,7 +169,7 @@ def _task_evaluation(config: RunConfig, data: TrainingData) -> Evaluate:
 def _locked(run: Run, processes: Processes) -> Iterator[None]:
     """The first process holds the run's lock for all; when it cannot, none goes on."""
     with ExitStack() as stack:
-        processes.fraction(lambda: stack.enter_context(hold_lock(run.path)))
+        processes.share(lambda: stack.enter_context(hold_lock(run.path)))
         yield
 
 

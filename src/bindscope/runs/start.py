@@ -91,5 +91,5 @@ def _check_fits(config: RunConfig, shape: ModelConfig, directory: str | Path) ->
         )
     if shape.n_positions < model.n_positions:
         raise BindscopeError(
-            f"{where} has {shape.n_positions} positions and this task needs {model.n_positions}; give it shorter strings."
+            f"{where} has {shape.n_positions} positions and this task needs {model.n_positions}; give it shorter sequences."
         )

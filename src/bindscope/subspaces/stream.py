@@ -17,7 +17,7 @@ from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import CounterfactualPairs
 
-Change = Callable[[Tensor, Tensor], Tensor]  # (base, source) → what takes base's position, all [..., d_model]
+Change = Callable[[Tensor, Tensor], Tensor]  # (base, source) → what takes the base's place, all [..., d_model]
 TOKENS_AT_ONCE = 1 << 14  # how many tokens go through the model together; bounds memory, never changes a number
 
 

@@ -1,4 +1,4 @@
-"""The few ideas that every task family fractions.
+"""The few ideas that every task family shares.
 
 A *task* is a frozen dataclass. It samples examples with a generator that is passed in, encodes them as tokens, knows
 the true answer by its reference interpreter, and maps the structure of an example to token positions and back.

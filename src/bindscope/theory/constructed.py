@@ -48,7 +48,7 @@ LOGIT = 20.0  # the logit of the answer; all others are 0
 class Step:
     """One step of the circuit: in this layer this head moves information between two positions of the queried chain.
 
-    NamedPositions are ``lhs k`` and ``rhs k``, the two sides of the chain's k-th line from its constant on, then ``query``
+    Positions are ``lhs k`` and ``rhs k``, the two sides of the chain's k-th line from its constant on, then ``query``
     and ``colon``.
     """
 

@@ -3,7 +3,7 @@
 The model is that of ``one_step_model``. '=' starts out attending to the literal operand, W₀ = β p_rhs e_=ᵀ, and W takes
 one step down the mean cross-entropy of f = λ·MLP over *all* sums ``v_j = n₁ | v_j + n₂``: every pair (n₁, n₂), every
 variable and all eleven positions of the assignment. With α the attention on the literal and ε on every other token, the
-theorem says that for small λ the negative gradient is, up to a fraction that vanishes with ε and 1/p,
+theorem says that for small λ the negative gradient is, up to a relative error that vanishes with ε and 1/p,
 
     associative   (2αελ/K)·Σ_j Φv_j (Φv_j)ᵀ     look where the variable that is asked for was bound
     spurious      (2αελ/K)·Σ_j Φv_j e_=ᵀ        look at whatever was bound

@@ -38,7 +38,7 @@ class Processes:
     def is_first(self) -> bool:
         return self.rank == 0
 
-    def fraction(self, make: Callable[[], T]) -> T:
+    def share(self, make: Callable[[], T]) -> T:
         """What ``make`` returns on the first process, on all of them; a BindscopeError there is raised everywhere."""
         if self.n == 1:
             return make()

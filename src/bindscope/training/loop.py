@@ -128,7 +128,7 @@ class _Training:
             return
         with self.watch.paused():
             self.model.eval()
-            accuracy = self.processes.fraction(lambda: answer_accuracy(self.model, loader.probe(step, stage)))
+            accuracy = self.processes.share(lambda: answer_accuracy(self.model, loader.probe(step, stage)))
         if accuracy >= loader.pass_at:
             self.tally = replace(self.tally, stage_starts=(*self.tally.stage_starts, step))
 
@@ -179,7 +179,7 @@ class _Training:
         """The first process evaluates, all hear of it: whether training has arrived is decided by all alike."""
         with self.watch.paused(), torch.no_grad():
             self.model.eval()
-            evaluation = self.processes.fraction(lambda: self.evaluate(self.model))
+            evaluation = self.processes.share(lambda: self.evaluate(self.model))
         if any(_stops(self.config)):
             arrived = _has_arrived(evaluation, self.tally.mean_loss, self.config)
             self.tally = replace(self.tally, streak=self.tally.streak + 1 if arrived else 0)

@@ -82,7 +82,7 @@ class Lab:
         live: bool = True,
         watched: Iterable[Path] = (),
     ) -> Lab:
-        """The runs at ``paths``; results of those in ``read_only`` are kept outside them."""
+        """The runs at ``paths``; results of those in ``read_only`` are saved outside them."""
         guarded = {path.resolve() for path in read_only}
         runs = (LabRun(Run.open(path), kept_in, path.resolve() in guarded) for path in paths)
         return cls(runs, kept_in, live, watched)
@@ -128,8 +128,7 @@ class Lab:
             self.runs = {name: run for name, run in self.runs.items() if run.exists}
             known = {run.path.resolve() for run in self.runs.values()}
             unreadable = {}
-            for path in (path for folder in self.watched for path in sorted(folder.glob(f"*/{MANIFEST}"))):
-                path = path.parent
+            for path in (file.parent for folder in self.watched for file in sorted(folder.glob(f"*/{MANIFEST}"))):
                 if path.resolve() in known or path.name.startswith("."):
                     continue
                 try:
@@ -139,7 +138,7 @@ class Lab:
             self.unreadable = unreadable
 
     def without_paths(self, sentence: str) -> str:
-        """A sentence with the names of runs in path of where they lie on this machine."""
+        """A sentence with the names of runs in place of their paths on this machine."""
         names = {str(run.path): run.name for run in self.runs.values()}
         names |= {str(path): plain_name(path.name) for path in self.unreadable}
         for path, name in names.items():
@@ -253,7 +252,7 @@ class LabRun:
 
     @property
     def library(self) -> Library:
-        """Results of this run: saved ones are read, missing ones are made and kept."""
+        """Results of this run: saved ones are read, missing ones are made and saved."""
         with self._lock:
             version = self.version
             if self._library is None or self._library[0] != version:

@@ -4,7 +4,7 @@ The person at the machine types where a run lies, as on a command line. What kee
 
 - it exists only on a server that listens on this machine alone and was not told to go without (``--no-open-directories``);
 - the request must come from a page of this server and say so (``Origin``), so neither another site nor a form reaches it;
-- the path is only ever asked for ``manifest.json``; the run must be one from beginning to end, or nothing of it is saved;
+- the path is only ever asked for ``manifest.json``; the run must be one from beginning to end, or nothing of it is kept;
 - whatever is not a run gives the same sentence: missing, forbidden, a file, a damaged manifest. Nothing on the disk can be
   found out, listed or read through it, except a run, which is what was asked for;
 - a run that was opened this way is never written to.

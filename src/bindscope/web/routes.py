@@ -35,7 +35,7 @@ WHEN_READING = {
     422: "The question is not as described",
 }
 WHEN_ASKING = WHEN_READING | {
-    409: "A newer question took its position",
+    409: "A newer question took its place",
     413: "The question is too long",
     415: "The question is not JSON",
     429: "Too many questions wait",

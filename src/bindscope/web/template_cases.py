@@ -30,14 +30,14 @@ N_DRAWN, SEED = 60, 0
 
 
 def make_cases() -> dict[str, Any]:
-    """Texts with their reading, pairs with a common string, and sets with their problems."""
+    """Texts with their reading, pairs with a common sequence, and sets with their problems."""
     rng = np.random.default_rng(SEED)
     drawn = [_draw(rng, int(rng.integers(1, 5))) for _ in range(N_DRAWN)]
     named = [list(task.templates) for task in NAMED_TASKS.values() if len(task.templates) <= 8]
     return {
         "templates": [_describe(text) for text in (*FIXED, *drawn)],
         "pairs": [_describe_pair(*pair) for pair in zip(drawn[::2], drawn[1::2])]
-        + [_describe_pair(first, second) for size in (2, 3) for first, second in combinations(_all_strings(size), 2)],
+        + [_describe_pair(first, second) for size in (2, 3) for first, second in combinations(_all_sequences(size), 2)],
         "sets": [{"templates": list(each), "problems": list(find_problems(each))} for each in (*SETS, *named)],
     }
 
@@ -70,7 +70,7 @@ def _draw(rng: np.random.Generator, length: int) -> str:
     return "".join("ABCxy"[index] for index in rng.integers(5, size=length))
 
 
-def _all_strings(length: int) -> list[str]:
+def _all_sequences(length: int) -> list[str]:
     """Strings over two wildcards and a regular token."""
     strings = [""]
     for _ in range(length):

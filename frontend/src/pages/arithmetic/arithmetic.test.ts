@@ -113,7 +113,7 @@ describe('neurons', () => {
       phase_1: over(['neuron'], [0.4, 0]), phase_2: over(['neuron'], [0.4, 0]), explained_variance: over(['neuron'], [1, null]),
     },
   ); // prettier-ignore
-  it('that are components equal their fit', () => {
+  it('that are Fourier components equal their fit', () => {
     const [values, fit] = [preactivation(body, 0), fitted(body, 0)];
     expect(values.length).toBe(n * n);
     values.forEach((value, index) => expect(value).toBeCloseTo(fit[index] ?? NaN, 10));

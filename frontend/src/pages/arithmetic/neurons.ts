@@ -65,7 +65,7 @@ export function bestNeuron(body: Body): number {
   return variance.indexOf(Math.max(...variance));
 }
 
-/** A colour scale that both maps fraction: as far from 0 as either goes, in round numbers. */
+/** A colour scale that both maps share: as far from 0 as either goes, in round numbers. */
 export function reachOf(values: readonly number[]): number {
   const most = Math.max(1e-9, ...values.map(Math.abs));
   const power = 10 ** Math.floor(Math.log10(most));

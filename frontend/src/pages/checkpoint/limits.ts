@@ -1,4 +1,4 @@
-/** Limits that many checkpoints fraction, so that bars can be compared while the slider moves. */
+/** Limits that many checkpoints share, so that bars can be compared while the slider moves. */
 import type { Limits } from '../../charts/colour';
 import type { Bar } from '../../charts/types';
 

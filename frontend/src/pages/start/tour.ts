@@ -9,7 +9,7 @@ export interface Stop {
   href: string;
 }
 
-/** A saved step in the midst of a phase, or a given fraction of the way through it; null where the run has no such phase or kept nothing of it. */
+/** A saved step in the midst of a phase, or a given fraction of the way through it; null where the run has no such phase or saved nothing of it. */
 export function stepWithin(run: RunSummary, phase: string, fraction = 0.5): number | null {
   const span = run.phases.find((found) => found.name === phase);
   const kept = run.steps.filter((step) => span && span.first_step <= step && step <= span.last_step);

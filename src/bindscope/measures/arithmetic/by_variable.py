@@ -18,12 +18,12 @@ from bindscope.tasks.task import Batch
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
 
-OPERANDS = ("first", "second")  # operand
+OPERANDS = ("first", "second")
 N_WATCHED = 200  # sums over which the attention of = is averaged
 
 
 def ask_by_variable(task: AssignAddTask, rng: np.random.Generator, n: int) -> Batch:
-    """Sums of one variable and one number, about ``n`` for each variable in each position, pairs as in training."""
+    """Sums of one variable and one number, about ``n`` for each variable as each operand, pairs as in training."""
     n_restricted = int((~shown_in_training(task)).sum())
     splits = {"1tr": n * (2 * task.n_variables - n_restricted), "1var": n * n_restricted}
     tokens = [task.sample_split(rng, size, name).tokens for name, size in splits.items()]
@@ -44,13 +44,13 @@ def ask_one_variable(task: AssignAddTask, rng: np.random.Generator, n: int, vari
 
 
 def shown_in_training(task: AssignAddTask) -> np.ndarray:
-    """Whether training shows a variable as an operand: [variable, position] bool."""
+    """Whether training shows a variable as an operand: [variable, operand] bool."""
     allowed = (task.allowed_first, task.allowed_second)
     return np.array([[variable in shown for shown in allowed] for variable in range(task.n_variables)])
 
 
 def right_by_variable(model: Transformer, sums: Batch, task: AssignAddTask) -> tuple[np.ndarray, np.ndarray]:
-    """How many sums were answered correctly, and of how many: [variable, position] each."""
+    """How many sums were answered correctly, and of how many: [variable, operand] each."""
     from bindscope.measures.evaluation import read_answers
 
     right = read_answers(model, sums).argmax(1) == sums.targets[:, 0]  # [sum]

@@ -27,7 +27,7 @@ from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import N_PREFIX
 
-CONTESTED = range(3, N_PREFIX)  # positions whose variable could stand in more than one index
+CONTESTED = range(3, N_PREFIX)  # numbers whose variable could stand at more than one position
 N_FRESH = 20  # models without training
 N_SHUFFLES = 200
 KINDS = ("number", "operator", "equals", "pad", "variable", "position")

@@ -93,8 +93,8 @@ def summarise_neurons(described: xr.Dataset) -> xr.Dataset:
 def describe_neuron(model: Transformer, task: AssignAddTask, neuron: int) -> xr.Dataset:
     """``preactivation`` and ``fitted`` over (source, index_1, index_2), and the numbers of the fit over (source).
 
-    The sources are ``model``, the whole of it on literal sums, and ``circuit``, OV2 e_n1 + OV2 e_n2 alone. NamedPositions are the
-    numbers in the order that the operator makes a circle of: for + the numbers themselves.
+    The sources are ``model``, the whole of it on literal sums, and ``circuit``, OV2 e_n1 + OV2 e_n2 alone. Indices count
+    the numbers in the order that the operator makes a circle of: for + the numbers themselves.
     """
     numbers = CyclicNumbers.of(task)
     circuit = preactivation(SumForms.of(model, task), neuron)  # refuses a neuron that is not there
@@ -120,7 +120,7 @@ def read_fit(dataset: xr.Dataset, source: str = "model") -> NeuronFit:
 
 
 def explain_controls(model: Transformer, task: AssignAddTask, rng: np.random.Generator) -> dict[str, Any]:
-    """How well components fit where there is nothing to find: numbers in random orders, and a model that was never trained."""
+    """How well Fourier components fit where there is nothing to find: numbers in random orders, and a model that was never trained."""
     numbers, pre = CyclicNumbers.of(task), run_literal_sums(model, task).pre
     permuted = [fit_neurons(pre, numbers.permute(rng)).explained_variance.values for _ in range(N_PERMUTATIONS)]
     fresh = Transformer(model.config, torch.Generator().manual_seed(int(rng.integers(2**31))))
@@ -175,6 +175,6 @@ def _logits(source: str, forms: SumForms, sums: LiteralSums) -> np.ndarray:
 
 
 def _accuracy(forms: SumForms, numbers: CyclicNumbers, pre: np.ndarray, residual: np.ndarray) -> float:
-    """The fraction of pairs answered correctly from pre-activations over positions [position 1, position 2, neuron]."""
+    """The fraction of pairs answered correctly from pre-activations over [index 1, index 2, neuron]."""
     logits = (residual + np.maximum(pre, 0) @ forms.down) @ forms.unembed
     return float((logits.argmax(axis=-1) == numbers.answer[numbers.sums]).mean())

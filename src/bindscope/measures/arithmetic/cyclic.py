@@ -1,10 +1,10 @@
-"""Operators as addition on a circle: in which order the numbers stand so that the answer's position is the sum of positions.
+"""Operators as addition on a circle: in which order the numbers stand so that the answer's index is the sum of the operands' indices.
 
 Fourier analysis speaks of sums modulo m. A difference is the sum with −n2; a product modulo a prime is the sum of
-discrete logarithms, where zero has no position. Whatever is measured of sums is then measured of all three.
+discrete logarithms, where zero has no index. Whatever is measured of sums is then measured of all three.
 
->>> indices = CyclicNumbers.of(AssignAddTask(modulus=5, operator="-"))
->>> indices.second   # −0, −1, −2, −3, −4
+>>> numbers = CyclicNumbers.of(AssignAddTask(modulus=5, operator="-"))
+>>> numbers.second   # −0, −1, −2, −3, −4
 array([0, 4, 3, 2, 1])
 """
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CyclicNumbers:
-    """The number at each position of the circle, for either operand and for the answer: positions add modulo their number."""
+    """The number at each index of the circle, for either operand and for the answer: indices add modulo their number."""
 
-    first: np.ndarray  # [position] int64
+    first: np.ndarray  # [index] int64
     second: np.ndarray
     answer: np.ndarray
     ordered_by: str  # in words
@@ -48,7 +48,7 @@ class CyclicNumbers:
 
     @property
     def modulus(self) -> int:
-        """How many positions there are."""
+        """How many indices there are."""
         return len(self.first)
 
     @property

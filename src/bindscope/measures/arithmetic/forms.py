@@ -1,6 +1,6 @@
 """The weights of a model of modular addition by what they are for: embeddings by kind, and each layer's two bilinear forms.
 
-Vectors are rows. Position i attends to position j of layer 1 with the score x_i · QK1 · x_jᵀ (the scale 1/√d_head is in
+Vectors are rows. In layer 1 position i attends to position j with the score x_i · QK1 · x_jᵀ (the scale 1/√d_head is in
 QK), and takes from it x_j · OV1; likewise in layer 2. Everything is float64, so measures of weights have no rounding.
 
 >>> forms = SumForms.of(model, task)

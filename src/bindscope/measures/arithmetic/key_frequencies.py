@@ -63,10 +63,10 @@ def frequency_losses(
 
 
 def split_logits(placed: np.ndarray, key: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Restricted and excluded logits, of logits over positions [position 1, position 2, output]."""
+    """Restricted and excluded logits, of logits over [index 1, index 2, output]."""
     modulus = len(placed)
     indices = np.arange(modulus)
-    partner = (indices[:, None] - indices) % modulus  # [sum, position 1]: the position 2 that gives the sum
+    partner = (indices[:, None] - indices) % modulus  # [sum, index 1]: the index 2 that gives the sum
     by_sum = placed[indices, partner].mean(axis=1)  # [sum, output]
     components = np.fft.rfft(by_sum, axis=0)
     kept = np.zeros_like(components)

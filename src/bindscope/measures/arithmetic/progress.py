@@ -8,9 +8,9 @@ Three are read off the weights and have no error:
 
 Four are fractions over sequences drawn equally from all evaluation splits, restricted positions included:
 
-- ``attn_l1_equal_to_operands``  ``=`` looks most at both operands in layer 1;
-- ``attn_l1_num_to_prev``        assigned numbers look most at the token before them in layer 1;
-- ``attn_l2_equal_to_values``    ``=`` looks most at both operands' numbers in layer 2 (sums with at most one variable);
+- ``attn_l1_equal_to_operands``  ``=`` attends most to both operands in layer 1;
+- ``attn_l1_num_to_prev``        assigned numbers attend most to the token before them in layer 1;
+- ``attn_l2_equal_to_values``    ``=`` attends most to both operands' numbers in layer 2 (sums with at most one variable);
 - ``probe_l1_var_from_num``      a linear probe names the variable that an assigned number belongs to, after layer 1.
 
 >>> probes = draw_probes(task, np.random.default_rng(0), n=200)

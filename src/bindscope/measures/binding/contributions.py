@@ -1,7 +1,7 @@
 """Which parts of the network write the answer: the direct contribution of every head, MLP and embedding to its logit.
 
 The last stream is a sum of what all parts added to it. With the scale of the last LayerNorm frozen at its value in this
-run, logits are linear in that sum, so each part has its own fraction of a logit and the fractions add up to it exactly:
+run, logits are linear in that sum, so each part has its own contribution to a logit and the contributions add up to it exactly:
 
     logit_c − mean logit of the ten digits = Σ over parts of ⟨(part − mean(part))/σ · γ, u_c⟩ + ⟨β, u_c⟩
 

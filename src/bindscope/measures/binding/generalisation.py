@@ -5,7 +5,7 @@
 
 A cell asks about chains of one depth in programs of one length. Chains deeper than the task's own are allowed for
 by raising ``max_depth`` to the asked depth. Where the task's own grammar hardly ever makes such a chain, the first of
-``GRAMMARS`` that does takes its position; ``p_constant`` and ``exponent`` of every cell are in the dataset. Cells that no
+``GRAMMARS`` that does takes its place; ``p_constant`` and ``exponent`` of every cell are in the dataset. Cells that no
 program can fill, or that the model has no positions for, are NaN with n = 0.
 """
 

@@ -151,7 +151,7 @@ class _Grid:
         )
 
     def log_fractions(self, values: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
-        """The logarithm of a right answer's fraction under each curve, and of a wrong one's: [run, curve]."""
+        """The logarithm of a right answer's probability under each curve, and of a wrong one's: [run, curve]."""
         expected = logistic_curve(values[:, None], self.middles, self.rises, floor, self.ceilings)
         expected = np.clip(expected, SMALLEST_FRACTION, 1 - SMALLEST_FRACTION)
         return np.log(expected), np.log1p(-expected)
@@ -182,7 +182,7 @@ def _resample(likelihoods: np.ndarray, n_resamples: int, rng: np.random.Generato
 
 
 def _gap_around(values: np.ndarray, middle: float) -> tuple[float, float]:
-    """The neighbouring values between which a middle lies; the position itself outside of all of them."""
+    """The neighbouring values between which a middle lies; the middle itself outside of all of them."""
     index = int(np.searchsorted(values, middle))
     if index in (0, len(values)):
         return middle, middle

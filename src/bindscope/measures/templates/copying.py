@@ -103,7 +103,7 @@ def span_fraction(update: Tensor, directions: Directions) -> tuple[float, int]:
 def find_directions(model: Transformer, sequences: np.ndarray, position: int = 0) -> list[Directions]:
     """Of every symbol and for each layer: its vector as attention reads it, and as the answer is read, both centred.
 
-    ``sequences`` [symbol, position] holds one sequence for each symbol, which stands at ``position``. What all symbols fraction
+    ``sequences`` [symbol, position] holds one sequence for each symbol, which stands at ``position``. What all symbols share
     (their position, the mean embedding) tells none of them apart and is taken away: give all symbols there are.
     """
     tokens = torch.from_numpy(np.asarray(sequences))

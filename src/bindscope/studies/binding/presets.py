@@ -5,8 +5,8 @@ the paper does not have, each an ordinary setting; docs/recipe.md takes them apa
 
 1. several queries share one program (``task.queries``, balanced by weights instead of rejection);
 2. program lengths vary from batch to batch (``task.min_lines``), evaluation is at full length;
-3. attention starts near attending to earlier tokens and copying: weights N(0, 1/fan_in), embeddings N(0, 1), W_O = W_Vᵀ and W_Q = W_K
-   (``model.init.mimetic_*``), the first layer's heads prefer the tokens some positions back (``offset_bias``);
+3. attention starts near matching and copying: weights N(0, 1/fan_in), embeddings N(0, 1), W_O = W_Vᵀ and
+   W_Q = W_K (``model.init.mimetic_*``), the first layer's heads prefer the tokens some positions back (``offset_bias``);
 4. AdamW with β₁ = 0.95 and a short warm-up.
 
 ``binding-laptop`` adds identity scaling of attention scores and head outputs. ``binding-tiny`` and ``binding-plain`` do

@@ -136,7 +136,7 @@ def plan_cells(
 
 
 def cell_config(base: RunConfig, changes: Mapping[str, Any], variant: str, seed: int) -> RunConfig:
-    """The configuration of one run, named ``no-offsets-seed-1``. A fixed set of strings is drawn again for each seed."""
+    """The configuration of one run, named ``no-offsets-seed-1``. A fixed set of sequences is drawn again for each seed."""
     drawn = family_of(base.task).settings_of_seed(seed)
     return override(base, {**drawn, **changes, "seed": seed, "name": f"{variant}-seed-{seed}"})
 

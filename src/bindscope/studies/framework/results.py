@@ -1,4 +1,4 @@
-"""Named results: labelled datasets that a study makes of a run, computed once and kept.
+"""Named results: labelled datasets that a study makes of a run, computed once and saved.
 
 A result says what it reads (metrics, checkpoints, other results) and how it is made. What was saved is used again only
 while its *key* matches: a hash of the result's name and revision, the settings, the run's configuration and whatever it
@@ -176,7 +176,7 @@ class Library:
         return ordered
 
     def fill(self, name: str, on_progress: OnProgress | None = None) -> Filled:
-        """A result: kept if its key matches, made and kept otherwise; with a reason where the run cannot give it."""
+        """A result: the saved one if its key matches, otherwise made and saved; with a reason where the run cannot give it."""
         with self._lock:
             if name not in self.filled:
                 for need in self._find(name).needs:

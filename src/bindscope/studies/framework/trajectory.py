@@ -33,7 +33,7 @@ def trajectory_dataset(
     All families: ``split_accuracy``, ``split_accuracy_low`` / ``_high`` (95 % Wilson), ``split_loss`` over (step, split).
     Binding adds, for the test split, ``accuracy_by_depth`` (step, depth), ``accuracy_by_root_line`` (step, root_line),
     ``agreement`` (step, rule), ``prediction_source`` (step, source), ``follows_chain`` and ``follows_early_lines``.
-    Assign-and-add adds ``half_accuracy`` (step, split, half), unknown where operands cannot change positions. Text adds
+    Assign-and-add adds ``half_accuracy`` (step, split, half), unknown where operands cannot be swapped. Text adds
     ``split_perplexity`` (step, split). The family is that of ``config``, which is kept as JSON in the attributes, unless
     it is named.
     """

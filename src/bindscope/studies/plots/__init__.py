@@ -1,1 +1,1 @@
-"""How figures look, and the charts that studies fraction. Knows no study."""
+"""How figures look, and the charts that studies share. Knows no study."""

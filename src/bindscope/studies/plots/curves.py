@@ -1,4 +1,4 @@
-"""Curves over training, and the panels made of them that several families fraction."""
+"""Curves over training, and the panels made of them that several families share."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _figure_steps(summary: xr.Dataset, metric: str, title: str) -> Figure:
 
 
 def best_layer(values: xr.DataArray) -> xr.DataArray:
-    """One row a index (the largest over layers), or a head: ``[step, index]``, ``[step, head]`` as ``L2.H1``."""
+    """One row a position (the largest over layers), or a head: ``[step, position]``, ``[step, head]`` as ``L2.H1``."""
     if "head" in values.dims:
         flat = values.stack(cell=("layer", "head"))
         names = [f"L{layer}.H{head}" for layer, head in flat.cell.values]

@@ -15,7 +15,7 @@ class WeightedChoice:
     array([2, 2, 0, 0, 2])
     """
 
-    keep: np.ndarray  # [item] float64: the part of its fraction that an item keeps
+    keep: np.ndarray  # [item] float64: the part of its equal share that an item keeps
     alias: np.ndarray  # [item] int64: who gets the rest
 
     @staticmethod

@@ -41,7 +41,7 @@ def combine(operator: Operator, modulus: int, n1: np.ndarray, n2: np.ndarray) ->
 
 
 def commutes(operator: Operator) -> bool:
-    """Whether two operands can change positions without changing the answer, whatever they are."""
+    """Whether two operands can be swapped without changing the answer, whatever they are."""
     return operator in ("+", "*")
 
 

@@ -36,7 +36,7 @@ class NamedPosition:
 
 
 def position_of(position: NamedPosition, n_lines: int) -> int:
-    """The token position of a position in a program of ``n_lines`` assignments."""
+    """The token position of a named position in a program of ``n_lines`` assignments."""
     if position.line is None and position.part in QUERY_PARTS:
         return LINE_WIDTH * n_lines + QUERY_PARTS.index(position.part)
     if position.line is not None and position.part in LINE_PARTS and 1 <= position.line <= n_lines:
@@ -45,7 +45,7 @@ def position_of(position: NamedPosition, n_lines: int) -> int:
 
 
 def name_at(position: int, n_lines: int) -> NamedPosition:
-    """The position that a token position belongs to; with shared prefixes pass the position id, not the column."""
+    """The name of a token position; with shared prefixes pass the position id, not the column."""
     if not 0 <= position < n_positions(n_lines):
         raise BindscopeError(
             f"position {position}: a program of {n_lines} lines has positions 0 to {n_positions(n_lines) - 1}."

@@ -121,25 +121,25 @@ def _draw_structure(rng: np.random.Generator, grammar: Grammar, n_programs: int,
     depths = np.arange(grammar.max_depth + 1, dtype=np.float32)
     weight_of_depth = np.maximum(depths, 1) ** np.float32(grammar.exponent)  # by depth, which is 1 or more
     weight_of_depth[grammar.max_depth] = 0  # a chain of full depth is never extended
-    weights, fractions = (
+    weights, summed = (
         np.zeros(shape, np.float32),
         np.zeros(shape, np.float32),
-    )  # fractions: weights summed down the lines
+    )  # summed: weights, cumulated down the lines
     origin, columns = np.arange(n_lines * n_programs).reshape(shape), np.arange(n_programs)
     depth, live = np.zeros(shape, np.int8), np.ones(shape, bool)
     slots = _Slots(rng, grammar, shape) if grammar.reassign else None
     for line in range(n_lines):
         if slots:
             slots.choose(line, live, weights)
-            weights[:line].cumsum(0, out=fractions[:line])
+            weights[:line].cumsum(0, out=summed[:line])
         if line:
-            # the line whose fraction holds the draw; where nothing can be extended, the line itself
-            passed = fractions[:line] <= reference_draw[line] * fractions[line - 1]
+            # the line whose part of the sum holds the draw; where nothing can be extended, the line itself
+            passed = summed[:line] <= reference_draw[line] * summed[line - 1]
             chosen = np.add.reduce(passed.view(np.int8), axis=0, dtype=np.int64)
             np.copyto(origin[line], chosen * n_programs + columns, where=extends[line])
         depth[line] = depth.take(origin[line]) + 1  # a constant finds its own depth, still 0
         weights[line] = weight_of_depth.take(depth[line])
-        fractions[line] = weights[line] + fractions[line - 1] if line else weights[line]
+        summed[line] = weights[line] + summed[line - 1] if line else weights[line]
     return _Structure(slots.chosen if slots else None, origin, depth, live)
 
 

@@ -158,8 +158,8 @@ class BindingTask(Task):
         return evaluated
 
     def draw_fixed(self, seed: int, sizes: Mapping[str, int], n_evaluated: int) -> FixedData:
-        """Splits of distinct programs; ``test`` is the first of the test split with their first query, as every split
-        asks one question an example.
+        """Splits of distinct programs; ``test`` is the first of the test split with their first query, as every
+        evaluation split asks one question an example.
         """
         splits = make_splits(self, seed, sizes, self.queries)
         one_query = splits["test"].tokens[:n_evaluated, : self.n_positions]

@@ -213,7 +213,7 @@ class TemplateTask(Task):
 
     @cached_property
     def _codes(self) -> np.ndarray:
-        """[template, position]: w for the wildcard that appears as number w, else a position after them in ``_constants``.
+        """[template, position]: w for the wildcard that appears as number w, else an index after them in ``_constants``.
         The last position of a row is CLS, and with symbolic labels one more holds the answer."""
         constants = {token: self.n_wildcards + index for index, token in enumerate((*self.regular_tokens, CLS))}
         rows = []

@@ -91,8 +91,6 @@ PAGE = Page(
             (*OF_A_PAIR, "step", "grid"),
             streamed=True,
         ),
-        Operation(
-            "patch", Patch, patch, "NamedPositions of one pair, patched together", (*OF_A_PAIR, "steps", "sites")
-        ),
+        Operation("patch", Patch, patch, "Sites of one pair, patched together", (*OF_A_PAIR, "steps", "sites")),
     ),
 )

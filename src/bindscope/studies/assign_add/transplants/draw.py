@@ -74,8 +74,8 @@ def _draw_fractions(axes: Axes, spike: xr.Dataset) -> QuadMesh:
 
 
 def _draw_variables(axes: Axes, dataset: xr.Dataset, transplants: xr.Dataset) -> None:
-    """One line for each variable in a operand that training never shows, and the range of all others."""
-    steps, restricted = dataset.step.values, dataset.restricted.values.astype(bool)  # [variable, position]
+    """One line for each variable in an operand position that training never shows, and the range of all others."""
+    steps, restricted = dataset.step.values, dataset.restricted.values.astype(bool)  # [variable, operand]
     set_step_axis(axes, steps, "linear")
     _mark(axes, transplants)
     others = dataset.accuracy.values[:, ~restricted]  # [step, other]

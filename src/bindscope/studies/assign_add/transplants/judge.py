@@ -87,7 +87,7 @@ def _last_variable(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Conditio
 
 
 def _controls(first: xr.Dataset, second: xr.Dataset) -> tuple[Condition, ...]:
-    """Every control that the run has: drift needs a checkpoint kept before the spike."""
+    """Every control that the run has: drift needs a checkpoint saved before the spike."""
     measured = [quantity for quantity in _control_fractions(first, second) if np.isfinite(quantity.value)]
     highest = max((quantity.value for quantity in measured), default=np.nan)
     drifted = any(quantity.label.endswith(DRIFT) for quantity in measured)
@@ -146,12 +146,12 @@ AA10 = Claim(
     title="What the spikes are",
     statement=(
         "At the first spike the circuit forms that routes the operands' values to the sum; at the second the last "
-        "variable in a operand that training never shows gets routed."
+        "variable in an operand position that training never shows gets routed."
     ),
     paper=REPORTED["AA10"],
     measure=(
         "Parts of the model after a spike put into the one before it, and the reverse; the fraction of the jump that "
-        "follows, over the splits that jump. Accuracy by variable and position around the second spike."
+        "follows, over the splits that jump. Accuracy by variable and operand around the second spike."
     ),
     criterion=(
         f"For both spikes, the weights that route, and where layer 2 looks by itself, reproduce and undo at least "

@@ -61,7 +61,7 @@ def compute_transplants(context: Context) -> xr.Dataset:
 
 
 def compute_by_variable(context: Context) -> xr.Dataset:
-    """Over (step, variable, position): ``accuracy`` of sums of one variable and one number, with Wilson intervals; and over
+    """Over (step, variable, operand): ``accuracy`` of sums of one variable and one number, with Wilson intervals; and over
     (step, position) how = scores and attends to the operands in layer 1: ``operand_score``, ``operand_attention``.
     """
     run = context.run

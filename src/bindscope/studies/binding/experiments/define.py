@@ -111,7 +111,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant("no-mimetic+identity", "the same with identity-scaling terms", {**NO_MIMETIC, **IDENTITY}),
             Variant("no-relay", "keys look for names where they stand", NO_RELAY),
             Variant("no-relay+identity", "the same with identity-scaling terms", {**NO_RELAY, **IDENTITY}),
-            Variant("no-offsets", "no heads that start attending to earlier tokens, and so no relay", NO_OFFSETS),
+            Variant("no-offsets", "no heads that start attending a few positions back, and so no relay", NO_OFFSETS),
             Variant("no-offsets+identity", "the same with identity-scaling terms", {**NO_OFFSETS, **IDENTITY}),
             Variant("neutral", "an ordinary start: none of the recipe's parts in the weights", NEUTRAL),
             Variant("neutral+identity", "the same with identity-scaling terms", {**NEUTRAL, **IDENTITY}),
@@ -149,7 +149,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=6,
         changes={**TINY, "training.steps": 800},
         minutes=1,
-        limits="Six lines, chains of up to three, 800 steps at one learning rate, from a start that attends to earlier tokens, matches and copies by itself.",
+        limits="Six lines, chains of up to three, 800 steps at one learning rate, from a start that attends a few positions back, matches and copies by itself.",
     ),
     _experiment(
         "identity-16",

@@ -124,7 +124,7 @@ def judge_emergence(results: Mapping[str, xr.Dataset]) -> Finding:
         Condition(
             appears is not None and window[0] <= appears <= window[1],
             f"it passes half of its final value at step {appears:,}, between the end of the heuristic phase "
-            f"({window[0]:,}) and the first checkpoint kept of the systematic one ({window[1]:,})"
+            f"({window[0]:,}) and the first checkpoint saved of the systematic one ({window[1]:,})"
             if appears is not None else "",
             f"it passes half of its final value at {'no step' if appears is None else f'step {appears:,}'}, not between "
             f"{window[0]:,} and {window[1]:,}",

@@ -120,8 +120,8 @@ def _draw_bars(
     indices = range(len(names))
     axes.barh(indices, fraction, color=list(colours), height=0.62)
     axes.hlines(indices, low, high, color=INK, linewidth=1.2)
-    for position, value, end in zip(indices, fraction, high):
-        axes.text(max(value, end) + 0.02, position, f"{100 * value:.0f} %", va="center", fontsize=8)
+    for index, value, end in zip(indices, fraction, high):
+        axes.text(max(value, end) + 0.02, index, f"{100 * value:.0f} %", va="center", fontsize=8)
     label_rows(axes, names)
     axes.set_xlim(0, 1.16)
     set_fraction_ticks(axes.xaxis)
@@ -154,10 +154,10 @@ def _draw_lens(axes: Axes, lens: xr.Dataset) -> None:
     axes.set_title(f"logit lens, n = {int(lens.attrs['n'])}", fontsize=9, loc="right", color=MUTED, pad=20)
 
 
-def _label_positions(axes: Axes, indices: Sequence[str]) -> None:
+def _label_positions(axes: Axes, positions: Sequence[str]) -> None:
     """Ticks at the right-hand side of some lines, and at the query's parts."""
-    rows = [index for index, position in enumerate(indices) if position.startswith("rhs")]
+    rows = [index for index, position in enumerate(positions) if position.startswith("rhs")]
     shown = rows[:: max(1, len(rows) // 8)]
-    names = {index: indices[index].removeprefix("rhs of ") for index in shown}
-    names |= {index: position for index, position in enumerate(indices) if position == "colon"}
+    names = {index: positions[index].removeprefix("rhs of ") for index in shown}
+    names |= {index: position for index, position in enumerate(positions) if position == "colon"}
     axes.set_xticks(list(names), list(names.values()), rotation=50, ha="right", rotation_mode="anchor")

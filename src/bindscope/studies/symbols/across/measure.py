@@ -66,7 +66,7 @@ def _start(start: str, meaning: str, *, parts: bool = False) -> Comparison:
 COMPARISONS = (
     Comparison(
         "binding, recipe",
-        "programs, from the preset's own start, which attends to earlier tokens, matches and copies",
+        "programs, from the preset's own start, which attends a few positions back, matches and copies",
         "identity-programs",
         {"off": "off", "both": "both"},
     ),

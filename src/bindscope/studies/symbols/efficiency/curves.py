@@ -108,7 +108,7 @@ def models_of(dataset: xr.Dataset, heads: int = FEWER) -> list[str]:
 
 
 def is_baseline(model: str) -> bool:
-    """Whether a simpler network stands in the transformer's position."""
+    """Whether a simpler network stands in the transformer's place."""
     return model in MODELS and "baseline.kind" in MODELS[model][1]
 
 

@@ -30,7 +30,7 @@ def draw_pretrained(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def draw_gpt2(dataset: xr.Dataset) -> Figure:
-    """Left: the end of training, by n. Right: unseen symbols over training, at the largest n that all models fraction."""
+    """Left: the end of training, by n. Right: unseen symbols over training, at the largest n that all models share."""
     with new_figure(10.4, 4.0) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
         names = _names(dataset)

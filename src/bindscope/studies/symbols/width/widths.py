@@ -63,7 +63,7 @@ def choose_heads(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def largest_n(dataset: xr.Dataset) -> xr.Dataset:
-    """The plain transformer's variants of one number of heads at the largest n that several widths fraction, by width."""
+    """The plain transformer's variants of one number of heads at the largest n that several widths share, by width."""
     dataset = choose_heads(dataset.isel(variant=np.flatnonzero(dataset.model.values == "plain")))
     sizes, counts = np.unique(dataset.n.values, return_counts=True)
     n = sizes[counts >= min(FEWEST_WIDTHS, counts.max())].max()
