@@ -55,7 +55,7 @@ def test_what_was_kept_is_used_again_and_said_to_be(workplace: Path, capsys: pyt
     answer(capsys, *arguments, *FEW)
     before = (workplace / "runs/made/results/chain.nc").stat().st_mtime_ns
     text = answer(capsys, *arguments, *FEW)
-    assert "kept     chain from runs/made/results" in text
+    assert "read     chain from runs/made/results" in text
     assert "measured" not in text
     assert (workplace / "runs/made/results/chain.nc").stat().st_mtime_ns == before
     assert "measured chain" in answer(capsys, *arguments, "--n", "17")
@@ -149,7 +149,7 @@ def test_an_interruption_keeps_what_was_finished(
     monkeypatch.undo()
     monkeypatch.chdir(workplace)
     text = answer(capsys, "verify", "made", "--claim", "VB1", "--claim", "VB3", *FEW)
-    assert "kept     trajectory" in text
+    assert "read     trajectory" in text
 
 
 @pytest.mark.parametrize(

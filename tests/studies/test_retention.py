@@ -25,7 +25,7 @@ WRONG = BATCH.targets[:, 0] != BATCH.labels["rule_line_1"][:, 0]
 SHIPPED = Path(bindscope.__file__).parent / "shipped"
 
 
-def habitual_model() -> torch.nn.Module:
+def heuristic_model() -> torch.nn.Module:
     """The constructed model with a decoy that answers: its last layer's second head copies line 1's constant to the
     colon, and its mechanism no longer writes anything there."""
     model = copy.deepcopy(construct_dereferencer(5, 2))
@@ -48,7 +48,7 @@ def habitual_model() -> torch.nn.Module:
 @pytest.fixture(scope="module")
 def retained():
     calls: list[tuple[int, int]] = []
-    models = (100, habitual_model()), (900, construct_dereferencer(5, 2))
+    models = (100, heuristic_model()), (900, construct_dereferencer(5, 2))
     dataset = measure_retention(
         *models, BATCH, np.random.default_rng(0), size=1, n_random=2, on_progress=lambda *call: calls.append(call)
     )
@@ -57,7 +57,7 @@ def retained():
 
 def test_the_models_are_what_they_are_meant_to_be():
     with torch.no_grad():
-        said = run(habitual_model(), torch.from_numpy(BATCH.tokens)).logits[:, -1].argmax(-1).numpy()
+        said = run(heuristic_model(), torch.from_numpy(BATCH.tokens)).logits[:, -1].argmax(-1).numpy()
     np.testing.assert_array_equal(said, BATCH.labels["rule_line_1"][:, 0])
 
 

@@ -180,7 +180,7 @@ def _describe_origins(verification: Verification) -> Iterator[str]:
         yield f"measured {_names(made)} in {seconds}, saved in {made[0].path.parent if made[0].path else '–'}"
     if kept:
         folders = sorted({str(filled.path.parent) for filled in kept if filled.path})
-        yield f"kept     {_names(kept)} from {', '.join(folders)}"
+        yield f"read     {_names(kept)} from {', '.join(folders)}"
     yield from (f"note     {filled.note}" for filled in verification.filled.values() if filled.note)
 
 
