@@ -126,7 +126,7 @@ def test_sizes_that_are_left_out_are_those_of_gpt2(directory):
         ({"n_layer": 10**9}, "weights of 3 layers where config.json says 1000000000"),
         ({"n_embd": 24}, "has shape .* where config.json asks for"),
         ({"tie_word_embeddings": False}, "no 'lm_head.weight'"),
-        ({"resid_pdrop": 1.5}, "no fraction of dropout"),
+        ({"resid_pdrop": 1.5}, "no dropout rate"),
     ],
 )
 def test_what_our_transformer_cannot_express_is_refused(changes, said, directory):
