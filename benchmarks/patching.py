@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bindscope.interventions.columns import residual_columns
 from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.grids import head_grid, position_grid, residual_grid
-from bindscope.interventions.replacement import interchange_heads
+from bindscope.interventions.replacement import patch_heads
 from bindscope.model.config import InitConfig, ModelConfig
 from bindscope.model.convert import export_hugging_face
 from bindscope.model.transformer import Transformer
@@ -198,7 +198,7 @@ def cell_logits(setting: Setting, grid: str, layer: int, position: int | str) ->
     model, contrast = setting.model, setting.contrast
     if grid == "head":
         logits = torch.empty(len(contrast), model.config.outputs)
-        for found in interchange_heads(model, contrast):
+        for found in patch_heads(model, contrast):
             logits[found.pairs] = found.logits[layer, int(position)]
         return logits
     pairs, positions = setting.positions(grid, position)

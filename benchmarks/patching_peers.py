@@ -1,4 +1,4 @@
-"""Interchange as other libraries do it, one run of the model a cell, on one exported GPT-NeoX; for ``patching.py``.
+"""Activation patching as other libraries do it, one run of the model a cell, on one exported GPT-NeoX; for ``patching.py``.
 
 Each peer takes what it needs from the source rows once, then gives the logits of the last column of any cell. All pairs
 of a cell go in one batch, each with a position of its own.

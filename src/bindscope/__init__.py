@@ -29,7 +29,7 @@ PUBLIC = {  # name → where it is, read when it is first asked for: importing B
     "Site": "bindscope.model.sites",
     "run": "bindscope.model.run",
     "contrast_pairs": "bindscope.interventions.contrast",
-    "patch": "bindscope.interventions.interchange:patch_sites",
+    "patch": "bindscope.interventions.patching:patch_sites",
     "patch_path": "bindscope.interventions.paths",
     "residual_grid": "bindscope.interventions.grids",
     "head_grid": "bindscope.interventions.grids",

@@ -6,7 +6,7 @@ from bindscope.interventions.contrast import contrast_pairs as contrast_pairs
 from bindscope.interventions.grids import head_grid as head_grid
 from bindscope.interventions.grids import mlp_grid as mlp_grid
 from bindscope.interventions.grids import residual_grid as residual_grid
-from bindscope.interventions.interchange import patch_sites as patch
+from bindscope.interventions.patching import patch_sites as patch
 from bindscope.interventions.paths import patch_path as patch_path
 from bindscope.model.config import ModelConfig as ModelConfig
 from bindscope.model.run import run as run

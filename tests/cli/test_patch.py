@@ -11,7 +11,7 @@ import xarray as xr
 from bindscope.cli.outcome import binding_task
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.interchange import patch_sites
+from bindscope.interventions.patching import patch_sites
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY
 from bindscope.tasks.binding import named_positions, sample_root_pairs

@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 
 from bindscope.interventions.columns import residual_columns
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.replacement import interchange_heads
+from bindscope.interventions.replacement import patch_heads
 from interop.exported import make_exported
 from model.test_transformer import random_tokens
 
@@ -39,7 +39,7 @@ def test_every_peer_finds_the_same(name, tmp_path):
         for layer in range(model.config.n_layers):
             theirs = peer.residual(base, layer, found.pairs, found.positions)
             assert_close(theirs, found.logits[layer])
-    for part in interchange_heads(model, contrast):
+    for part in patch_heads(model, contrast):
         for layer in range(model.config.n_layers):
             for head in range(model.config.n_heads):
                 assert_close(peer.head(base, layer, head)[part.pairs], part.logits[layer, head])

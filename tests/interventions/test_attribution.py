@@ -14,7 +14,7 @@ from bindscope.interventions.attribution import (
     compare_with_exact,
 )
 from bindscope.interventions.contrast import Contrast, contrast_pairs
-from bindscope.interventions.interchange import patch_sites
+from bindscope.interventions.patching import patch_sites
 from bindscope.model.run import run
 from bindscope.tasks.binding.structure import named_positions
 from interventions.causal_cases import dereferencer, identity_model, random_model, sample_pairs

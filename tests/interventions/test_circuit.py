@@ -10,8 +10,8 @@ import torch
 from bindscope.errors import BindscopeError
 from bindscope.interventions.circuit import Circuit, Move, _Search, ablate_circuit, find_circuit, patch_circuit
 from bindscope.interventions.contrast import Contrast, contrast_pairs
-from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.knockout import knock_out_edges, name_edge
+from bindscope.interventions.patching import patch_sites
 from bindscope.model.run import run
 from bindscope.tasks.binding import BindingTask
 from bindscope.tasks.binding.structure import named_positions

@@ -13,7 +13,7 @@ from bindscope.interventions.attribution import attribute_heads, attribute_mlps,
 from bindscope.interventions.circuit import find_circuit
 from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
-from bindscope.interventions.interchange import patch_sites
+from bindscope.interventions.patching import patch_sites
 from bindscope.interventions.paths import patch_path
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding.structure import named_positions

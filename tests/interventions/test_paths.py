@@ -6,8 +6,8 @@ import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.outcome import measure_outcomes
+from bindscope.interventions.patching import patch_sites
 from bindscope.interventions.paths import patch_path
 from bindscope.model.run import run
 from bindscope.tasks.binding.structure import named_positions
@@ -89,14 +89,14 @@ def test_a_scaled_heads_identity_path_hears_too() -> None:
         np.testing.assert_allclose(found.kl, expected["kl"], rtol=1e-4, atol=1e-9)
 
 
-def test_a_path_with_nothing_between_its_ends_is_an_interchange() -> None:
+def test_a_path_with_nothing_between_its_ends_is_plain_patching() -> None:
     model = identity_model()
     path = patch_path(model, CONTRAST, "L1.mlp_out", "L2.resid_pre")
     np.testing.assert_allclose(path.kl, patch_sites(model, CONTRAST, ["L1.mlp_out"]).kl, rtol=1e-5, atol=1e-9)
 
 
 def test_a_path_from_another_checkpoint_is_measured_by_that_checkpoints_source_run() -> None:
-    """Oracle: with nothing between its ends the path is an interchange from the other checkpoint."""
+    """Oracle: with nothing between its ends the path is plain patching from the other checkpoint."""
     model, other = identity_model(), identity_model(seed=3)
     path = patch_path(model, CONTRAST, "L1.mlp_out", "L2.resid_pre", source_model=other)
     whole = patch_sites(model, CONTRAST, ["L1.mlp_out"], source_model=other)

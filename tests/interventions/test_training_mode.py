@@ -13,8 +13,8 @@ from bindscope.interventions.attribution import attribute_heads, attribute_mlps,
 from bindscope.interventions.circuit import Circuit, Move, ablate_circuit, find_circuit, patch_circuit
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
-from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.knockout import knock_out_each, knock_out_edges, knock_out_grid, name_edge
+from bindscope.interventions.patching import patch_sites
 from bindscope.interventions.paths import patch_path
 from bindscope.interventions.transplant import read_transplanted
 from bindscope.model.config import ModelConfig

@@ -241,7 +241,7 @@ CASES: list[tuple[str, Callable[[], Datasets], str, str]] = [
     ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(aside=0.4)}, "differs", "control is not"),
     ("VB5", lambda: {"trajectory": trajectory(masters=(None,) * 3), "emergence": emergence()}, "not testable", "systematic"),
     ("VB6", lambda: {"subspaces": subspaces()}, "replicates", "90% of pairs"),
-    ("VB6", lambda: {"subspaces": subspaces(values=0.5)}, "differs", "Values: interchange inside 10 dimensions succeeds in 50%"),
+    ("VB6", lambda: {"subspaces": subspaces(values=0.5)}, "differs", "Values: patching inside 10 dimensions succeeds in 50%"),
     ("VB6", lambda: {"subspaces": subspaces(random=0.7)}, "differs", "control is not"),
     ("VB6", lambda: {"subspaces": subspaces(accuracy=0.4)}, "not testable", "40% of pairs"),
     ("VB7", lambda: {"retention": retention(), "lens": lens()}, "replicates", "answers survive where line 1 is right"),

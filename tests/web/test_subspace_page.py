@@ -1,4 +1,4 @@
-"""Points against direct projections, swaps against full interchange, and controls of equal rank."""
+"""Points against direct projections, swaps against full patching, and controls of equal rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from bindscope.cli.main import run as run_command
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.interchange import patch_logits
+from bindscope.interventions.patching import patch_logits
 from bindscope.measures.binding.projections import N_POINTS
 from bindscope.measures.binding.subspace_pair import kept_axes, project_program, swap_pair
 from bindscope.studies.binding.representation.measure import N_PAIRS, sample_halves
@@ -133,7 +133,7 @@ def test_aligning_undoes_a_rotation() -> None:
     assert float(whole.variance_fractions(points).sum()) == pytest.approx(1, abs=1e-5)
 
 
-def test_swapping_the_whole_space_equals_full_interchange(run: LabRun, kept: Kept) -> None:
+def test_swapping_the_whole_space_equals_full_patching(run: LabRun, kept: Kept) -> None:
     model, pairs = run.model(run.find_step("last")), pair_programs(typed(PROGRAM), typed(OTHER))
     whole = Subspace(torch.eye(model.config.d_model))
     swapped = swap_pair(model, pairs, kept.search, whole.swap).probability.sel(condition="swapped")

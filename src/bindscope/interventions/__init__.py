@@ -4,7 +4,7 @@ from bindscope.lazy import reexport
 
 PUBLIC = {
     "contrast_pairs": "bindscope.interventions.contrast",
-    "patch_sites": "bindscope.interventions.interchange",
+    "patch_sites": "bindscope.interventions.patching",
     "patch_path": "bindscope.interventions.paths",
     "residual_grid": "bindscope.interventions.grids",
     "position_grid": "bindscope.interventions.grids",

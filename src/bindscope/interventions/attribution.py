@@ -24,8 +24,8 @@ from torch import Tensor
 from bindscope.errors import BindscopeError
 from bindscope.interventions.address import Columns, mark_columns, resolve_site
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.interchange import PAIRS_AT_ONCE
 from bindscope.interventions.outcome import SMALLEST_RANGE, label_outcomes
+from bindscope.interventions.patching import PAIRS_AT_ONCE
 from bindscope.model.run import run, widen
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer

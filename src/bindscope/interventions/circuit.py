@@ -3,7 +3,7 @@
 A *move* is (layer, head, source position, target position): the head, at the target, attends to the source and writes what it
 finds. Two tests find moves, on pairs of one depth that differ in the root's constant:
 
-- **interchange** asks who carries the value. What a head adds at a position is a sum over the positions it attends to,
+- **patching** asks who carries the value. What a head adds at a position is a sum over the positions it attends to,
   output = Σ_source pattern·(v W_O + b x). First its whole output at the target is taken from the source run; if the
   answer follows in at least ``least_success`` of the pairs, each single term of the sum is, and every term that alone
   makes the answer follow in that fraction of them is a move. If none does, it comes in parts or from positions without a
@@ -41,8 +41,8 @@ from bindscope.errors import BindscopeError
 from bindscope.interventions.ablation import Kind, ablate_together
 from bindscope.interventions.address import mark_columns
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.outcome import measure_outcomes
+from bindscope.interventions.patching import patch_sites
 from bindscope.interventions.replacement import replace_heads
 from bindscope.model.run import Trace, run, widen
 from bindscope.model.sites import Site
@@ -64,7 +64,7 @@ class Move:
     head: int
     source: str
     target: str
-    success: float = math.nan  # interchange: how far the answer follows this term alone
+    success: float = math.nan  # patching: how far the answer follows this term alone
     loss: float = math.nan  # knock-out: fraction of right answers lost without this edge
     n_pairs: int = 0  # how many pairs have both positions; a spread source is in all that have the target
 
@@ -149,7 +149,7 @@ def patch_circuit(
     *,
     source_model: Transformer | None = None,
 ) -> xr.Dataset:
-    """Interchange of the whole circuit: every head at every position where it writes, all together."""
+    """Patching of the whole circuit: every head at every position where it writes, all together."""
     positions = _columns(circuit, named)
     return patch_sites(model, contrast, list(positions), positions=positions, source_model=source_model)
 

@@ -1,4 +1,4 @@
-"""Interchange at one position of the residual stream, every layer at once: the columns of a residual grid."""
+"""Patching at one position of the residual stream, every layer at once: the columns of a residual grid."""
 
 from __future__ import annotations
 

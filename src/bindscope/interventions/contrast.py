@@ -1,4 +1,4 @@
-"""What an interchange compares: rows that are run, and rows whose activations are put into them.
+"""What patching compares: rows that are run, and rows whose activations are put into them.
 
     base     a=5  b=a  #b:  → 5      run this,
     source   a=8  b=a  #b:  → 8      put activations of this into it, and see whether the answer becomes 8
@@ -50,7 +50,7 @@ class Contrast:
         if self.base.shape != self.source.shape:
             raise BindscopeError(
                 f"contrast: base rows have {self.base.shape[1]} tokens and source rows {self.source.shape[1]}; "
-                "an interchange needs programs of equal length."
+                "patching needs programs of equal length."
             )
         same = (self.base == self.source).all(1)
         if bool(same.any()):

@@ -21,11 +21,11 @@ from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import METRICS, label_outcomes, measure_outcomes
 from bindscope.interventions.replacement import (
-    Interchanged,
+    PatchedPairs,
     Progress,
-    interchange_heads,
-    interchange_mlps,
     layers_with_mlp,
+    patch_heads,
+    patch_mlps,
 )
 from bindscope.model.transformer import Transformer
 
@@ -106,7 +106,7 @@ def head_grid(
     """
     marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
     shape = (model.config.n_layers, model.config.n_heads)
-    found = interchange_heads(model, contrast, marks, source_model)
+    found = patch_heads(model, contrast, marks, source_model)
     outcomes = _collect(found, shape, contrast, on_progress)
     coords = {"layer": np.arange(shape[0]), "head": np.arange(shape[1])}
     return label_outcomes(outcomes, ("layer", "head"), coords, _attributes(model, contrast, "result", source_model))
@@ -123,14 +123,14 @@ def mlp_grid(
     """Outcomes over (layer, pair) of taking an MLP's whole output from the source, at all positions or those marked."""
     marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
     layers = layers_with_mlp(model)
-    found = interchange_mlps(model, contrast, marks, source_model)
+    found = patch_mlps(model, contrast, marks, source_model)
     outcomes = _collect(found, (len(layers),), contrast, on_progress)
     attributes = _attributes(model, contrast, "mlp_out", source_model)
     return label_outcomes(outcomes, ("layer",), {"layer": list(layers)}, attributes)
 
 
 def _collect(
-    found: Iterable[Interchanged], shape: tuple[int, ...], contrast: Contrast, on_progress: Progress
+    found: Iterable[PatchedPairs], shape: tuple[int, ...], contrast: Contrast, on_progress: Progress
 ) -> dict[str, np.ndarray]:
     """The metrics [*shape, pair] of all pairs."""
     outcomes, done = _missing(*shape, len(contrast)), 0

@@ -29,8 +29,8 @@ from bindscope.errors import BindscopeError
 from bindscope.interventions.address import Columns, change_where, describe_heads, mark_site, resolve_site, whole
 from bindscope.interventions.answers import Edits
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.interchange import PAIRS_AT_ONCE, check_request
 from bindscope.interventions.outcome import label_outcomes, measure_outcomes
+from bindscope.interventions.patching import PAIRS_AT_ONCE, check_request
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.model.run import run
 from bindscope.model.sites import Site

@@ -82,7 +82,7 @@ def _replace_rows(replacement: Replacement, rows: Tensor, layer: int) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Interchanged:
+class PatchedPairs:
     """The logits of some pairs with each head, or each MLP, taken from the source in turn."""
 
     pairs: Tensor  # [pair]: which of the contrast's
@@ -91,12 +91,12 @@ class Interchanged:
     source_logits: Tensor  # [pair, output]
 
 
-def interchange_heads(
+def patch_heads(
     model: Transformer,
     contrast: Contrast,
     at_positions: Tensor | None = None,
     source_model: Transformer | None = None,
-) -> Iterator[Interchanged]:
+) -> Iterator[PatchedPairs]:
     """Take all that one head adds from the source, each head in turn, some pairs at a time."""
     for chunk in run_chunks(model, contrast, source_model, ("middle", "results")):
         base, source = chunk.base, chunk.source
@@ -104,15 +104,15 @@ def interchange_heads(
         marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
         arrive = head_arrivals(model, base, source.results.__getitem__, marked)
         logits = sweep_groups(model, base, first, range(model.config.n_layers), arrive, model.config.n_heads)
-        yield Interchanged(chunk.pairs, logits, base.logits, source.logits)
+        yield PatchedPairs(chunk.pairs, logits, base.logits, source.logits)
 
 
-def interchange_mlps(
+def patch_mlps(
     model: Transformer,
     contrast: Contrast,
     at_positions: Tensor | None = None,
     source_model: Transformer | None = None,
-) -> Iterator[Interchanged]:
+) -> Iterator[PatchedPairs]:
     """The same for MLPs, in the layers that have one."""
     layers = layers_with_mlp(model)
     for chunk in run_chunks(model, contrast, source_model, ("middle",)):
@@ -120,7 +120,7 @@ def interchange_mlps(
         marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
         arrive = mlp_arrivals(model, base, source.mlp_out, marked)
         logits = sweep_groups(model, base, first, layers, arrive, 1)[:, 0]
-        yield Interchanged(chunk.pairs, logits, base.logits, source.logits)
+        yield PatchedPairs(chunk.pairs, logits, base.logits, source.logits)
 
 
 def layers_with_mlp(model: Transformer) -> tuple[int, ...]:

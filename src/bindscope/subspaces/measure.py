@@ -1,4 +1,4 @@
-"""A subspace's interchange beside its controls, as one labelled dataset.
+"""Patching inside a subspace beside its controls, as one labelled dataset.
 
 What is swapped, at one layer and position, from the counterfactual run into the base run:
 

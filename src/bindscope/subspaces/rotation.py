@@ -1,6 +1,6 @@
 """Learn a subspace by what swapping it does: distributed alignment search (Geiger et al. 2024).
 
-Gradient descent looks for the ``rank`` directions whose interchange turns the base's answer into the counterfactual's;
+Gradient descent looks for the ``rank`` directions whose patching turns the base's answer into the counterfactual's;
 the model stays as it is. The directions are the Q of a QR decomposition of free numbers, so they are orthonormal at
 every step by construction, whatever the optimiser does.
 """

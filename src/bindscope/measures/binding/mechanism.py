@@ -1,4 +1,4 @@
-"""How a value travels through a program: interchange by depth, heads together, and a frozen circuit pair by pair.
+"""How a value travels through a program: patching by depth, heads together, and a frozen circuit pair by pair.
 
 >>> grid = position_grid(model, contrast_pairs(pairs), named_positions(pairs))
 >>> summarise_by_depth(grid, depths_of(pairs), rng).success.sel(depth=3, position="rhs 2", layer=2)
@@ -15,8 +15,8 @@ import xarray as xr
 from bindscope.intervals import bootstrap_interval, wilson_interval
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.grids import head_grid, position_grid
-from bindscope.interventions.interchange import patch_sites
 from bindscope.interventions.outcome import summarise_outcomes
+from bindscope.interventions.patching import patch_sites
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import CounterfactualPairs, named_positions

@@ -22,7 +22,7 @@ from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.interventions.attribution import attribute_heads, attribute_mlps, attribute_positions, attribute_residual
 from bindscope.interventions.contrast import Contrast, Direction, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
-from bindscope.interventions.interchange import patch_sites, take_dimensions
+from bindscope.interventions.patching import patch_sites, take_dimensions
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding.pairs import CounterfactualPairs

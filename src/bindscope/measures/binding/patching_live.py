@@ -20,9 +20,9 @@ from torch import Tensor
 
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.interchange import patch_logits
 from bindscope.interventions.outcome import METRICS, UNITS, measure_outcomes
-from bindscope.interventions.replacement import interchange_heads, interchange_mlps, layers_with_mlp
+from bindscope.interventions.patching import patch_logits
+from bindscope.interventions.replacement import layers_with_mlp, patch_heads, patch_mlps
 from bindscope.measures.binding.patching import NamedPositions, locate_sites
 from bindscope.model.transformer import Transformer
 
@@ -70,8 +70,8 @@ def stream_grid(
             if marks.any():
                 yield from _stream_residual(model, contrast, source_model, marks)
         return
-    interchange = interchange_heads if grid == "heads" else interchange_mlps
-    for found in interchange(model, contrast, None, source_model):
+    patch = patch_heads if grid == "heads" else patch_mlps
+    for found in patch(model, contrast, None, source_model):
         measured = measure_outcomes(found.logits, found.base_logits, found.source_logits, contrast)
         yield GridPart(0, {name: values.ravel() for name, values in measured.items()})
 

@@ -33,7 +33,7 @@ HIGHEST_EFFECT = 0.4  # of one head: above this the colour no longer changes
 
 
 def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
-    """Interchange success over layer and position, a panel for each depth."""
+    """Patching success over layer and position, a panel for each depth."""
     dataset = results["chain"]
     depths = [int(depth) for depth in dataset.depth.values]
     n_columns = min(2, len(depths))
@@ -54,7 +54,7 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
             axes.set_ylabel("stream entering")
         add_colour_bar(list(panels.flat), mesh, percent=True)
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
-        subtitle = f"{where} · interchange success in per cent · without {dataset.attrs['excluded']}"
+        subtitle = f"{where} · patching success in per cent · without {dataset.attrs['excluded']}"
         title_figure(figure, "VB3 · Where the value can be changed", subtitle)
     return figure
 

@@ -19,7 +19,7 @@ from bindscope.tasks.binding import named_positions
 
 
 def compute_grids(context: Context) -> xr.Dataset:
-    """Interchange of the residual stream at the positions of the chain and of every head, at each checkpoint and in both directions."""
+    """Patching of the residual stream at the positions of the chain and of every head, at each checkpoint and in both directions."""
     from bindscope.measures.binding.mechanism import measure_grids
 
     pairs = sample_pairs(context.run, context.rng, context.n)

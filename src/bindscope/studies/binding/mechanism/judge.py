@@ -16,7 +16,7 @@ from bindscope.studies.framework.quantities import cell_of, fraction_of
 from bindscope.studies.framework.trajectory import phases_of
 
 KNOWN = 0.9  # fraction of pairs answered correctly, both programs, below which there is no mechanism to look for
-CARRIED = 0.8  # interchange success at a position that the value passes through
+CARRIED = 0.8  # patching success at a position that the value passes through
 ASIDE = 0.1  # the most that a position off the chain may reach
 FEW = 0.25  # fraction of all heads
 HEAD_MATTERS = 0.1  # of the way from the base's to the counterfactual's answer, by one head at one position
@@ -147,7 +147,7 @@ def _unlearned(dataset: xr.Dataset) -> Finding:
 
 
 def _best(dataset: xr.Dataset, depth: int, position: str) -> Quantity:
-    """Interchange success at the layer where it is highest."""
+    """Patching success at the layer where it is highest."""
     layer = int(dataset.success.sel(depth=depth, position=position).values.argmax())
     return cell_of(position, dataset.isel(layer=layer), "success", depth=depth, position=position)
 
@@ -206,7 +206,7 @@ VB3 = Claim(
     ),
     paper=REPORTED["VB3"],
     measure=(
-        "Interchange: programs that differ only in the constant at the root (from line 3 on); the counterfactual's "
+        "Activation patching (interchange intervention): programs that differ only in the constant at the root (from line 3 on); the counterfactual's residual "
         "stream is put into the base run at one layer and one position of the chain; success is that the counterfactual "
         "digit becomes the top answer. At the root before layer 0 and at the colon after the last layer success is "
         "certain, so what is judged are the positions between."
@@ -227,7 +227,7 @@ VB4 = Claim(
     statement="A few attention heads per hop move the value; which ones they are depends on the seed.",
     paper=REPORTED["VB4"],
     measure=(
-        "Interchange of each head's whole output everywhere but at the root's own position; the heads with the largest "
+        "Patching of each head's whole output everywhere but at the root's own position; the heads with the largest "
         "effect on one half of the pairs are patched together on the other half until nine answers in ten change."
     ),
     criterion=f"At most a {_fraction(FEW)} of all heads together change {ENOUGH:.0%} of the answers.",
@@ -243,11 +243,11 @@ VB4 = Claim(
 VB5 = Claim(
     id="VB5",
     title="The mechanism comes with phase 3",
-    statement="Tracked through the checkpoints, the interchange mechanism appears together with the third phase.",
+    statement="Tracked through the checkpoints, the mechanism that patching shows appears together with the third phase.",
     paper=REPORTED["VB5"],
     measure=(
         "The cells (depth, position beyond the root, layer) that carry the value at the last checkpoint are frozen; the "
-        "same interchange is made there at every saved checkpoint. An answer that the base program had already is no "
+        "same patch is made there at every saved checkpoint. An answer that the base program had already is no "
         "success."
     ),
     criterion=(

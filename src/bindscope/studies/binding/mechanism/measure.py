@@ -31,7 +31,7 @@ def sample_pairs(run: Run, rng: np.random.Generator, n: int) -> CounterfactualPa
 
 
 def compute_chain(context: Context) -> xr.Dataset:
-    """Interchange of the residual stream at every position of the queried chain and every layer, by depth, last checkpoint."""
+    """Patching of the residual stream at every position of the queried chain and every layer, by depth, last checkpoint."""
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.interventions.grids import position_grid
     from bindscope.measures.binding.mechanism import accuracy_on, depths_of, summarise_by_depth
@@ -46,7 +46,7 @@ def compute_chain(context: Context) -> xr.Dataset:
 
 
 def compute_heads(context: Context) -> xr.Dataset:
-    """Interchange of heads: each alone, position by position, and the strongest together.
+    """Patching of heads: each alone, position by position, and the strongest together.
 
     Heads are ranked on one half of the pairs and tested together on the other. The root's own position is left out
     everywhere: what a head gives there is the changed token itself.
@@ -84,7 +84,7 @@ def compute_heads(context: Context) -> xr.Dataset:
 
 
 def compute_emergence(context: Context) -> xr.Dataset:
-    """Interchange in the cells that carry the value at the last checkpoint, at every saved checkpoint before."""
+    """Patching in the cells that carry the value at the last checkpoint, at every saved checkpoint before."""
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.interventions.grids import position_grid
     from bindscope.measures.binding.mechanism import (
@@ -117,7 +117,7 @@ def compute_emergence(context: Context) -> xr.Dataset:
 
 
 def frozen_circuit(chain: xr.Dataset) -> list[tuple[int, str, int]]:
-    """Cells (depth, position, layer) beyond the root's own position that carry the value: interchange succeeds mostly."""
+    """Cells (depth, position, layer) beyond the root's own position that carry the value: patching succeeds mostly."""
     cells = []
     for depth in chain.depth.values:
         for position in chain_names(int(depth)):

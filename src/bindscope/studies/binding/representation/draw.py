@@ -32,7 +32,7 @@ CANDIDATE_STYLES = {"answer": (BLUE, DASHES[0]), "line 1": (ORANGE, DASHES[1]), 
 
 
 def draw_subspaces(results: Mapping[str, xr.Dataset]) -> Figure:
-    """Interchange success inside each subspace beside its controls."""
+    """Patching success inside each subspace beside its controls."""
     dataset = results["subspaces"]
     conditions = [str(name) for name in dataset.condition.values]
     with new_figure(9.2, 3.3) as figure:
@@ -47,7 +47,7 @@ def draw_subspaces(results: Mapping[str, xr.Dataset]) -> Figure:
                 f"{int(cell.search_rank)} dimensions at {cell.search_position.values}, layer {int(cell.search_layer)}"
             )
             axes.set_title(f"{quality}: {where}", fontsize=9, loc="left", color=MUTED)
-            axes.set_xlabel("interchange success")
+            axes.set_xlabel("patching success")
         n = int(dataset.attrs["n_test"])
         subtitle = f"{dataset.attrs.get('run', '')} · n = {n} test pairs, 95 % intervals · dashed: the paper"
         title_figure(

@@ -13,7 +13,7 @@ from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
 
 KNOWN = 0.9  # fraction of pairs answered correctly below which there is nothing to look for
-CARRIED = 0.8  # interchange success inside a subspace
+CARRIED = 0.8  # patching success inside a subspace
 MOST_AT_RANDOM = 0.5  # what random subspaces may reach, as a fraction of what the found one does
 SURPLUS = 0.2  # how many more answers survive without the circuit where line 1 is right
 TIMES = 2.0  # how much more often line 1's constant is given than the last constant
@@ -25,7 +25,7 @@ SOMETHING = 0.05  # how much better than with shuffled labels probes must be to 
 
 
 def judge_subspaces(results: Mapping[str, xr.Dataset]) -> Finding:
-    """VB6: values and names have subspaces of their own, inside which interchange works."""
+    """VB6: values and names have subspaces of their own, inside which patching works."""
     dataset = results["subspaces"]
     n = int(dataset.attrs["n_test"])
     weakest = float(dataset["accuracy"].min())
@@ -40,7 +40,7 @@ def judge_subspaces(results: Mapping[str, xr.Dataset]) -> Finding:
         inside = _condition_of(cell, "found", f"{quality}: {rank} dimensions, layer {layer}, {position}", n)
         others = {name: _condition_of(cell, name, f"{quality}: {name}", n) for name in ("random", "untrained model")}
         found.append(inside)
-        words = f"{quality}: interchange inside {rank} dimensions succeeds in {inside.value:.0%} of pairs"
+        words = f"{quality}: patching inside {rank} dimensions succeeds in {inside.value:.0%} of pairs"
         conditions.append(Condition(inside.value >= CARRIED, words, words))
         for name, other in others.items():
             said = f"{quality}, {name}: {other.value:.0%}"
@@ -169,7 +169,7 @@ VB6 = Claim(
     title="Subspaces of values and names",
     statement=(
         "Constants and variable names live in separate linear subspaces: principal components chosen by an L1-penalised "
-        "classifier, 10 for numbers and 26 for names, carry them, and interchange inside them is enough."
+        "classifier, 10 for numbers and 26 for names, carry them, and patching inside them is enough."
     ),
     paper=REPORTED["VB6"],
     measure=(
@@ -178,7 +178,7 @@ VB6 = Claim(
         "the chain before the last layer. Names: pairs that ask for another variable, at query and colon after a third "
         "of the layers."
     ),
-    criterion=f"Interchange inside the subspace succeeds in at least {CARRIED:.0%} of pairs, for values and for names.",
+    criterion=f"Patching inside the subspace succeeds in at least {CARRIED:.0%} of pairs, for values and for names.",
     control_description=(
         f"Random subspaces of equal dimension, and an untrained model of the same shape, reach at most "
         f"{MOST_AT_RANDOM:.0%} of that. Shuffled labels, the whole residual stream and the rest of it are shown beside them."

@@ -30,7 +30,7 @@ KEPT_OF_SUBSPACES = ("success_fraction", "success_low", "success_high", "kept_fr
 
 
 def compute_subspaces(context: Context) -> xr.Dataset:
-    """Interchange inside the subspaces of values and of names, fitted on one half of the pairs, tested on the other."""
+    """Patching inside the subspaces of values and of names, fitted on one half of the pairs, tested on the other."""
     from bindscope.measures.binding.mechanism import accuracy_on
     from bindscope.subspaces import default_search, measure_subspace
 

@@ -6,8 +6,8 @@ import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.interchange import patch_logits, patch_sites, take_dimensions
 from bindscope.interventions.outcome import measure_outcomes
+from bindscope.interventions.patching import patch_logits, patch_sites, take_dimensions
 from bindscope.model.run import run
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding.structure import named_positions

@@ -1,4 +1,4 @@
-"""Interchange: put activations of one run into another, at any set of sites at once, and see what becomes of the answer.
+"""Activation patching (interchange intervention): put activations of one run into another, at any set of sites at once, and see what becomes of the answer.
 
     >>> outcome = patch_sites(model, contrast, ["L2.H1", "L3.H0"])                      # two heads, all positions
     >>> outcome = patch_sites(model, contrast, ["L2.resid_pre"], positions=positions["rhs 2"])     # its own in each pair
@@ -101,7 +101,7 @@ def patch_logits(
 
 
 def take_source(value: Tensor, source: Tensor) -> Tensor:
-    """The plain interchange: the source's value."""
+    """Plain patching: the source's value."""
     return source
 
 
