@@ -18,6 +18,7 @@ from bindscope.theory.kernel import (
     template_kernel,
 )
 from bindscope.theory.kernel_activation import ACTIVATIONS, find_activation, integrate_activation
+from bindscope.theory.kernel_attention import mix_shared, settle_basis
 from bindscope.theory.kernel_points import generating_vector, lattice_points, to_gaussian
 
 COARSE = KernelSettings(points=128, inner_points=8)
@@ -213,3 +214,43 @@ def test_impossible_settings_are_refused(settings, sentence):
 def test_impossible_templates_are_refused(templates, sentence):
     with pytest.raises(BindscopeError, match=sentence):
         template_kernel(templates)
+
+
+def test_a_span_has_one_basis_however_it_was_found():
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(7, 3)))[0]
+    turned = basis @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    assert np.abs(basis - turned).max() > 0.1
+    settled = settle_basis(basis)
+    np.testing.assert_allclose(settle_basis(turned), settled, atol=1e-12)
+    np.testing.assert_allclose(settled.T @ settled, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(settled @ settled.T, basis @ basis.T, atol=1e-12)  # the same span
+
+
+def test_shared_logits_do_not_depend_on_how_equal_singular_values_are_told_apart(monkeypatch):
+    shared = np.eye(3)[np.array([[0, 1, 0, 2], [0, 1, 1, 2]])]
+    left, sizes, right = mix_shared(shared, 1.0)
+    plain = np.linalg.svd
+
+    def turned(matrix, full_matrices):
+        """Another basis of each span, as other processors find it: columns of equal size swapped, signs changed."""
+        vectors, values, others = plain(matrix, full_matrices=full_matrices)
+        order = np.lexsort((-np.arange(len(values)), -values.round(9)))
+        return -vectors[:, order], values, others
+
+    monkeypatch.setattr(np.linalg, "svd", turned)
+    again = mix_shared(shared, 1.0)
+    for found, expected in zip(again, (left, sizes, right)):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    mixture = np.concatenate([shared, np.broadcast_to(np.eye(4), (2, 4, 4))], axis=2)
+    mixture = (mixture - mixture.mean(1, keepdims=True)).reshape(8, -1)
+    np.testing.assert_allclose(left * sizes @ right, mixture, atol=1e-12)  # it is still the whole of it
+
+
+def test_of_equally_good_generators_the_first_is_taken():
+    for n_points, n_dimensions in ((64, 2), (512, 2)):
+        vector = generating_vector(n_points, n_dimensions)
+        mirrored = int(pow(int(vector[1]), -1, n_points))  # g and its inverse make the same lattice, axes swapped
+        twins = {min(step, n_points - step) for step in (int(vector[1]), mirrored)}
+        assert len(twins) == 2
+        assert vector[1] == min(twins)
