@@ -41,6 +41,15 @@ def test_a_constant_rate_stays_after_the_warmup(length):
     assert {learning_rate_factor(schedule, step, total) for step in range(warmup, total)} == {1.0}
 
 
+def test_a_rate_that_waits_for_the_last_stage_falls_from_there_to_the_end():
+    schedule = ScheduleConfig("linear", warmup_steps=2, final=0.5, hold_stages=True)
+    assert {learning_rate_factor(schedule, step, 20, last_stage_start=None) for step in range(2, 20)} == {1.0}
+    factors = [learning_rate_factor(schedule, step, 20, last_stage_start=10) for step in range(21)]
+    assert factors[2:11] == [1.0] * 9
+    assert factors[15] == pytest.approx(0.75)
+    assert factors[20] == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize("setting", [{"warmup_steps": -1}, {"final": 1.5}])
 def test_an_impossible_schedule_is_refused(setting):
     with pytest.raises(BindscopeError, match=next(iter(setting))):

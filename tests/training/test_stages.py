@@ -9,7 +9,7 @@ import torch
 
 from bindscope.tasks.binding import BindingTask, Curriculum
 from bindscope.tasks.loading import StagedLoader
-from bindscope.training.config import OptimizerConfig, TrainingConfig
+from bindscope.training.config import OptimizerConfig, ScheduleConfig, TrainingConfig
 from bindscope.training.loop import train
 from bindscope.training.state import MemoryKeeper, read_tally
 
@@ -27,10 +27,10 @@ def task() -> BindingTask:
     )
 
 
-def run(model, task, **changes) -> MemoryKeeper:
+def run(model, task, config=CONFIG, **changes) -> MemoryKeeper:
     keeper = MemoryKeeper()
     loader = StagedLoader(task, seed=0, batch_size=CONFIG.batch_size)
-    train(model, loader, CONFIG, evaluate=lambda model: {"watched": {"depth 1": 0.0}}, keeper=keeper, **changes)
+    train(model, loader, config, evaluate=lambda model: {"watched": {"depth 1": 0.0}}, keeper=keeper, **changes)
     return keeper
 
 
@@ -64,3 +64,16 @@ def test_going_on_from_any_state_passes_the_same_stages_with_the_same_weights(ma
         assert resumed.evaluations[-1]["stage"] == whole.evaluations[-1]["stage"]
         for name, value in whole.weights[60].items():
             assert torch.equal(value, resumed.weights[60][name])
+
+
+def test_the_rate_is_held_until_the_last_stage_also_in_a_run_that_goes_on(make_model, task):
+    config = replace(CONFIG, schedule=ScheduleConfig("linear", hold_stages=True))
+    whole = run(make_model(), task, config)
+    begun = whole.evaluations[-1]["stage"]["starts"][-1]
+    rates = {record["step"]: record["lr"] for record in whole.evaluations}
+    assert all(rate == 1e-2 for step, rate in rates.items() if 0 < step <= begun)
+    assert all(rate < 1e-2 for step, rate in rates.items() if step > begun + 1)
+    resumed = run(make_model(seed=9), task, config, state=whole.states[begun + 5])
+    assert [record["lr"] for record in resumed.evaluations] == [
+        record["lr"] for record in whole.evaluations if record["step"] > begun + 5
+    ]

@@ -3,7 +3,7 @@ import type { Body } from '../api/body';
 import { countVerdicts, readClaims } from './claims';
 
 const over = (dim: string, values: unknown[]) => ({ dims: [dim], values: values as string[], units: '' });
-const words = ['title', 'paper', 'reason', 'statement', 'measure', 'criterion', 'control', 'results'];
+const words = ['title', 'paper', 'reason', 'statement', 'measure', 'criterion', 'control', 'fixed', 'results'];
 const body: Body = {
   title: 'Claims', attrs: {}, command: '', python: '', sizes: { claim: 2, quantity: 3 },
   provenance: { run: 'made', step: 9, n: null, seed: 0, interval: '', note: '' },

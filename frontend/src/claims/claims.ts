@@ -1,9 +1,9 @@
 /** The claims of a paper and what a run says about them, from the body of `claims.json`. */
 import { labelsOf, pick, type Body } from '../api/body';
 
-const VERDICTS = ['replicates', 'differs', 'not testable', 'not measured yet'] as const;
+const VERDICTS = ['replicates', 'differs', 'inconclusive', 'not testable', 'not measured yet'] as const;
 export type Verdict = (typeof VERDICTS)[number];
-export const SIGNS: Record<Verdict, string> = { replicates: '✓', differs: '≠', 'not testable': '–', 'not measured yet': '…' };
+export const SIGNS: Record<Verdict, string> = { replicates: '✓', differs: '≠', inconclusive: '?', 'not testable': '–', 'not measured yet': '…' };
 
 export interface Quantity {
   label: string;
@@ -21,6 +21,7 @@ export interface Claim {
   measure: string;
   criterion: string;
   control: string;
+  fixed: string; // when the criterion was fixed, and what had been seen by then
   results: string;
   figure: string; // an address, or empty
   found: Quantity[];
@@ -42,7 +43,7 @@ export function readClaims(body: Body): Claim[] {
     return {
       id, title: text('title'), verdict: text('verdict') as Verdict, paper: text('paper'), reason: text('reason'),
       statement: text('statement'), measure: text('measure'), criterion: text('criterion'), control: text('control'),
-      results: text('results'), figure: text('figure'), found: quantities(id, 'found'), controls: quantities(id, 'control'),
+      fixed: text('fixed'), results: text('results'), figure: text('figure'), found: quantities(id, 'found'), controls: quantities(id, 'control'),
     }; // prettier-ignore
   });
 }

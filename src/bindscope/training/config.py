@@ -35,13 +35,15 @@ class OptimizerConfig:
 class ScheduleConfig:
     """A linear warm-up from zero, then constant or falling linearly to ``final`` of the base rate at the last step.
 
-    ``hold_steps``: how long the rate stays before it falls.
+    ``hold_steps``: how long the rate stays before it falls. ``hold_stages``: with staged data, it does not fall before
+    the last stage has begun either.
     """
 
     kind: Literal["constant", "linear"] = "constant"
     warmup_steps: int = 0
     final: float = 0.0
     hold_steps: int = 0
+    hold_stages: bool = False
 
     def __post_init__(self) -> None:
         for name in ("warmup_steps", "hold_steps"):
@@ -78,7 +80,7 @@ class TrainingConfig:
     clip: float | None = 1.0
     precision: Literal["fp32", "bf16"] = "fp32"
     checkpoints: CheckpointPlan = field(default_factory=CheckpointPlan)
-    evaluate_every: int = 100
+    evaluate_every: int = 100  # and at every checkpoint before the first of these
     evaluation_size: int = 2000
     save_every: int = 200  # steps between savings of the state a killed run resumes from
     trained: Literal["all", "last"] = "all"  # last: nothing but the unembedding

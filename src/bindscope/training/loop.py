@@ -110,7 +110,8 @@ class _Training:
         step = self.tally.step
         self.model.train()
         self.optimizer.zero_grad()
-        self.optimizer.scale_rates(learning_rate_factor(self.config.schedule, step, self.total_steps))
+        factor = learning_rate_factor(self.config.schedule, step, self.total_steps, self._last_stage_start())
+        self.optimizer.scale_rates(factor)
         batch, fraction = self.processes.shard(self._next_batch())
         with self._seeded(step):
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
@@ -137,6 +138,12 @@ class _Training:
             return self.loader.batch(self.tally.step, len(self.tally.stage_starts))
         return self.loader.batch(self.tally.step)
 
+    def _last_stage_start(self) -> int | None:
+        """The step at which the last stage of staged data began; None before it, 0 where there are no stages."""
+        n_stages = len(self.loader.stages) if isinstance(self.loader, StagedLoader) else 1
+        starts = (0, *self.tally.stage_starts)
+        return starts[-1] if len(starts) == n_stages else None
+
     def _stage(self) -> dict[str, Any]:
         """What an evaluation says of the stage that training has reached, where there are stages."""
         if not isinstance(self.loader, StagedLoader):
@@ -148,8 +155,8 @@ class _Training:
         """After an update, or before the first one: evaluate, keep and report what is due."""
         step, config = self.tally.step, self.config
         is_last = step == self.total_steps
-        evaluating = is_last or step % config.evaluate_every == 0
         keeping = is_last or step in self.kept_steps
+        evaluating = is_last or step % config.evaluate_every == 0 or (keeping and step < config.evaluate_every)
         saving = is_last or step % config.save_every == 0
         if not (evaluating or keeping or saving or self.unread.is_full or self.watch.wants_glance):
             return

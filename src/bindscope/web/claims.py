@@ -110,6 +110,7 @@ def _claim_columns(subject: Subject, judged: Iterable[Judged | tuple[str, ...]])
                 "measure": claim.measure,
                 "criterion": claim.criterion,
                 "control": claim.control_description,
+                "fixed": str(claim.fixed or ""),
                 "results": ", ".join(claim.results),
                 "figure": f"{subject.figures}/{claim.id}.svg" if figure else "",
             }

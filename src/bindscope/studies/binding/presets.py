@@ -51,7 +51,10 @@ NEUTRAL_TRAINING = replace(
     steps=5_000,
     batch_size=24,
     optimizer=replace(RECIPE_TRAINING.optimizer, lr=7e-4),
-    schedule=ScheduleConfig(kind="linear", warmup_steps=200, final=0.02, hold_steps=3_000),
+    schedule=ScheduleConfig(kind="linear", warmup_steps=200, final=0.02, hold_stages=True),
+    checkpoints=CheckpointPlan(every=50, per_octave=3),
+    evaluation_size=2_000,
+    stop_at=None,
 )
 
 TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
@@ -108,9 +111,7 @@ PRESETS = (
             name="binding-deep",
             task=NEUTRAL_TASK,
             model=model_for(NEUTRAL_TASK, n_layers=12, n_heads=4, d_model=128, d_mlp=512, **NEUTRAL),
-            training=replace(
-                NEUTRAL_TRAINING, steps=10_000, schedule=replace(NEUTRAL_TRAINING.schedule, hold_steps=6_000)
-            ),
+            training=replace(NEUTRAL_TRAINING, steps=3_500, evaluation_size=1_500),
         ),
         "The same with 12 layers of 4 heads, as near to the paper's model as two cores can train.",
     ),

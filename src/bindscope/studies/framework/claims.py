@@ -2,7 +2,8 @@
 
 A claim names the *results* it reads (labelled datasets that ``studies/framework/results.py`` makes and keeps), and a *judge*: a
 plain function from those datasets to a ``Finding``. No finding without a control: where the control does not hold, a
-claim cannot replicate.
+claim cannot replicate. Conditions are judged on intervals: where one spans its threshold, or runs were cut off before they
+could show anything, the claim is inconclusive.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
     from bindscope.studies.framework.results import Result
 
-Verdict = Literal["replicates", "differs", "not testable"]
-VERDICTS: tuple[Verdict, ...] = ("replicates", "differs", "not testable")
+Verdict = Literal["replicates", "differs", "inconclusive", "not testable"]
+VERDICTS: tuple[Verdict, ...] = ("replicates", "differs", "inconclusive", "not testable")
 Unit = Literal["fraction", "step", "1"]
 
 
@@ -70,6 +71,21 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """Since when a criterion and its control stand as they are, and what had been seen by then.
+
+    >>> str(Fixed("2026-11-17", "binding-laptop and binding-plain"))
+    '2026-11-17, having seen binding-laptop and binding-plain'
+    """
+
+    on: str  # a date
+    seen: str  # the runs, experiments or published numbers whose results were known; "nothing" is the best
+
+    def __str__(self) -> str:
+        return f"{self.on}, having seen {self.seen}"
+
+
+@dataclass(frozen=True)
 class Claim:
     """One published claim."""
 
@@ -83,6 +99,7 @@ class Claim:
     results: tuple[str, ...]  # names of the results it reads
     judge: Callable[[Mapping[str, xr.Dataset]], Finding]
     draw: Callable[[Mapping[str, xr.Dataset]], Figure]
+    fixed: Fixed | None = None
 
 
 @dataclass(frozen=True)
@@ -110,14 +127,39 @@ class Study:
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that a criterion or a control asks for: whether it holds, and words for either case."""
+    """One thing that a criterion or a control asks for: whether it holds, None if that cannot be told, and the words."""
 
-    holds: bool
+    holds: bool | None
     yes: str
     no: str
+    unclear: str = ""  # where it cannot be told; the words for "no" and why, when left out
 
     def __str__(self) -> str:
+        if self.holds is None:
+            return self.unclear or f"{self.no} (its interval spans the threshold)"
         return self.yes if self.holds else self.no
+
+
+def reaches(quantity: Quantity, threshold: float) -> bool | None:
+    """Whether a quantity is at least ``threshold`` with its whole interval; None where the interval spans it.
+
+    >>> reaches(Quantity("end", 0.93, 0.88, 0.96), 0.9) is None
+    True
+    """
+    low, high = _ends(quantity)
+    return None if low < threshold <= high else low >= threshold
+
+
+def stays_within(quantity: Quantity, threshold: float) -> bool | None:
+    """Whether a quantity is at most ``threshold`` with its whole interval; None where the interval spans it."""
+    low, high = _ends(quantity)
+    return None if low <= threshold < high else high <= threshold
+
+
+def _ends(quantity: Quantity) -> tuple[float, float]:
+    """The interval of a quantity, or its value twice where it has none."""
+    value = quantity.value
+    return (value if quantity.low is None else quantity.low, value if quantity.high is None else quantity.high)
 
 
 def conclude(
@@ -126,13 +168,22 @@ def conclude(
     quantities: tuple[Quantity, ...],
     control_quantities: tuple[Quantity, ...],
 ) -> Finding:
-    """Replicates when every condition of the criterion and of the control holds, differs otherwise; says which."""
-    conditions = sorted((*criterion, *control), key=lambda condition: condition.holds)  # what fails is said first
+    """Replicates when every condition of the criterion and of the control holds, differs when one does not.
+
+    Inconclusive when none fails but one cannot be told. What fails, or cannot be told, is said first.
+    """
+    order = (False, None, True)
+    conditions = sorted((*criterion, *control), key=lambda condition: order.index(condition.holds))
     words = [str(condition) for condition in conditions]
-    if all(condition.holds for condition in criterion) and not all(condition.holds for condition in control):
+    if all(condition.holds for condition in criterion) and any(condition.holds is False for condition in control):
         words.insert(0, "The criterion is met, but its control is not:")
-    verdict: Verdict = "replicates" if conditions[0].holds else "differs"
-    return Finding(verdict, _sentences(words), quantities, control_quantities)
+    verdicts: dict[bool | None, Verdict] = {False: "differs", None: "inconclusive", True: "replicates"}
+    return Finding(verdicts[conditions[0].holds], _sentences(words), quantities, control_quantities)
+
+
+def inconclusive(reason: str, quantities: tuple[Quantity, ...] = (), control: tuple[Quantity, ...] = ()) -> Finding:
+    """A finding that says why what was measured does not tell: too few seeds, runs that were cut off."""
+    return Finding("inconclusive", _sentences([reason]), quantities, control)
 
 
 def not_testable(reason: str, quantities: tuple[Quantity, ...] = ()) -> Finding:

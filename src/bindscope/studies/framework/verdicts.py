@@ -18,9 +18,9 @@ def render_verdicts(verifications: Sequence[Verification]) -> str:
     names = [verification.run for verification in verifications]
     by_claim = list(zip(*(verification.judged for verification in verifications)))
     parts = [
-        _row(["claim", "the paper", *names]),
-        "|---" * (2 + len(names)) + "|",
-        *(_row([_title(judged[0].claim), judged[0].claim.paper, *map(_cell, judged)]) for judged in by_claim),
+        _row(["claim", "the paper", *names, "criterion fixed"]),
+        "|---" * (3 + len(names)) + "|",
+        *(_claim_row(judged) for judged in by_claim),
     ]
     for verification in verifications:
         parts += ["", f"### Why, on {verification.run}", ""]
@@ -33,6 +33,11 @@ def render_verdicts(verifications: Sequence[Verification]) -> str:
 
 def _title(claim: Claim) -> str:
     return f"{claim.id} {claim.title}"
+
+
+def _claim_row(judged: Sequence[Judged]) -> str:
+    claim = judged[0].claim
+    return _row([_title(claim), claim.paper, *map(_cell, judged), str(claim.fixed or "")])
 
 
 def _cell(judged: Judged) -> str:
@@ -52,5 +57,6 @@ def _terms(claim: Claim) -> list[str]:
         f"- **Measure:** {claim.measure}",
         f"- **Criterion:** {claim.criterion}",
         f"- **Control:** {claim.control_description}",
+        f"- **Criterion and control fixed:** {claim.fixed or 'not recorded'}",
         f"- **Results:** {', '.join(f'`{name}`' for name in claim.results)}",
     ]

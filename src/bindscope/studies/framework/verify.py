@@ -152,6 +152,7 @@ def _claim_mapping(judged: Judged) -> dict[str, Any]:
         "title": claim.title,
         "paper": claim.paper,
         "criterion": claim.criterion,
+        "fixed": None if claim.fixed is None else asdict(claim.fixed),
         "verdict": finding.verdict,
         "reason": finding.reason,
         "quantities": [_quantity_mapping(quantity) for quantity in finding.quantities],

@@ -13,7 +13,9 @@ from bindscope.studies.framework.verify import Judged, Verification
 from bindscope.studies.plots.html import Markup, document, element, list_settings, table
 from bindscope.studies.plots.style import figure_to_svg
 
-CLASSES = {"replicates": "systematic", "differs": "heuristic", "not testable": "random"}  # colours the page has already
+CLASSES = {  # colours the page has already
+    "replicates": "systematic", "differs": "heuristic", "inconclusive": "random", "not testable": "random",
+}  # fmt: skip
 
 
 def render_verification(verification: Verification, command: str, config: Mapping[str, Any]) -> str:
@@ -71,6 +73,7 @@ def _terms(judged: Judged) -> Markup:
         "Measure": claim.measure,
         "Criterion": claim.criterion,
         "Control": claim.control_description,
+        "Criterion fixed": str(claim.fixed or ""),
         "Results read": ", ".join(claim.results),
     }
     pieces = (element(kind, text) for each in terms.items() for kind, text in zip(("dt", "dd"), each))
