@@ -50,11 +50,18 @@ def test_going_on_from_any_state_is_the_run_never_interrupted(make_model, stream
         if step < 12:
             assert_same_weights(whole.weights[12], resumed.weights[12])
         steps = [record["step"] for record in resumed.evaluations]
-        assert steps == [
-            s for s in (0, 1, 2, 3, 4, 5, 10, 12) if s > step
-        ]  # every checkpoint before the first fifth step
+        assert steps == [s for s in (0, 5, 10, 12) if s > step]
         for record in resumed.evaluations:
             assert record["loss"] == next(r["loss"] for r in whole.evaluations if r["step"] == record["step"])
+
+
+def test_an_early_evaluation_is_made_at_every_checkpoint_before_the_first_regular_one(make_model, stream):
+    early = run(make_model(), stream, replace(CONFIG, evaluate_early=True))
+    steps = [record["step"] for record in early.evaluations]
+    assert steps == sorted({0, 5, 10, 12} | {step for step in early.weights if step < 5})
+    assert len(steps) > 4
+    usual = run(make_model(), stream)
+    assert_same_weights(early.weights[12], usual.weights[12])
 
 
 def test_dropout_depends_on_its_seed_and_leaves_the_global_generator_alone(make_model, stream):

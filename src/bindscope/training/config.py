@@ -80,7 +80,8 @@ class TrainingConfig:
     clip: float | None = 1.0
     precision: Literal["fp32", "bf16"] = "fp32"
     checkpoints: CheckpointPlan = field(default_factory=CheckpointPlan)
-    evaluate_every: int = 100  # and at every checkpoint before the first of these
+    evaluate_every: int = 100
+    evaluate_early: bool = False  # also at every checkpoint before the first of these: the random phase is short
     evaluation_size: int = 2000
     save_every: int = 200  # steps between savings of the state a killed run resumes from
     trained: Literal["all", "last"] = "all"  # last: nothing but the unembedding

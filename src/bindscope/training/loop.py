@@ -156,7 +156,7 @@ class _Training:
         step, config = self.tally.step, self.config
         is_last = step == self.total_steps
         keeping = is_last or step in self.kept_steps
-        evaluating = is_last or step % config.evaluate_every == 0 or (keeping and step < config.evaluate_every)
+        evaluating = is_last or step % config.evaluate_every == 0 or (keeping and self._is_early(step))
         saving = is_last or step % config.save_every == 0
         if not (evaluating or keeping or saving or self.unread.is_full or self.watch.wants_glance):
             return
@@ -169,6 +169,9 @@ class _Training:
             self.tally = replace(self.tally, loss_sum=0.0, loss_count=0)
         if self.processes.is_first:
             self._hand_over(progress, keeping or finished, saving or finished)
+
+    def _is_early(self, step: int) -> bool:
+        return self.config.evaluate_early and step < self.config.evaluate_every
 
     def _hand_over(self, progress: Progress, keeping: bool, saving: bool) -> None:
         """The order matters: a state is kept only when everything up to it has been."""

@@ -54,6 +54,7 @@ NEUTRAL_TRAINING = replace(
     schedule=ScheduleConfig(kind="linear", warmup_steps=200, final=0.02, hold_stages=True),
     checkpoints=CheckpointPlan(every=50, per_octave=3),
     evaluation_size=2_000,
+    evaluate_early=True,
     stop_at=None,
 )
 

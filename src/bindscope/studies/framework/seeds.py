@@ -85,6 +85,7 @@ def _essence(config: RunConfig) -> RunConfig:
         config.training,
         checkpoints=usual.checkpoints,
         evaluate_every=usual.evaluate_every,
+        evaluate_early=usual.evaluate_early,
         evaluation_size=usual.evaluation_size,
         save_every=usual.save_every,
         stop_at=usual.stop_at,
