@@ -11,7 +11,7 @@ LOWER_HALF := $(addprefix tests/,tasks model training interventions subspaces me
 LINT := lint-types lint-page lint-imports lint-style
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test check lint $(LINT) test-page test-lower format docs types clean help
+.PHONY: demo test evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ test-lower:
 format: $(VENV)/.installed-test  ## rewrite the code in the common style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+evidence: $(VENV)/.installed  ## train what the verdicts still rest on too little of: days on one core; OPTIONS="--hours 8" bounds it
+	$(BIN)/bindscope evidence --train $(OPTIONS)
 
 docs: $(VENV)/.installed  ## rewrite the generated pages in docs/
 	$(BIN)/python -m bindscope.cli.reference

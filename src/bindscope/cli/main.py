@@ -81,6 +81,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "experiment:experiment",
             "List the experiments, or train what one needs and answer its question.",
         ),
+        "evidence": (
+            "evidence:evidence",
+            "List every run and experiment behind the verdicts, and train what is missing.",
+        ),
         "recipe": ("recipe:ablate_recipe", "Train a binding preset without each part of its recipe, and compare."),
         "one-step": ("one_step:one_step", "Take the one gradient step that composes binding with addition."),
         "kernel": (

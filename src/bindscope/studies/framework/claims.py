@@ -103,6 +103,16 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """A run of a preset or an experiment that verdicts rest on, and what would be settled by training all of it."""
+
+    name: str
+    order: int  # what would change verdicts most comes first, over all studies
+    settles: str
+    full: bool = False  # variants of a size for many machines are wanted too
+
+
+@dataclass(frozen=True)
 class Study:
     """A paper's claims and the results they read, for runs of one family of tasks."""
 
@@ -110,12 +120,27 @@ class Study:
     title: str
     claims: tuple[Claim, ...]
     results: tuple[Result, ...]
+    evidence: tuple[Wanted, ...] = ()
 
     @classmethod
-    def of(cls, family: str, title: str, measured: Iterable[Any], judged: Iterable[Any]) -> Study:
+    def of(
+        cls, family: str, title: str, measured: Iterable[Any], judged: Iterable[Any], evidence: tuple[Wanted, ...] = ()
+    ) -> Study:
         """The study of modules with ``RESULTS`` and of modules with ``CLAIMS``; claims come in the order of their numbers."""
         claims = sorted((claim for part in judged for claim in part.CLAIMS), key=lambda claim: int(claim.id[2:]))
-        return cls(family, title, tuple(claims), tuple(result for part in measured for result in part.RESULTS))
+        return cls(
+            family, title, tuple(claims), tuple(result for part in measured for result in part.RESULTS), evidence
+        )
+
+    def claims_on(self, experiment: str) -> tuple[str, ...]:
+        """The claims that read an experiment."""
+        reading = {result.name for result in self.results if experiment in result.experiments}
+        return tuple(claim.id for claim in self.claims if reading & set(claim.results))
+
+    def claims_on_runs(self) -> tuple[str, ...]:
+        """The claims that read something of a run itself."""
+        reading = {result.name for result in self.results if not result.experiments}
+        return tuple(claim.id for claim in self.claims if reading & set(claim.results))
 
     def find_claim(self, name: str) -> Claim:
         """A claim by its id, in any case."""

@@ -126,7 +126,7 @@ def plan_cells(
     cells = []
     for seed in range(experiment.seeds) if seeds is None else seeds:
         for variant in chosen:
-            if variant.shipped is not None and seed == 0 and not more:
+            if variant.shipped is not None and seed == 0 and not more and (SHIPPED_RUNS / variant.shipped).is_dir():
                 cells.append(Cell(variant.name, seed, find_preset(variant.shipped).config, shipped=True))
                 continue
             owner, kept_as = variant.borrowed or (None, variant.name)

@@ -90,6 +90,7 @@ class Result:
     kept: bool = True  # False: found elsewhere each time, nothing of it is stored
     passes: int = 1  # through the model for each example and checkpoint, roughly: how long it takes
     grows: bool = False  # what was measured of a checkpoint stays true when the run gets more of them
+    experiments: tuple[str, ...] = ()  # whose datasets it may read
     slow: bool = False  # takes long though it reads no checkpoint
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bindscope.studies.binding.experiments import define_plateau
 from bindscope.studies.framework.experiments import Experiment, Variant, defer
 
 TINY: dict[str, Any] = {"training.evaluate_every": 50, "training.evaluation_size": 1_000}
@@ -73,6 +74,27 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         limits="One preset, one task; runs stop once every depth is at 99 %.",
         found="seeds",
     ),
+    _experiment(
+        "seeds-neutral",
+        "Do seeds agree when nothing of the mechanism is supplied?",
+        "binding-neutral",
+        (Variant("preset", "the preset as it is; seed 0 is the shipped run", shipped="binding-neutral"),),
+        seeds=6,
+        minutes=20,
+        limits="One preset, one task; letters and lines are scheduled.",
+        found="seeds",
+    ),
+    _experiment(
+        "seeds-deep",
+        "Do seeds agree with twelve layers of four heads, nothing supplied?",
+        "binding-deep",
+        (Variant("preset", "the preset as it is; seed 0 is the shipped run", shipped="binding-deep"),),
+        seeds=3,
+        minutes=55,
+        limits="One preset, one task; letters and lines are scheduled.",
+        found="seeds",
+    ),
+    define_plateau.EXPERIMENT,
     _experiment(
         "held-out",
         "Does the model bind variables to constants that it never met together?",

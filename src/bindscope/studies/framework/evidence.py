@@ -1,0 +1,242 @@
+"""What verdicts rest on: every run and experiment with how much of it was trained, what the rest costs and would settle.
+
+>>> [(item.name, item.n_trained, item.n_planned) for item in list_evidence(Path("runs"))]
+[('seeds-neutral', 6, 6), ('seeds-deep', 1, 3), …]
+>>> for report in train_evidence(list_evidence(Path("runs")), Path("runs"), hours=8): print(report)
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.studies.framework.claims import Study, Wanted
+from bindscope.studies.framework.experiments import (
+    SHIPPED_DATASETS,
+    SHIPPED_RUNS,
+    Cell,
+    Experiment,
+    all_experiments,
+    experiment_dataset,
+    load_experiment_dataset,
+    plan_cells,
+    save_experiment_dataset,
+    train_cells,
+)
+from bindscope.studies.framework.verify import all_studies
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bindscope.runs.directory import Run
+
+State = Literal["complete", "in part", "open"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One run or experiment behind verdicts, and what is left to train of it."""
+
+    wanted: Wanted
+    experiment: Experiment | None  # None for a run of a preset
+    claims: tuple[str, ...]  # that read it
+    cells: tuple[Cell, ...]
+    left: tuple[Cell, ...]  # of the cells, those that nobody has trained
+    seconds: float  # what training one of them takes, with one thread on a quiet core
+
+    @property
+    def name(self) -> str:
+        return self.wanted.name
+
+    @property
+    def kind(self) -> str:
+        return "run" if self.experiment is None else "experiment"
+
+    @property
+    def n_planned(self) -> int:
+        return len(self.cells)
+
+    @property
+    def n_trained(self) -> int:
+        return len(self.cells) - len(self.left)
+
+    @property
+    def seconds_left(self) -> float:
+        return self.seconds * len(self.left)
+
+    def directory(self, runs_directory: Path) -> Path:
+        """Where its runs are saved."""
+        return runs_directory if self.experiment is None else runs_directory / f"experiment-{self.name}"
+
+    @property
+    def state(self) -> State:
+        return "complete" if not self.left else "in part" if self.n_trained else "open"
+
+
+def list_evidence(runs_directory: Path, names: Sequence[str] = ()) -> list[Item]:
+    """Everything behind the verdicts of all studies, what would change them most first; or what is named."""
+    wanted = {each.name: (each, study) for study in all_studies() for each in study.evidence}
+    for name in names:
+        if name not in wanted:
+            raise BindscopeError(f"no verdict rests on '{name}'.{suggest_nearest(name, wanted)}")
+    chosen = [pair for name, pair in wanted.items() if not names or name in names]
+    return [_find_item(*pair, runs_directory) for pair in sorted(chosen, key=lambda pair: pair[0].order)]
+
+
+def train_evidence(
+    items: Sequence[Item],
+    runs_directory: Path,
+    jobs: int = 1,
+    hours: float | None = None,
+    cluster: str | None = None,
+    say: Callable[[str], None] = print,
+) -> Iterator[tuple[Item, Run]]:
+    """Train what is left, in order, and yield each run as it ends; an experiment's dataset is made anew after its runs.
+
+    With ``hours``, nothing is begun that would not end in time at its estimated cost, and what is left out is said. A
+    run that takes longer than estimated is said to while it trains.
+    """
+    deadline = None if hours is None else time.monotonic() + 3600 * hours
+    for item in items:
+        if not item.left:
+            continue
+        cells = item.left[: _affordable(item, jobs, deadline)]
+        if len(cells) < len(item.left):
+            say(f"{item.name}: {len(item.left) - len(cells)} of {len(item.left)} runs are left for another time.")
+        trained = False
+        with _Overrun(item, say) as watch:
+            for _, run in train_cells(cells, item.directory(runs_directory), jobs, cluster):
+                watch.begin()
+                trained = True
+                yield item, run
+        if trained and item.experiment is not None:
+            make_dataset(item.experiment, item.directory(runs_directory))
+
+
+def make_dataset(experiment: Experiment, directory: Path) -> Path:
+    """The dataset of all its runs that have ended here, with the shipped one's other runs."""
+    runs = {cell: run for cell in plan_cells(experiment) if (run := _ended_run(cell, directory)) is not None}
+    dataset = experiment_dataset(experiment, runs)
+    shipped = SHIPPED_DATASETS / f"{experiment.name}.nc"
+    if shipped.is_file():
+        dataset = join_datasets(dataset, load_experiment_dataset(shipped))
+    return save_experiment_dataset(dataset, directory / f"{experiment.name}.nc")
+
+
+def join_datasets(own: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
+    """The cells of both datasets of one experiment; where both have one, the first's. Other settings are not mixed in."""
+    import json
+
+    settings = ("preset", "common_changes", "sweeps")
+    if any(own.attrs[name] != other.attrs[name] for name in settings):
+        return own
+    changes, others = (json.loads(dataset.attrs["changes"]) for dataset in (own, other))
+    same = [name for name in map(str, other.variant.values) if changes.get(name, others[name]) == others[name]]
+    joined = _untexted(own).combine_first(_untexted(other.sel(variant=same)))
+    for name, variable in joined.data_vars.items():
+        if variable.dtype == object:
+            joined[name] = variable.fillna("").astype(str)
+    for attribute in ("changes", "meanings"):
+        first, second = (json.loads(dataset.attrs[attribute]) for dataset in (own, other))
+        joined.attrs[attribute] = json.dumps({**{name: second[name] for name in same}, **first})
+    joined.attrs = {**own.attrs, **joined.attrs, "steps": max(own.attrs["steps"], other.attrs["steps"])}
+    return joined
+
+
+def sources_of(datasets: Sequence[xr.Dataset], run: str) -> tuple[str, ...]:
+    """The runs and experiments that datasets come from, by what they say of their source."""
+    prefix = "bindscope experiment "
+    named = (str(dataset.attrs.get("source", "")) for dataset in datasets)
+    return tuple(dict.fromkeys(text.removeprefix(prefix) if text.startswith(prefix) else run for text in named))
+
+
+def _find_item(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
+    experiment = all_experiments().get(wanted.name)
+    if experiment is None:
+        return _find_run(wanted, study, runs_directory)
+    directory = runs_directory / f"experiment-{experiment.name}"
+    cells = tuple(plan_cells(experiment, full=wanted.full))
+    known = _cells_of_datasets(directory / f"{experiment.name}.nc", SHIPPED_DATASETS / f"{experiment.name}.nc")
+    left = tuple(
+        cell for cell in cells if (cell.variant, cell.seed) not in known and _ended_run(cell, directory) is None
+    )
+    return Item(wanted, experiment, study.claims_on(experiment.name), cells, left, 60 * experiment.minutes)
+
+
+def _find_run(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
+    from bindscope.studies.framework.costs import MEASURED
+    from bindscope.studies.framework.presets import find_preset
+
+    config = find_preset(wanted.name).config
+    is_shipped = (SHIPPED_RUNS / wanted.name).is_dir()
+    cell = Cell("preset", config.seed, config, shipped=is_shipped)
+    trained = is_shipped or _ended_run(cell, runs_directory) is not None
+    seconds = MEASURED[wanted.name].seconds
+    return Item(wanted, None, study.claims_on_runs(), (cell,), () if trained else (cell,), seconds)
+
+
+def _cells_of_datasets(*paths: Path) -> set[tuple[str, int]]:
+    """The (variant, seed) that datasets hold."""
+    found = set()
+    for path in paths:
+        if path.is_file():
+            ends = load_experiment_dataset(path).last_step.transpose("variant", "seed")
+            rows, columns = np.nonzero(np.isfinite(ends.values))
+            found |= {(str(ends.variant.values[i]), int(ends.seed.values[j])) for i, j in zip(rows, columns)}
+    return found
+
+
+def _ended_run(cell: Cell, directory: Path) -> Run | None:
+    """The run of a cell, if it was trained to its end with these settings."""
+    from bindscope.runs.directory import Run
+    from bindscope.runs.sweep import ENDED
+
+    path = cell.path_in(directory)
+    if not (path / "manifest.json").is_file():
+        return None
+    run = Run.open(path)
+    return run if cell.shipped or (run.config == cell.config and run.status in ENDED) else None
+
+
+def _affordable(item: Item, jobs: int, deadline: float | None) -> int:
+    """How many runs end before the deadline, by what one of them takes."""
+    if deadline is None:
+        return len(item.left)
+    return max(0, int((deadline - time.monotonic()) // item.seconds)) * jobs
+
+
+def _untexted(dataset: xr.Dataset) -> xr.Dataset:
+    """The same with empty texts missing, as numbers of cells without a run are."""
+    texts = [name for name, variable in dataset.data_vars.items() if variable.dtype.kind in "UO"]
+    return dataset.assign({name: dataset[name].astype(object).where(dataset[name] != "") for name in texts})
+
+
+class _Overrun:
+    """Says so when a run takes longer than estimated; ``begin`` with each new one."""
+
+    def __init__(self, item: Item, say: Callable[[str], None]) -> None:
+        self.item, self.say = item, say
+        self.timer: threading.Timer | None = None
+
+    def __enter__(self) -> _Overrun:
+        self.begin()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+    def begin(self) -> None:
+        self.__exit__()
+        minutes = self.item.seconds / 60
+        words = f"{self.item.name}: a run takes longer than the {minutes:.0f} minutes that were estimated; it goes on."
+        self.timer = threading.Timer(self.item.seconds, self.say, (words,))
+        self.timer.daemon = True
+        self.timer.start()
