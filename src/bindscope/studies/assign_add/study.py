@@ -4,6 +4,7 @@ from bindscope.studies.assign_add.addition import judge as judge_addition
 from bindscope.studies.assign_add.addition import measure as measure_addition
 from bindscope.studies.assign_add.attention import judge as judge_attention
 from bindscope.studies.assign_add.attention import measure as measure_attention
+from bindscope.studies.assign_add.evidence import EVIDENCE
 from bindscope.studies.assign_add.learning import judge as judge_learning
 from bindscope.studies.assign_add.neurons import judge as judge_neurons
 from bindscope.studies.assign_add.neurons import measure as measure_neurons
@@ -41,4 +42,4 @@ _JUDGED = (
     judge_one_step,
 )
 
-STUDY = Study.of("assign_add", "Assign and add: variables in modular sums", _MEASURED, _JUDGED)
+STUDY = Study.of("assign_add", "Assign and add: variables in modular sums", _MEASURED, _JUDGED, EVIDENCE)

@@ -2,6 +2,7 @@
 
 from bindscope.studies.binding.behaviour import measure as measure_behaviour
 from bindscope.studies.binding.conditions import judge as judge_conditions
+from bindscope.studies.binding.evidence import EVIDENCE
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
 from bindscope.studies.binding.learning import judge as judge_learning
@@ -25,4 +26,4 @@ _MEASURED = (
 )
 _JUDGED = (judge_learning, judge_conditions, judge_generalisation, judge_mechanism, judge_representation)
 
-STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED)
+STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE)

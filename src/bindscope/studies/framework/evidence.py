@@ -150,13 +150,6 @@ def join_datasets(own: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
     return joined
 
 
-def sources_of(datasets: Sequence[xr.Dataset], run: str) -> tuple[str, ...]:
-    """The runs and experiments that datasets come from, by what they say of their source."""
-    prefix = "bindscope experiment "
-    named = (str(dataset.attrs.get("source", "")) for dataset in datasets)
-    return tuple(dict.fromkeys(text.removeprefix(prefix) if text.startswith(prefix) else run for text in named))
-
-
 def _find_item(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
     experiment = all_experiments().get(wanted.name)
     if experiment is None:

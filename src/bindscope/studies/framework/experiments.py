@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None] | None  # (done, total)
 SHIPPED_RUNS = Path(__file__).parents[2] / "shipped"
 SHIPPED_DATASETS = SHIPPED_RUNS / "experiments"
+MADE_BY = "bindscope experiment "  # how the source of an experiment's dataset begins
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
         dataset = dataset.assign_coords({label: ("variant", values)})
     dataset.attrs = {
         "title": f"experiment {experiment.name}",
-        "source": f"bindscope experiment {experiment.name}",
+        "source": f"{MADE_BY}{experiment.name}",
         "question": experiment.question,
         "limits": experiment.limits,
         "preset": experiment.preset,

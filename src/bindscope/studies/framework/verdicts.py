@@ -42,7 +42,8 @@ def _claim_row(judged: Sequence[Judged]) -> str:
 
 def _cell(judged: Judged) -> str:
     quantities = "<br>".join(str(quantity) for quantity in judged.finding.quantities[:N_SHOWN])
-    return f"**{judged.finding.verdict}**" + (f"<br>{quantities}" if quantities else "")
+    read = f"<br>from {', '.join(judged.sources)}" if judged.sources else ""
+    return f"**{judged.finding.verdict}**" + (f"<br>{quantities}" if quantities else "") + read
 
 
 def _row(cells: Sequence[str]) -> str:

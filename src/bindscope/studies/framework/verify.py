@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bindscope.errors import BindscopeError
 from bindscope.families import UnknownFamily, all_families, find_family
 from bindscope.studies.framework.claims import VERDICTS, Claim, Finding, Quantity, Study, not_testable
-from bindscope.studies.framework.experiments import SHIPPED_RUNS
+from bindscope.studies.framework.experiments import MADE_BY, SHIPPED_RUNS
 from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Judged:
     claim: Claim
     finding: Finding
     datasets: Mapping[str, xr.Dataset]
+    sources: tuple[str, ...] = ()  # the run and the experiments that the datasets come from
 
     @property
     def has_figure(self) -> bool:
@@ -126,23 +127,30 @@ def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None
         library.fill(name, on_result(result, index, len(names)) if on_result else None)
     filled = {name: library.filled[name] for name in names}
     settings = {name: library.settings(library.results[name]) for name in names}
-    return Verification(library.name, tuple(judge(claim, filled) for claim in claims), filled, settings)
+    return Verification(library.name, tuple(judge(claim, filled, library.name) for claim in claims), filled, settings)
 
 
 def judge_kept(library: Library, claim: Claim) -> Judged | tuple[str, ...]:
     """A claim judged without running a model; where that cannot be, the names of the results to measure first."""
     found = {name: library.find(name) for name in claim.results}
     missing = tuple(name for name, filled in found.items() if filled is None)
-    return missing or judge(claim, {name: filled for name, filled in found.items() if filled is not None})
+    filled = {name: each for name, each in found.items() if each is not None}
+    return missing or judge(claim, filled, library.name)
 
 
-def judge(claim: Claim, filled: Mapping[str, Filled]) -> Judged:
+def judge(claim: Claim, filled: Mapping[str, Filled], run: str = "") -> Judged:
     """What the filled results say about a claim; without all of them nothing can be said, and the reason is given."""
     missing = [filled[name].reason for name in claim.results if filled[name].dataset is None]
     found = ((name, filled[name].dataset) for name in claim.results)
     datasets = {name: dataset for name, dataset in found if dataset is not None}
     finding = not_testable(missing[0]) if missing else claim.judge(datasets)
-    return Judged(claim, finding, datasets)
+    return Judged(claim, finding, datasets, _sources(datasets.values(), run))
+
+
+def _sources(datasets: Iterable[xr.Dataset], run: str) -> tuple[str, ...]:
+    """The runs and experiments that datasets come from, by what they say of their source."""
+    named = (str(dataset.attrs.get("source", "")) for dataset in datasets)
+    return tuple(dict.fromkeys(text.removeprefix(MADE_BY) if text.startswith(MADE_BY) else run for text in named))
 
 
 def _claim_mapping(judged: Judged) -> dict[str, Any]:
@@ -158,6 +166,7 @@ def _claim_mapping(judged: Judged) -> dict[str, Any]:
         "quantities": [_quantity_mapping(quantity) for quantity in finding.quantities],
         "control": [_quantity_mapping(quantity) for quantity in finding.control],
         "results": list(claim.results),
+        "evidence": list(judged.sources),
     }
 
 

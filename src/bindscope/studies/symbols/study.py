@@ -3,6 +3,7 @@
 from bindscope.studies.framework.claims import Study
 from bindscope.studies.symbols.efficiency import judge as judge_efficiency
 from bindscope.studies.symbols.efficiency import measure as measure_curves
+from bindscope.studies.symbols.evidence import EVIDENCE
 from bindscope.studies.symbols.kernel import judge as judge_kernel
 from bindscope.studies.symbols.kernel import measure as measure_kernel
 from bindscope.studies.symbols.language import judge as judge_language
@@ -16,4 +17,4 @@ from bindscope.studies.symbols.width import measure as measure_directions
 _MEASURED = (measure_curves, measure_directions, measure_pretrained, measure_language, measure_kernel)
 _JUDGED = (judge_efficiency, judge_tasks, judge_width, judge_pretrained, judge_language, judge_kernel)
 
-STUDY = Study.of("templates", "Reasoning with abstract symbols", _MEASURED, _JUDGED)
+STUDY = Study.of("templates", "Reasoning with abstract symbols", _MEASURED, _JUDGED, EVIDENCE)

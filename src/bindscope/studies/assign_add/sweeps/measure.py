@@ -40,11 +40,13 @@ RESULTS: tuple[Result, ...] = (
         "sums of held-out pairs by the fraction of pairs trained on",
         partial(compute_sweep, "pair-fraction"),
         kept=False,
+        experiments=("pair-fraction", "pair-fraction-small"),
     ),
     Result(
         "two-variable-frequency",
         "sums of two variables by how often training shows them",
         partial(compute_sweep, "two-variable-frequency"),
         kept=False,
+        experiments=("two-variable-frequency", "two-variable-frequency-small"),
     ),
 )

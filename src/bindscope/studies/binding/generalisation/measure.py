@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 LENGTHS = (2, 4, 8, 12, 16, 20, 25)
-SEED_EXPERIMENTS = ["seeds", "seeds-plain"]
+SEED_EXPERIMENTS = ("seeds", "seeds-plain", "seeds-neutral", "seeds-deep")
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 13)
 
 
@@ -104,7 +104,15 @@ def split_held_out(dataset: xr.Dataset) -> xr.Dataset:
 
 RESULTS = (
     Result("lengths", "programs of other lengths and depths", compute_lengths, n=100, steps=last_step),
-    Result("held-out", "held-out combinations", compute_held_out, n=2000, steps=held_out_step, kept=False),
-    Result("seeds", "other seeds", compute_seeds, kept=False),
-    Result("weighting", "uniform weighting", compute_weighting, kept=False),
+    Result(
+        "held-out",
+        "held-out combinations",
+        compute_held_out,
+        n=2000,
+        steps=held_out_step,
+        kept=False,
+        experiments=("held-out",),
+    ),
+    Result("seeds", "other seeds", compute_seeds, kept=False, experiments=SEED_EXPERIMENTS),
+    Result("weighting", "uniform weighting", compute_weighting, kept=False, experiments=("weighting",)),
 )

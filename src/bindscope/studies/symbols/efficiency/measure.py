@@ -43,5 +43,6 @@ TITLES = {
     "shape": "telling equal symbols from different ones, by depth, heads, rate and batch",
 }
 RESULTS: tuple[Result, ...] = tuple(
-    Result(name, title, partial(compute_curves, name), kept=False) for name, title in TITLES.items()
+    Result(name, title, partial(compute_curves, name), kept=False, experiments=(name,))
+    for name, title in TITLES.items()
 )

@@ -81,5 +81,11 @@ RESULTS: tuple[Result, ...] = (
         needs=(EXPERIMENT,),  # without trained curves to hold it against it is not worth the seconds
         slow=True,
     ),
-    Result("learnability", "curves over n of tasks that the kernel tells apart", compute_learnability, kept=False),
+    Result(
+        "learnability",
+        "curves over n of tasks that the kernel tells apart",
+        compute_learnability,
+        kept=False,
+        experiments=(EXPERIMENT, *dict.fromkeys(task.borrowed for task in TASKS if task.borrowed is not None)),
+    ),
 )

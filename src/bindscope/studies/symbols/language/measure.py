@@ -19,5 +19,5 @@ def compute_language(context: Context) -> xr.Dataset:
 
 
 RESULTS: tuple[Result, ...] = (
-    Result(NAME, "perplexity with and without identity scaling", compute_language, kept=False),
+    Result(NAME, "perplexity with and without identity scaling", compute_language, kept=False, experiments=(NAME,)),
 )

@@ -15,5 +15,11 @@ def compute_gpt2(context: Context) -> xr.Dataset:
 
 
 RESULTS: tuple[Result, ...] = (
-    Result("gpt2", "GPT-2 from scratch and pretrained, by the number of sequences", compute_gpt2, kept=False),
+    Result(
+        "gpt2",
+        "GPT-2 from scratch and pretrained, by the number of sequences",
+        compute_gpt2,
+        kept=False,
+        experiments=("gpt2",),
+    ),
 )
