@@ -59,6 +59,16 @@ def test_some_batches_are_the_whole_task_where_that_is_asked_for():
     assert 0.3 < np.mean(np.array(lines) == 8) < 0.5
 
 
+def test_the_whole_task_is_all_there_is_at_the_end_where_that_is_asked_for():
+    task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(whole_at_end=True))
+    lines = {
+        stage: {letters_and_lines(task.sample_stage(np.random.default_rng(seed), 2, stage))[1] for seed in range(30)}
+        for stage in (len(task.stages) - 2, len(task.stages) - 1)
+    }
+    assert lines[len(task.stages) - 1] == {8}
+    assert len(lines[len(task.stages) - 2]) > 1
+
+
 def test_short_programs_extend_chains_of_every_depth_alike():
     """With uniform weights a third line refers to line 1 as often as to line 2; cubic ones prefer the deeper."""
     batch = TASK.sample_probe(np.random.default_rng(0), 4000, TASK.stages.index(Stage(26, 3)))

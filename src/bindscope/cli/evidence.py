@@ -64,11 +64,15 @@ def evidence(
         seconds[run.name] = float(last["elapsed"])
         print(
             f"{item.name}: {run.name} ended at step {last['step']:,} after {format_duration(last['elapsed'])} "
-            f"(estimated {format_duration(item.seconds)}), saved in {run.path}",
+            f"(estimated {format_duration(_estimate(item, run.name))}), saved in {run.path}",
             flush=True,
         )
     left = sum(len(item.left) for item in list_evidence(runs, names))
     print(f"{len(seconds)} runs trained; {left} are left.")
+
+
+def _estimate(item: Item, name: str) -> float:
+    return next(cell.seconds for cell in item.cells if cell.config.name == name)
 
 
 def format_evidence(items: Sequence[Item]) -> str:

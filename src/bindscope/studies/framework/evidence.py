@@ -49,7 +49,6 @@ class Item:
     claims: tuple[str, ...]  # that read it
     cells: tuple[Cell, ...]
     left: tuple[Cell, ...]  # of the cells, those that nobody has trained
-    seconds: float  # what training one of them takes, with one thread on a quiet core
 
     @property
     def name(self) -> str:
@@ -69,7 +68,7 @@ class Item:
 
     @property
     def seconds_left(self) -> float:
-        return self.seconds * len(self.left)
+        return sum(cell.seconds for cell in self.left)
 
     def directory(self, runs_directory: Path) -> Path:
         """Where its runs are saved."""
@@ -98,7 +97,7 @@ def train_evidence(
     cluster: str | None = None,
     say: Callable[[str], None] = print,
 ) -> Iterator[tuple[Item, Run]]:
-    """Train what is left, in order, and yield each run as it ends; an experiment's dataset is made anew after its runs.
+    """Train what is left, in order, and yield each run as it ends with its item; an experiment's dataset is made anew after its runs.
 
     With ``hours``, nothing is begun that would not end in time at its estimated cost, and what is left out is said. A
     run that takes longer than estimated is said to while it trains.
@@ -107,11 +106,13 @@ def train_evidence(
     for item in items:
         if not item.left:
             continue
-        cells = item.left[: _affordable(item, jobs, deadline)]
+        cells = item.left[: _count_affordable(item.left, jobs, deadline)]
         if len(cells) < len(item.left):
             say(f"{item.name}: {len(item.left) - len(cells)} of {len(item.left)} runs are left for another time.")
+        if not cells:
+            continue
         trained = False
-        with _Overrun(item, say) as watch:
+        with _Overrun(item.name, max((cell.seconds for cell in cells), default=0.0), say) as watch:
             for _, run in train_cells(cells, item.directory(runs_directory), jobs, cluster):
                 watch.begin()
                 trained = True
@@ -160,7 +161,7 @@ def _find_item(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
     left = tuple(
         cell for cell in cells if (cell.variant, cell.seed) not in known and _ended_run(cell, directory) is None
     )
-    return Item(wanted, experiment, study.claims_on(experiment.name), cells, left, 60 * experiment.minutes)
+    return Item(wanted, experiment, study.claims_on(experiment.name), cells, left)
 
 
 def _find_run(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
@@ -169,10 +170,9 @@ def _find_run(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
 
     config = find_preset(wanted.name).config
     is_shipped = (SHIPPED_RUNS / wanted.name).is_dir()
-    cell = Cell("preset", config.seed, config, shipped=is_shipped)
+    cell = Cell("preset", config.seed, config, shipped=is_shipped, seconds=MEASURED[wanted.name].seconds)
     trained = is_shipped or _ended_run(cell, runs_directory) is not None
-    seconds = MEASURED[wanted.name].seconds
-    return Item(wanted, None, study.claims_on_runs(), (cell,), () if trained else (cell,), seconds)
+    return Item(wanted, None, study.claims_on_runs(), (cell,), () if trained else (cell,))
 
 
 def _cells_of_datasets(*paths: Path) -> set[tuple[str, int]]:
@@ -198,11 +198,12 @@ def _ended_run(cell: Cell, directory: Path) -> Run | None:
     return run if cell.shipped or (run.config == cell.config and run.status in ENDED) else None
 
 
-def _affordable(item: Item, jobs: int, deadline: float | None) -> int:
-    """How many runs end before the deadline, by what one of them takes."""
+def _count_affordable(cells: Sequence[Cell], jobs: int, deadline: float | None) -> int:
+    """How many of the first runs end before the deadline, so many at a time, by what each takes."""
     if deadline is None:
-        return len(item.left)
-    return max(0, int((deadline - time.monotonic()) // item.seconds)) * jobs
+        return len(cells)
+    ends = np.cumsum([max(cell.seconds for cell in cells[i : i + jobs]) for i in range(0, len(cells), jobs)])
+    return int((ends <= deadline - time.monotonic()).sum()) * jobs
 
 
 def _untexted(dataset: xr.Dataset) -> xr.Dataset:
@@ -214,8 +215,8 @@ def _untexted(dataset: xr.Dataset) -> xr.Dataset:
 class _Overrun:
     """Says so when a run takes longer than estimated; ``begin`` with each new one."""
 
-    def __init__(self, item: Item, say: Callable[[str], None]) -> None:
-        self.item, self.say = item, say
+    def __init__(self, name: str, seconds: float, say: Callable[[str], None]) -> None:
+        self.name, self.seconds, self.say = name, seconds, say
         self.timer: threading.Timer | None = None
 
     def __enter__(self) -> _Overrun:
@@ -228,8 +229,8 @@ class _Overrun:
 
     def begin(self) -> None:
         self.__exit__()
-        minutes = self.item.seconds / 60
-        words = f"{self.item.name}: a run takes longer than the {minutes:.0f} minutes that were estimated; it goes on."
-        self.timer = threading.Timer(self.item.seconds, self.say, (words,))
+        minutes = self.seconds / 60
+        words = f"{self.name}: a run takes longer than the {minutes:.0f} minutes that were estimated; it goes on."
+        self.timer = threading.Timer(self.seconds, self.say, (words,))
         self.timer.daemon = True
         self.timer.start()

@@ -71,6 +71,13 @@ class Experiment:
         n_variants = sum(not (variant.full or variant.borrowed) for variant in self.variants)
         return 60 * self.minutes * self.seeds * n_variants
 
+    def seconds_of(self, variant: Variant) -> float:
+        """What one run takes: where the size is the paper's, as long as the preset of that size."""
+        from bindscope.studies.framework.costs import MEASURED
+
+        measured = MEASURED.get(self.preset)
+        return measured.seconds if variant.full and measured is not None else 60 * self.minutes
+
     def find_variant(self, name: str) -> Variant:
         known = {variant.name: variant for variant in self.variants}
         if name not in known:
@@ -96,6 +103,7 @@ class Cell:
     config: RunConfig = field(hash=False)
     owner: str | None = None  # the experiment that this run belongs to, where it is not this one
     shipped: bool = False  # the run comes with Bindscope and is not trained
+    seconds: float = field(default=0.0, compare=False)  # what training takes, roughly, with one thread on a quiet core
 
     def path_in(self, directory: Path) -> Path:
         """Where its run is saved: in the experiment's ``directory``, in its owner's beside that, or with Bindscope."""
@@ -132,7 +140,8 @@ def plan_cells(
                 continue
             owner, kept_as = variant.borrowed or (None, variant.name)
             changes = {**experiment.changes, **variant.changes, **more}
-            cells.append(Cell(variant.name, seed, cell_config(base, changes, kept_as, seed), owner))
+            seconds = experiment.seconds_of(variant)
+            cells.append(Cell(variant.name, seed, cell_config(base, changes, kept_as, seed), owner, seconds=seconds))
     return cells
 
 

@@ -39,6 +39,7 @@ class Curriculum:
     first_lines: int = 2
     pass_at: float = 0.95  # accuracy on fresh programs of the present stage that opens the next one
     full: float = 0.0  # fraction of the batches that are the whole task from the beginning
+    whole_at_end: bool = False  # once the last stage has begun, every batch is the whole task
     uniform_lines: int = 8  # programs of up to so many lines extend chains of every depth alike, so that roots vary
 
     def __post_init__(self) -> None:

@@ -96,6 +96,22 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     define_plateau.EXPERIMENT,
     _experiment(
+        "rungs",
+        "How far towards the paper's training does a neutral start go?",
+        "binding-neutral",
+        (
+            Variant("preset", "the preset as it is", borrowed=("seeds-neutral", "preset"), shipped="binding-neutral"),
+            Variant("varied", "scheduled batches go on at the last stage", {"task.curriculum.whole_at_end": False}),
+            Variant("all-tokens", "the loss is on every next token", {"training.loss": "all"}),
+            Variant("dropout", "a tenth of the activations dropped", {"model.dropout": 0.1}),
+            Variant("one-query", "one query a program, as many tokens", {"task.queries": 1, "training.batch_size": 33}),
+            Variant("8-heads", "eight heads a layer", {"model.n_heads": 8}),
+        ),
+        seeds=1,
+        minutes=25,
+        limits="One seed a rung, each changed by itself; the learning rate was chosen for the preset.",
+    ),
+    _experiment(
         "held-out",
         "Does the model bind variables to constants that it never met together?",
         "binding-laptop",
