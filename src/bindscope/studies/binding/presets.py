@@ -102,8 +102,8 @@ PRESETS = (
         RunConfig(
             name="binding-neutral",
             task=replace(NEUTRAL_TASK, curriculum=replace(NEUTRAL_CURRICULUM, whole_at_end=True)),
-            model=model_for(NEUTRAL_TASK, n_layers=10, n_heads=3, d_model=96, d_mlp=192, **NEUTRAL),
-            training=replace(NEUTRAL_TRAINING, batch_size=20, steps=4_500),
+            model=model_for(NEUTRAL_TASK, n_layers=10, n_heads=2, d_model=64, d_mlp=256, **NEUTRAL),
+            training=replace(NEUTRAL_TRAINING, steps=4_500),
         ),
         "The paper's task from plain random weights: the data are scheduled, nothing is supplied.",
     ),
