@@ -10,6 +10,7 @@ from bindscope.tasks.binding.pairs import (
     sample_name_pairs,
     sample_root_pairs,
 )
+from bindscope.tasks.binding.pointers import PointerPairs, references_of, sample_pointer_pairs
 from bindscope.tasks.binding.positions import NamedPosition, chain_names, chain_positions, name_at, position_of
 from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
@@ -29,6 +30,7 @@ __all__ = [
     "Curriculum",
     "Grammar",
     "NamedPosition",
+    "PointerPairs",
     "Program",
     "Programs",
     "ask_programs",
@@ -43,8 +45,10 @@ __all__ = [
     "parse_program",
     "position_of",
     "read_pair",
+    "references_of",
     "sample_conflict_pairs",
     "sample_name_pairs",
+    "sample_pointer_pairs",
     "sample_programs",
     "sample_questions",
     "sample_root_pairs",
