@@ -67,7 +67,7 @@ def sample_pointer_pairs(
 
     programs, queries = sample_questions(
         rng, task.grammar, n_pairs, n_lines, depths=range(depth, depth + 1),
-        eligible=lambda drawn: digits(drawn).any((2, 3)),
+        eligible=lambda drawn: np.asarray(digits(drawn).any((2, 3))),
     )  # fmt: skip
     rows, asked = np.arange(n_pairs), queries[:, 0]
     allowed = digits(programs)[rows, asked]  # [pair, other line, digit]
