@@ -16,7 +16,7 @@ from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, par
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
 from bindscope.tasks.binding.rules import RULES, constants_by_line
 from bindscope.tasks.binding.sampler import Grammar, sample_programs, sample_questions
-from bindscope.tasks.binding.structure import named_positions
+from bindscope.tasks.binding.structure import distractor_positions, named_positions
 from bindscope.tasks.binding.task import BindingTask
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "chain_names",
     "chain_positions",
     "constants_by_line",
+    "distractor_positions",
     "make_splits",
     "name_at",
     "named_positions",
