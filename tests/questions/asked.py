@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -60,6 +61,7 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (Patch, {"run": st.just(ON_PROGRAMS), "grid": st.just("heads"), **drawn, **lines}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), **pair, "sender": site, "receivers": sites.filter(bool), "step": step}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines}),
+    (Algorithm, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
     (Swap, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "counterfactual": st.just(OTHER), "step": step,
             "quality": st.sampled_from(["values", "names"]), "control": st.sampled_from(["found", "random", "rest"]),
             "seed": seed}),

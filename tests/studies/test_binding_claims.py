@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from functools import cache
@@ -12,6 +13,7 @@ import pytest
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.measures.binding.algorithm.patches import draw_chain_pairs, measure_patches
 from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.runs.directory import Run
 from bindscope.studies.binding.generalisation.measure import find_experiment_result, split_held_out
@@ -22,6 +24,8 @@ from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.framework.trajectory import trajectory_dataset
 from bindscope.studies.framework.verify import find_study
 from bindscope.studies.plots.style import save_figure
+from bindscope.tasks.binding import BindingTask
+from bindscope.theory.constructed import construct_dereferencer
 from measures.simulated_runs import SimulatedRun
 from studies.made_runs import make_run
 
@@ -39,38 +43,71 @@ def with_interval(name: str, values: np.ndarray, dims: tuple[str, ...]) -> dict:
     return {name: (dims, values), f"{name}_low": (dims, values - 0.01), f"{name}_high": (dims, values + 0.01)}
 
 
-def chain(skip: tuple[str, ...] = (), aside: float = 0.0, accuracy: float = 1.0, reverse: bool = False) -> xr.Dataset:
+DISTRACTORS = ("distractor", "distractor, constant", "distractor, same root", "distractor, last")
+
+
+def chain(
+    skip: tuple[str, ...] = (),
+    aside: dict | None = None,
+    accuracy: float = 1.0,
+    reverse: bool = False,
+    width: float = 0.01,
+    carried: float = 0.95,
+) -> xr.Dataset:
     """A value that moves one position a layer; ``skip`` names positions it does not stop at."""
-    positions = [*(f"rhs {hop}" for hop in (1, 2)), "distractor", "query", "colon"]
+    positions = [*(f"rhs {hop}" for hop in (1, 2)), *DISTRACTORS, "query", "colon"]
     success = np.zeros((2, 4, len(positions)))
     for depth in (1, 2):
         way = chain_names(depth)
         for layer, position in enumerate(way):
             if position not in skip:
-                success[depth - 1, len(way) - 1 - layer if reverse else layer, positions.index(position)] = 0.95
-    success[:, 2, positions.index("distractor")] = aside
+                success[depth - 1, len(way) - 1 - layer if reverse else layer, positions.index(position)] = carried
+    for kind, changed in (aside or {}).items():
+        success[:, 2, positions.index(kind)] = changed
     success[0, :, positions.index("rhs 2")] = np.nan  # chains of depth 1 have no second link
-    dataset = xr.Dataset(
-        with_interval("success", success, ("depth", "layer", "position")),
-        {"depth": [1, 2], "layer": np.arange(4), "position": positions},
-    )
-    dataset["n"] = (("depth", "layer", "position"), np.where(np.isfinite(success), 50, 0))
+    dims = ("depth", "layer", "position")
+    variables = {
+        "success": (dims, success),
+        "success_low": (dims, success - width),
+        "success_high": (dims, success + width),
+    }
+    dataset = xr.Dataset(variables, {"depth": [1, 2], "layer": np.arange(4), "position": positions})
+    dataset["n"] = (dims, np.where(np.isfinite(success), 50, 0))
     dataset.attrs = {"accuracy": accuracy, "n": 100, "step": 2000, "excluded": "some programs", "run": "written"}
     return dataset
 
 
+@cache
+def algorithm() -> xr.Dataset:
+    """The patches of a model whose algorithm is known."""
+    drawn = draw_chain_pairs(BindingTask(lines=6, max_depth=2), np.random.default_rng(0), 8)
+    return measure_patches(construct_dereferencer(6, 2), drawn)
+
+
+def travel(**settings) -> Datasets:
+    return {"chain": chain(**settings), "algorithm": algorithm()}
+
+
 def heads(
-    needed: int = 2, joint: float = 0.95, random: float = 0.1, aside: float = 0.0, accuracy: float = 1.0
+    needed: int = 2,
+    joint: float = 0.95,
+    random: float = 0.1,
+    aside: float = 0.0,
+    accuracy: float = 1.0,
+    width: float = 0.01,
 ) -> xr.Dataset:
     positions = ["rhs 2", "query", "distractor", "colon", "anywhere"]
     rng = np.random.default_rng(0)
+    curve = np.linspace(joint / needed, joint, needed)
     dataset = xr.Dataset(
         {
             **{
                 name: (("position", "layer", "head"), rng.random((5, 4, 3)) * 0.3)
                 for name in ("logit_difference", "success")
             },
-            **with_interval("joint_success", np.linspace(joint / needed, joint, needed), ("rank",)),
+            "joint_success": ("rank", curve),
+            "joint_success_low": ("rank", curve - width),
+            "joint_success_high": ("rank", curve + width),
             "random_success": ("draw", np.full(4, random)),
             "distractor_success": aside,
             "ranked_layer": ("rank", np.arange(needed) % 4),
@@ -89,13 +126,67 @@ def heads(
     return dataset
 
 
-def emergence(appears: int = 1450, early: float = 0.02, late: float = 0.9, aside: float = 0.0) -> xr.Dataset:
+def hops(
+    layers: tuple[float, ...] = (1, 2, 3),
+    per_hop: int = 1,
+    more: float = 0.2,
+    width: float = 0.05,
+    accuracy: float = 1.0,
+) -> xr.Dataset:
+    """Heads at rhs 2, query and colon, in these layers of four with three heads each; NaN for a hop without heads."""
+    effect = np.zeros((3, 4, 3))
+    for at, layer in enumerate(layers):
+        if np.isfinite(layer):
+            effect[at].reshape(-1)[int(3 * layer) : int(3 * layer) + per_hop] = 0.5
+    later = np.full(3, np.nan)
+    known = [at for at, layer in enumerate(layers) if np.isfinite(layer)]
+    for before, at in itertools.pairwise(known):
+        later[at] = layers[at] - layers[before]
+    variables: dict = {}
+    for name, values, dims in (
+        ("effect", effect, ("position", "layer", "head")),
+        ("hop_layer", np.array(layers, float), ("position",)),
+        ("later", later, ("position",)),
+        ("drop", np.array([0.1, 0.1 + more]), ("depth",)),
+        ("more", np.array(more), ()),
+    ):
+        variables |= {
+            name: (dims, values),
+            f"{name}_low": (dims, values - width),
+            f"{name}_high": (dims, values + width),
+        }
+    coordinates = {
+        "position": ["rhs 2", "query", "colon"],
+        "layer": np.arange(4),
+        "head": np.arange(3),
+        "depth": [1, 2],
+    }
+    return xr.Dataset(variables, coordinates, {"n": 40, "n_programs": 80, "accuracy": accuracy})
+
+
+def carriers(by_hop: dict | None = None, **settings) -> Datasets:
+    return {"heads": heads(**settings), "hops": hops(**(by_hop or {}))}
+
+
+def emergence(
+    appears: int = 1450, early: float = 0.02, late: float = 0.9, aside: dict | None = None, width: float = 0.01
+) -> xr.Dataset:
     steps = np.array([0, 150, 500, 1000, 1300, 1450, 1600, 2000])
     rising = np.where(steps >= appears, late, early)
-    variables = with_interval("circuit", rising, ("step",)) | with_interval("accuracy", rising, ("step",))
-    variables |= with_interval("distractor", np.full(len(steps), aside), ("step",))
+    asides = np.zeros((len(steps), len(DISTRACTORS)))
+    for kind, changed in (aside or {}).items():
+        asides[3, DISTRACTORS.index(kind)] = changed
+    variables = with_interval("accuracy", rising, ("step",)) | with_interval(
+        "distractor", asides, ("step", "distractors")
+    )
+    variables |= {f"circuit{end}": ("step", rising + by * width) for end, by in (("", 0), ("_low", -1), ("_high", 1))}
     variables["cell_success"] = (("step", "cell"), np.stack([rising, rising], 1))
-    dataset = xr.Dataset(variables, {"step": steps, "cell": ["depth 1: query, L1", "depth 2: rhs 2, L1"]})
+    coordinates = {
+        "step": steps,
+        "cell": ["depth 1: query, L1", "depth 2: rhs 2, L1"],
+        "distractors": list(DISTRACTORS),
+    }
+    dataset = xr.Dataset(variables, coordinates)
     dataset.attrs = {"n": 50, "excluded": "some programs", "frozen_at": 2000, "run": "written"}
     return dataset
 
@@ -225,20 +316,40 @@ CASES: list[tuple[str, Callable[[], Datasets], str, str]] = [
     ("VB2", lambda: {"trajectory": trajectory(masters=(1500, 1300, 1200))}, "replicates", "it is slower"),
     ("VB2", lambda: {"trajectory": trajectory()}, "differs", "not slower"),
     ("VB2", lambda: {"trajectory": trajectory(leaves_random=None)}, "not testable", "no heuristic phase"),
-    ("VB3", lambda: {"chain": chain()}, "replicates", "Every position between root and colon"),
-    ("VB3", lambda: {"chain": chain(skip=("query",))}, "differs", "query at depth 1"),
-    ("VB3", lambda: {"chain": chain(aside=0.5)}, "differs", "control is not"),
-    ("VB3", lambda: {"chain": chain(reverse=True)}, "differs", "later positions do not come at later layers"),
-    ("VB3", lambda: {"chain": chain(accuracy=0.5)}, "not testable", "no mechanism to look for"),
-    ("VB4", lambda: {"heads": heads()}, "replicates", "2 of 12 heads"),
-    ("VB4", lambda: {"heads": heads(needed=6)}, "differs", "more than a quarter"),
-    ("VB4", lambda: {"heads": heads(needed=12, joint=0.4)}, "differs", "even 12 heads"),
-    ("VB4", lambda: {"heads": heads(random=0.8)}, "differs", "control is not"),
-    ("VB4", lambda: {"heads": heads(accuracy=0.2)}, "not testable", "20% of pairs"),
+    ("VB3", travel, "replicates", "Every position between root and colon"),
+    ("VB3", travel, "replicates", "value-forward at depths 1 and 2"),
+    ("VB3", lambda: travel(skip=("query",)), "differs", "query at depth 1"),
+    ("VB3", lambda: travel(carried=0.82, width=0.1), "inconclusive", "cannot be told"),
+    ("VB3", lambda: travel(reverse=True), "differs", "later positions do not come at later layers"),
+    *(("VB3", lambda kind=kind: travel(aside={kind: 0.5}), "differs", f"control is not: Off the chain ({kind})")
+      for kind in DISTRACTORS),
+    ("VB3", lambda: travel(aside={"distractor, last": 0.08}), "inconclusive", "spans the threshold"),
+    ("VB3", lambda: travel(accuracy=0.5), "not testable", "no mechanism to look for"),
+    ("VB4", carriers, "replicates", "2 of 12 heads"),
+    ("VB4", carriers, "replicates", "later layers (rhs 2 1.0, query 2.0, colon 3.0)"),
+    ("VB4", carriers, "replicates", "Deeper chains suffer more"),
+    ("VB4", lambda: carriers({"more": -0.2}), "replicates", "Deeper chains suffer less"),
+    ("VB4", lambda: carriers({"more": 0.0}), "replicates", "suffer more when a head is ablated cannot be told"),
+    ("VB4", lambda: carriers({"layers": (1, np.nan, 3)}), "replicates", "later layers (rhs 2 1.0, colon 3.0)"),
+    ("VB4", lambda: carriers({"layers": (2, 1, 3)}), "differs", "the heads at query sit no later"),
+    ("VB4", lambda: carriers({"layers": (1, 2, 2.04)}), "inconclusive", "whether the heads at colon sit later"),
+    ("VB4", lambda: carriers({"layers": (np.nan, np.nan, 3)}), "differs", "only colon has heads of its own"),
+    ("VB4", lambda: carriers({"layers": (np.nan,) * 3}), "differs", "no head moves the answer"),
+    ("VB4", lambda: carriers({"per_hop": 6, "layers": (0, 1, 2)}), "differs", "is made by 6 heads"),
+    ("VB4", lambda: carriers(needed=6), "differs", "more than a quarter"),
+    ("VB4", lambda: carriers(needed=12, joint=0.4), "differs", "even 12 heads"),
+    ("VB4", lambda: carriers(joint=0.91, width=0.05), "inconclusive", "spans the threshold"),
+    ("VB4", lambda: carriers(random=0.8), "differs", "control is not"),
+    ("VB4", lambda: carriers(aside=0.5), "differs", "the same heads at the distractor"),
+    ("VB4", lambda: carriers(accuracy=0.2), "not testable", "20% of pairs"),
+    ("VB4", lambda: carriers({"accuracy": 0.2}), "not testable", "20% of pairs"),
     ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence()}, "replicates", "at step 1,450"),
     ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(500)}, "differs", "already in the heuristic"),
     ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(late=0.3)}, "differs", "even at the end"),
-    ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(aside=0.4)}, "differs", "control is not"),
+    ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(early=0.19, width=0.05)}, "inconclusive", "spans"),
+    ("VB5", lambda: {"trajectory": trajectory(), "emergence": emergence(1600)}, "differs", "half of its final value at step 1,600"),
+    *(("VB5", lambda kind=kind: {"trajectory": trajectory(), "emergence": emergence(aside={kind: 0.4})}, "differs",
+       f"control is not: Off the chain ({kind}") for kind in DISTRACTORS),
     ("VB5", lambda: {"trajectory": trajectory(masters=(None,) * 3), "emergence": emergence()}, "not testable", "systematic"),
     ("VB6", lambda: {"subspaces": subspaces()}, "replicates", "90% of pairs"),
     ("VB6", lambda: {"subspaces": subspaces(values=0.5)}, "differs", "Values: patching inside 10 dimensions succeeds in 50%"),
@@ -298,7 +409,7 @@ def test_every_claim_has_a_figure_that_names_it(claim: str, tmp_path: Path) -> N
 
 
 def test_a_circuit_is_frozen_beyond_the_root_and_on_the_chain() -> None:
-    cells = frozen_circuit(chain(aside=0.9))
+    cells = frozen_circuit(chain(aside={"distractor": 0.9}))
     assert cells == [(1, "query", 1), (1, "colon", 2), (2, "rhs 2", 1), (2, "query", 2), (2, "colon", 3)]
 
 

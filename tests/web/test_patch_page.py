@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
 from bindscope.interventions.outcome import METRICS, measure_outcomes
+from bindscope.measures.binding.algorithm.reading import read_algorithm
 from bindscope.measures.binding.patching_live import empty_grid, stream_grid
 from bindscope.model.run import run as run_model
 from bindscope.studies.binding.mechanism.measure import sample_pairs
@@ -216,3 +217,17 @@ def test_rounding_to_bits_is_near_and_keeps_what_is_missing() -> None:
     assert (np.abs(round_bits(values) - values) <= np.abs(values) * 2.0**-N_BITS).all()
     assert np.isnan(round_bits(np.array([np.nan]))).all()
     np.testing.assert_array_equal(round_bits(np.arange(65) / 64), (np.arange(65) / 64).astype(np.float32))
+
+
+def test_the_algorithm_is_what_its_results_say_at_every_tracked_checkpoint(lab: Lab, client: TestClient) -> None:
+    body = client.get(f"/api/runs/{RUN}/algorithm.json").json()
+    assert not body.get("absent"), body["absent"]
+    library = lab.find(RUN).library
+    steps = library.fill("algorithm_steps").dataset
+    last = read_algorithm(library.fill("algorithm").dataset)
+    column = {name: body["coords"][name]["values"] for name in ("reading_step", "algorithm", "arrow_step", "source")}
+    assert sorted(set(column["reading_step"])) == steps.step.values.tolist()
+    named = [name for step, name in zip(column["reading_step"], column["algorithm"]) if step == LAST]
+    assert named == [reading.algorithm for reading in last]
+    drawn = [source for step, source in zip(column["arrow_step"], column["source"]) if step == LAST]
+    assert drawn == [arrow.source for reading in last for arrow in reading.arrows]

@@ -69,6 +69,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "circuit:circuit",
             "Find the heads that move a value along its chain, and try them on other programs.",
         ),
+        "algorithm": (
+            "algorithm:algorithm",
+            "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
+        ),
         "transplant": (
             "transplant:transplant",
             "Patch a component of one checkpoint into another (transplant), see whether it answers like it.",

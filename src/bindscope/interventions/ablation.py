@@ -55,18 +55,22 @@ def ablate_heads(
     reference: Batch | None = None,
     rng: np.random.Generator | None = None,
     heads: Iterable[tuple[int, int]] | None = None,
+    at_positions: np.ndarray | None = None,
     on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Each head alone: ``correct``, ``answer`` and ``log_probability`` (of the right answer) over (layer, head, example).
 
-    ``heads`` chooses some (layer, head); the others are missing (``answer`` −1). ``reference`` is what means are taken
+    ``heads`` chooses some (layer, head); the others are missing (``answer`` −1). ``at_positions``, marks [example,
+    position], limits where they are ablated; default: everywhere. ``reference`` is what means are taken
     over and other programs are drawn from; the batch itself when left out. The unchanged run is ``base_correct`` and so
     on over (example,), and the batch's labels (depth, root_line, …) are coordinates of ``example``.
     """
     config, (tokens, at) = model.config, _single_questions(batch)
     asked = None if heads is None else _mark_heads(model, heads)  # [layer, head, 1]
     stand_in = _stand_in_rows(model, batch, "result", kind, reference, rng)
-    logits = replace_heads(model, tokens, at, stand_in, on_progress=on_progress)  # [layer, head, example, output]
+    marks = None if at_positions is None else torch.from_numpy(at_positions)
+    logits = replace_heads(model, tokens, at, stand_in, at_positions=marks, on_progress=on_progress)
+    # [layer, head, example, output]
     readings = read_logits(logits, torch.from_numpy(batch.targets[:, 0]))
     if asked is not None:
         readings = {name: np.where(asked, values, _missing(values)) for name, values in readings.items()}

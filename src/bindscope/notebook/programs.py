@@ -10,6 +10,7 @@ import numpy as np
 from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
+from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -140,6 +141,15 @@ class ProgramsView(RunView):
             direction=direction, step=step, n=n, depth=depth, first_root_line=self._root_line(first_root_line), seed=seed,
         )  # fmt: skip
         return question.answer(self.opened)
+
+    @asks(Algorithm)
+    def algorithm(self, step: Step = "last", *, n: int = 48, seed: int = 0) -> Drawn:
+        """Patches that tell how chains are followed; ``.plot()`` draws which hop is made in which layer.
+
+        >>> run.algorithm().hop.sel(depth=2, reference="query")
+        """
+        question = Algorithm(run=self.name, step=step, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "algorithm")
 
     def subspace(self, of: Quality = "values", step: Step = "last", n: int = 300, seed: int = 1) -> Drawn:
         """Swaps inside the subspace of values or names, beside every control, over (condition)."""

@@ -23,6 +23,7 @@ from bindscope.tasks.binding import CounterfactualPairs, named_positions
 
 FRACTIONS = ("success", "kept")
 N_RANDOM_SETS = 8
+ENDS = ("", "_low", "_high")
 DIRECTIONS = ("noising", "denoising")
 N_GRID_RESAMPLES = 300
 
@@ -74,7 +75,7 @@ def mark_columns(pairs: CounterfactualPairs, column: np.ndarray) -> np.ndarray:
 def join_heads(
     model: Transformer, pairs: CounterfactualPairs, effect: np.ndarray, rng: np.random.Generator, enough: float
 ) -> xr.Dataset:
-    """The strongest 1, 2, … heads together, up to enough of them or all; beside random sets of the same size."""
+    """The strongest 1, 2, … heads together, until the whole interval is above ``enough``, or all; beside random sets of as many."""
     contrast, n_heads = contrast_pairs(pairs), effect.shape[1]
     positions = named_positions(pairs)
     beyond_root, aside = ~mark_columns(pairs, positions["rhs 1"]), mark_columns(pairs, positions["distractor"])
@@ -85,7 +86,7 @@ def join_heads(
         return float(patch_sites(model, contrast, sites, positions=marks).success.mean())
 
     curve: list[float] = []
-    while len(curve) < len(order) and (not curve or curve[-1] < enough):
+    while len(curve) < len(order) and (not curve or wilson_interval(curve[-1] * len(pairs), len(pairs))[0] < enough):
         curve.append(joint_success(order[: len(curve) + 1].tolist(), beyond_root))
     size = len(curve)
     sets = [rng.choice(len(order), size, replace=False).tolist() for _ in range(N_RANDOM_SETS)]
@@ -106,18 +107,20 @@ def join_heads(
 
 
 def read_circuit(
-    success: xr.DataArray, circuit: Sequence[tuple[int, str, int]], depths: np.ndarray
+    success: xr.DataArray, circuit: Sequence[tuple[int, str, int]], depths: np.ndarray, distractors: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Success in every cell [cell], and for each pair [pair] its mean over the cells of its depth, and at the distractor."""
+    """Success in every cell [cell], and for each pair [pair] its mean over the cells of its depth; of each distractor
+    [distractor, pair], at the same layers."""
     cells = np.array([float(success.sel(position=p, layer=layer)[depths == d].mean()) for d, p, layer in circuit])
-    inside, aside = np.full(len(depths), np.nan), np.full(len(depths), np.nan)
+    inside, aside = np.full(len(depths), np.nan), np.full((len(distractors), len(depths)), np.nan)
     for depth in np.unique(depths):
         own = [(position, layer) for d, position, layer in circuit if d == depth]
         rows = depths == depth
         if own:
             inside[rows] = np.mean([success.sel(position=p, layer=layer).values[rows] for p, layer in own], axis=0)
             layers = sorted({layer for _, layer in own})
-            aside[rows] = success.sel(position="distractor", layer=layers).values[:, rows].mean(0)
+            found = success.sel(position=list(distractors), layer=layers).transpose("position", "layer", "pair")
+            aside[:, rows] = found.values[:, :, rows].mean(1)
     return {"cell": cells, "circuit": inside, "distractor": aside}
 
 
@@ -125,16 +128,23 @@ def label_emergence(
     rows: Sequence[Mapping[str, np.ndarray]],
     steps: Sequence[int],
     circuit: Sequence[tuple[int, str, int]],
+    distractors: Sequence[str],
     rng: np.random.Generator,
 ) -> xr.Dataset:
     names = [f"depth {depth}: {position}, L{layer}" for depth, position, layer in circuit]
     variables: dict[str, Any] = {"cell_success": (("step", "cell"), np.stack([row["cell"] for row in rows]))}
-    for name in ("circuit", "distractor", "accuracy"):
-        values = [row[name][np.isfinite(row[name])].astype(float) for row in rows]  # of each step, [pair]
-        bounds = [bootstrap_interval(value, rng) if len(value) else (np.nan, np.nan) for value in values]
-        variables[name] = ("step", np.array([value.mean() if len(value) else np.nan for value in values]))
-        variables[f"{name}_low"], variables[f"{name}_high"] = (("step", np.array(ends)) for ends in zip(*bounds))
-    return xr.Dataset(variables, {"step": list(steps), "cell": names})
+    for name in ("circuit", "accuracy"):
+        numbers = np.array([_mean_interval(row[name], rng) for row in rows])  # [step, 3]
+        variables |= {f"{name}{end}": ("step", numbers[:, at]) for at, end in enumerate(ENDS)}
+    asides = np.array([[_mean_interval(values, rng) for values in row["distractor"]] for row in rows])
+    variables |= {f"distractor{end}": (("step", "distractors"), asides[:, :, at]) for at, end in enumerate(ENDS)}
+    return xr.Dataset(variables, {"step": list(steps), "cell": names, "distractors": list(distractors)})
+
+
+def _mean_interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
+    """The mean of what is known with its bootstrap interval."""
+    known = values[np.isfinite(values)].astype(float)
+    return (float(known.mean()), *bootstrap_interval(known, rng)) if len(known) else (np.nan, np.nan, np.nan)
 
 
 def measure_grids(model: Transformer, pairs: CounterfactualPairs, seed: int) -> xr.Dataset:

@@ -1,5 +1,6 @@
 """The twelve claims of "How do transformers learn variable binding in symbolic programs?" (arXiv 2505.20896) as data."""
 
+from bindscope.studies.binding.algorithm import measure as measure_algorithm
 from bindscope.studies.binding.behaviour import measure as measure_behaviour
 from bindscope.studies.binding.conditions import judge as judge_conditions
 from bindscope.studies.binding.evidence import EVIDENCE
@@ -7,7 +8,9 @@ from bindscope.studies.binding.generalisation import judge as judge_generalisati
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
 from bindscope.studies.binding.learning import judge as judge_learning
 from bindscope.studies.binding.mechanism import grids as measure_grids
+from bindscope.studies.binding.mechanism import hops as measure_hops
 from bindscope.studies.binding.mechanism import judge as judge_mechanism
+from bindscope.studies.binding.mechanism import judge_heads
 from bindscope.studies.binding.mechanism import measure as measure_mechanism
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
@@ -19,11 +22,13 @@ _MEASURED = (
     measuring,
     measure_generalisation,
     measure_mechanism,
+    measure_algorithm,
+    measure_hops,
     measure_grids,
     measure_representation,
     measure_behaviour,
     measure_projections,
 )
-_JUDGED = (judge_learning, judge_conditions, judge_generalisation, judge_mechanism, judge_representation)
+_JUDGED = (judge_learning, judge_conditions, judge_generalisation, judge_mechanism, judge_heads, judge_representation)
 
 STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE)

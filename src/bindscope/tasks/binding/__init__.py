@@ -10,12 +10,13 @@ from bindscope.tasks.binding.pairs import (
     sample_name_pairs,
     sample_root_pairs,
 )
+from bindscope.tasks.binding.pointers import PointerPairs, references_of, sample_pointer_pairs
 from bindscope.tasks.binding.positions import NamedPosition, chain_names, chain_positions, name_at, position_of
 from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
 from bindscope.tasks.binding.rules import RULES, constants_by_line
 from bindscope.tasks.binding.sampler import Grammar, sample_programs, sample_questions
-from bindscope.tasks.binding.structure import named_positions
+from bindscope.tasks.binding.structure import distractor_positions, named_positions
 from bindscope.tasks.binding.task import BindingTask
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Curriculum",
     "Grammar",
     "NamedPosition",
+    "PointerPairs",
     "Program",
     "Programs",
     "ask_programs",
@@ -36,6 +38,7 @@ __all__ = [
     "chain_names",
     "chain_positions",
     "constants_by_line",
+    "distractor_positions",
     "make_splits",
     "name_at",
     "named_positions",
@@ -43,8 +46,10 @@ __all__ = [
     "parse_program",
     "position_of",
     "read_pair",
+    "references_of",
     "sample_conflict_pairs",
     "sample_name_pairs",
+    "sample_pointer_pairs",
     "sample_programs",
     "sample_questions",
     "sample_root_pairs",

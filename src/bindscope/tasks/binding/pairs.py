@@ -128,7 +128,7 @@ def sample_root_pairs(
     reachable = _check_depths(task, depths, least=1, most=n_lines - first_root_line + 1)
 
     def choices(programs: Programs) -> np.ndarray:
-        return _new_constants(task, programs) & (programs.root >= first_root_line - 1)[:, :, None]
+        return new_constants(task, programs) & (programs.root >= first_root_line - 1)[:, :, None]
 
     return _sample_pairs(task, rng, n_pairs, n_lines, reachable, choices)
 
@@ -155,7 +155,7 @@ def sample_conflict_pairs(
         differ = (line_1 != positional) & (programs.value != line_1) & (programs.value != positional)
         digits = np.arange(task.n_constants)
         fourth = (digits != line_1[:, :, None]) & (digits != positional[:, :, None])
-        return _new_constants(task, programs) & fourth & differ[:, :, None]
+        return new_constants(task, programs) & fourth & differ[:, :, None]
 
     return _sample_pairs(task, rng, n_pairs, n_lines, reachable, choices)
 
@@ -199,7 +199,7 @@ def _sample_query_pairs(
     )
     choices = partners(programs)[np.arange(n_pairs), queries[:, 0]]  # [pair, line]
     others = _draw_by_depth(rng, programs, choices)
-    return _pair_batches(programs, queries, ask_questions(programs, others[:, None]), depths)
+    return pair_batches(programs, queries, ask_questions(programs, others[:, None]), depths)
 
 
 def _sample_reference_pairs(
@@ -219,11 +219,11 @@ def _sample_reference_pairs(
     )
     rows = np.arange(n_pairs)
     choices = changes(programs)[rows, queries[:, 0]]  # [pair, line, other line]
-    lines = _draw_marked(rng, choices.any(2).astype(float))
+    lines = draw_marked(rng, choices.any(2).astype(float))
     others = _draw_by_depth(rng, programs, choices[rows, lines])
     tokens = ask_questions(programs, queries).tokens.copy()  # [pair, position]
     tokens[rows, LINE_WIDTH * lines + RIGHT] = programs.variables[rows, others] + FIRST_LETTER
-    return _pair_batches(programs, queries, ask_questions(*tokens_to_programs(tokens)), depths)
+    return pair_batches(programs, queries, ask_questions(*tokens_to_programs(tokens)), depths)
 
 
 def _other_references(task: BindingTask, programs: Programs) -> np.ndarray:
@@ -237,12 +237,18 @@ def _other_references(task: BindingTask, programs: Programs) -> np.ndarray:
         rows = np.flatnonzero(~programs.is_constant[:, line])
         origin = programs.reference[rows, line]
         height[rows, origin] = np.maximum(height[rows, origin], height[rows, line] + 1)
-    same = programs.variables[:, :, None] == programs.variables[:, None, :]  # [program, later line, line]
-    again = np.where(same & (lines[:, None] > lines), lines[:, None], programs.n_lines).min(1)  # [program, line]
-    visible = (lines < lines[:, None]) & (again[:, None, :] >= lines[:, None])  # [program, line, other line]
     shallow = programs.depth[:, None, :] + 1 + height[:, :, None] <= task.max_depth
     differ = programs.value[:, :, None] != programs.value[:, None, :]
-    return visible & shallow & differ & ~programs.is_constant[:, :, None]
+    return visible_lines(programs) & shallow & differ & ~programs.is_constant[:, :, None]
+
+
+def visible_lines(programs: Programs) -> np.ndarray:
+    """Lines [program, line] that could refer to others [other line]: these come before and are not assigned again between."""
+    lines = np.arange(programs.n_lines)
+    same = programs.variables[:, :, None] == programs.variables[:, None, :]  # [program, later line, line]
+    again = np.where(same & (lines[:, None] > lines), lines[:, None], programs.n_lines).min(1)  # [program, line]
+    visible: np.ndarray = (lines < lines[:, None]) & (again[:, None, :] >= lines[:, None])
+    return visible
 
 
 def _lines_on_chains(programs: Programs) -> np.ndarray:
@@ -258,10 +264,10 @@ def _lines_on_chains(programs: Programs) -> np.ndarray:
 def _draw_by_depth(rng: np.random.Generator, programs: Programs, choices: np.ndarray) -> np.ndarray:
     """One of the lines ``choices`` [program, line], every depth among them as likely."""
     same_depth = (programs.depth[:, :, None] == programs.depth[:, None, :]) & choices[:, None, :]
-    return _draw_marked(rng, choices / np.maximum(same_depth.sum(2), 1))
+    return draw_marked(rng, choices / np.maximum(same_depth.sum(2), 1))
 
 
-def _draw_marked(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
+def draw_marked(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
     """A column for each row of ``weights`` [row, column], as likely as its weight."""
     fraction = weights.cumsum(1)
     draw = rng.random(len(weights)) * (1 - 1e-9) * fraction[:, -1]
@@ -284,10 +290,10 @@ def _sample_pairs(
     allowed = choices(programs)[rows, lines]  # [pair, digit]
     digits = np.where(allowed, rng.random(allowed.shape), -1.0).argmax(1)
     changed = change_constants(programs, programs.root[rows, lines], digits)
-    return _pair_batches(programs, queries, ask_questions(changed, queries), depths)
+    return pair_batches(programs, queries, ask_questions(changed, queries), depths)
 
 
-def _pair_batches(programs: Programs, queries: np.ndarray, counterfactual: Batch, depths: range) -> CounterfactualPairs:
+def pair_batches(programs: Programs, queries: np.ndarray, counterfactual: Batch, depths: range) -> CounterfactualPairs:
     """Base programs with their queries [program, 1] beside the counterfactual questions."""
     chains = trace_query_chains(programs, queries[:, 0], depths.stop - 1)
     return CounterfactualPairs(
@@ -310,7 +316,7 @@ def change_constants(programs: Programs, lines: np.ndarray, digits: np.ndarray) 
     )
 
 
-def _new_constants(task: BindingTask, programs: Programs) -> np.ndarray:
+def new_constants(task: BindingTask, programs: Programs) -> np.ndarray:
     """Digits that a line's root could hold instead [program, line, digit], without making a held-out combination."""
     different = np.arange(task.n_constants) != programs.value[:, :, None]
     if not task.held_out:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
+from bindscope.tasks.binding.programs import tokens_to_programs
 
 if TYPE_CHECKING:
     from bindscope.tasks.binding.pairs import CounterfactualPairs
@@ -36,10 +37,34 @@ def named_positions(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
     return positions
 
 
+def distractor_positions(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
+    """Columns [pair] of several right-hand sides off the chain, all after the root, −1 where a pair has none.
+
+    A change at the root reaches only what stands after it, so none of these is beyond its reach: the nearest one, the
+    nearest constant, the nearest with the same root (its own value changes with the root's), and the last.
+    """
+    programs, _ = tokens_to_programs(pairs.base_tokens)
+    lines, chain = np.arange(programs.n_lines), _chain_lines(pairs)
+    root = chain[:, :1]
+    off_chain = ~(lines[None, :, None] == chain[:, None, :]).any(2) & (lines > root)  # [pair, line]
+    kinds = {
+        "distractor": off_chain,
+        "distractor, constant": off_chain & programs.is_constant,
+        "distractor, same root": off_chain & (programs.root == root),
+        "distractor, last": off_chain & (lines == np.where(off_chain, lines, -1).max(1)[:, None]),
+    }
+    return {name: np.where(marked.any(1), LINE_WIDTH * marked.argmax(1) + RIGHT, -1) for name, marked in kinds.items()}
+
+
+def _chain_lines(pairs: CounterfactualPairs) -> np.ndarray:
+    """Indices [pair, hop] of the lines on the queried chain, −1 beyond its end."""
+    return np.where(pairs.chain_positions < 0, -1, pairs.chain_positions // LINE_WIDTH)
+
+
 def _nearest_distractors(pairs: CounterfactualPairs) -> np.ndarray:
     n_lines = (pairs.base_tokens.shape[1] - 3) // LINE_WIDTH
     lines = np.arange(n_lines)
-    chain_lines = np.where(pairs.chain_positions < 0, -1, pairs.chain_positions // LINE_WIDTH)  # [pair, hop]
+    chain_lines = _chain_lines(pairs)
     on_chain = (lines[None, :, None] == chain_lines[:, None, :]).any(2)  # [pair, line]
     root = chain_lines[:, :1]
     distance = np.where(lines > root, lines - root, n_lines + root - lines)  # lines after the root come first

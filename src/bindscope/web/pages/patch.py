@@ -74,12 +74,34 @@ def _mean_grid(run: LabRun, prefix: str, grid: str, title: str) -> dict[str, Any
     )  # fmt: skip
 
 
+def algorithm(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """By which algorithm chains are followed: arrows, hops and names by depth, at every tracked checkpoint."""
+    from bindscope.measures.binding.algorithm.reading import read_algorithm
+    from bindscope.measures.binding.algorithm.tables import tabulate_readings
+
+    kept, last = kept_result(run, "algorithm_steps"), kept_result(run, "algorithm")
+    readings = {int(step): read_algorithm(kept.sel(step=step)) for step in kept.step.values}
+    readings[int(last.attrs["step"])] = read_algorithm(last)  # of more pairs
+    n, more, seed = int(kept.attrs["n_drawn"]), int(last.attrs["n_drawn"]), int(last.attrs.get("asked_seed", 0))
+    return to_body(
+        tabulate_readings(readings).assign_attrs(n_layers=last.sizes["layer"] - 1),
+        Provenance(
+            run=run.name, n=more, seed=seed, interval=str(last.attrs["interval"]),
+            note=f"pairs for each depth and reference, {n} before the last checkpoint; left out: {last.attrs['excluded']}",
+        ),
+        title="How a chain is followed",
+        command=in_shell(run, "algorithm", n=more, seed=seed),
+        python=in_python(run, 'run.result("algorithm")'),
+    )  # fmt: skip
+
+
 PAGE = Page(
     "patch",
     resources=(
         Resource(
             "runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the positions of the chain", kinds=KINDS
         ),
+        Resource("runs/{run}/algorithm.json", algorithm, "By which algorithm chains are followed", kinds=KINDS),
         Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", kinds=KINDS),
     ),
     operations=(

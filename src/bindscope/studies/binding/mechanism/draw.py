@@ -41,13 +41,15 @@ def draw_chain(results: Mapping[str, xr.Dataset]) -> Figure:
     with new_figure(4.6 * n_columns, 0.9 + n_rows * (0.9 + 0.27 * dataset.sizes["layer"])) as figure:
         panels = figure.subplots(n_rows, n_columns, squeeze=False)
         for axes, depth in zip(panels.flat, depths):
-            positions = [*chain_names(depth), "distractor"]
+            asides = [str(name) for name in dataset.position.values if str(name).startswith("distractor")]
+            positions = [*chain_names(depth), *asides]
             cells = dataset.success.sel(depth=depth, position=positions).transpose("layer", "position").values
-            mesh = draw_fraction_map(axes, cells, [f"L{layer}" for layer in dataset["layer"].values], positions)
+            shown = [name.replace("distractor, ", "off: ").replace("distractor", "off: nearest") for name in positions]
+            mesh = draw_fraction_map(axes, cells, [f"L{layer}" for layer in dataset["layer"].values], shown)
             n = int(dataset.n.sel(depth=depth, position="colon").max())
             axes.set_title(f"depth {depth}, n = {n}", fontsize=9, loc="left", color=MUTED)
-            axes.tick_params(axis="x", labelsize=7)
-            axes.axvline(len(positions) - 1.5, color=ORANGE, linewidth=1.2)
+            axes.tick_params(axis="x", labelsize=7, rotation=35)
+            axes.axvline(len(positions) - len(asides) - 0.5, color=ORANGE, linewidth=1.2)
         for axes in panels.flat[len(depths) :]:
             axes.set_visible(False)
         for axes in panels[:, 0]:
@@ -95,7 +97,7 @@ def draw_heads(results: Mapping[str, xr.Dataset]) -> Figure:
 
 def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
     """The frozen circuit's success over training beside the phases, and cell by cell."""
-    dataset, phases = results["emergence"], phases_of(results["trajectory"])
+    dataset, phases = _worst_distractor(results["emergence"]), phases_of(results["trajectory"])
     steps = dataset.step.values
     with new_figure(10.4, max(3.4, 2.4 + 0.17 * dataset.sizes["cell"])) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
@@ -105,7 +107,7 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
         for name, colour, dash, label in (
             ("circuit", BLUE, "-", "frozen circuit"),
             ("accuracy", ORANGE, (0, (5, 1.5)), "both programs right"),
-            ("distractor", GREY, (0, (1.5, 1.2)), "distractor"),
+            ("distractor", GREY, (0, (1.5, 1.2)), "worst distractor"),
         ):
             plot_interval(left, steps, dataset, name, colour, linestyle=dash, label=label)
         set_fraction_axis(left)
@@ -124,6 +126,13 @@ def draw_emergence(results: Mapping[str, xr.Dataset]) -> Figure:
             figure, "VB5 · The mechanism through training", f"{subtitle} · without {dataset.attrs['excluded']}"
         )
     return figure
+
+
+def _worst_distractor(dataset: xr.Dataset) -> xr.Dataset:
+    """Of the distractors, at each step the highest."""
+    worst = dataset.distractor.fillna(-1).argmax("distractors")
+    names = [f"distractor{end}" for end in ("", "_low", "_high")]
+    return dataset.drop_vars(names).assign({name: dataset[name].isel(distractors=worst, drop=True) for name in names})
 
 
 def _draw_joint(axes: Axes, dataset: xr.Dataset) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.studies.framework.results import Context, NotTestable, Result, last_step, with_progress
-from bindscope.tasks.binding import named_positions, sample_root_pairs
+from bindscope.tasks.binding import distractor_positions, named_positions, sample_root_pairs
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -38,7 +38,7 @@ def compute_chain(context: Context) -> xr.Dataset:
 
     model = context.run.checkpoint("last")
     pairs = sample_pairs(context.run, context.rng, context.n)
-    positions = named_positions(pairs)
+    positions = named_positions(pairs) | distractor_positions(pairs)
     grid = position_grid(model, contrast_pairs(pairs), positions, on_progress=context.on_progress)
     dataset = summarise_by_depth(grid, depths_of(pairs), context.rng)
     dataset.attrs |= {"step": context.run.steps[-1], "accuracy": accuracy_on(model, pairs), "excluded": EXCLUDED}
@@ -102,16 +102,19 @@ def compute_emergence(context: Context) -> xr.Dataset:
         )
     pairs = sample_pairs(context.run, context.rng, context.n)
     depths = depths_of(pairs)
-    used = {position for _, position, _ in circuit} | {"distractor"}
-    positions = {name: column for name, column in named_positions(pairs).items() if name in used}
+    distractors = distractor_positions(pairs)
+    used = {position for _, position, _ in circuit}
+    positions = {name: column for name, column in named_positions(pairs).items() if name in used} | distractors
     steps = track_steps(context.run)
     rows: list[dict[str, np.ndarray]] = []
     for step in with_progress(steps, context.on_progress):
         model = context.run.checkpoint(step)
         success = position_grid(model, contrast_pairs(pairs), positions).success
         changed = success.where(~answers_already(model, pairs), 0.0)  # an answer that was there before is no success
-        rows.append(read_circuit(changed, circuit, depths) | {"accuracy": answers_right(model, pairs)})
-    dataset = label_emergence(rows, steps, circuit, context.rng)
+        rows.append(
+            read_circuit(changed, circuit, depths, list(distractors)) | {"accuracy": answers_right(model, pairs)}
+        )
+    dataset = label_emergence(rows, steps, circuit, list(distractors), context.rng)
     dataset.attrs |= {"excluded": EXCLUDED, "frozen_at": steps[-1], "n": len(pairs)}
     return dataset
 
@@ -145,7 +148,9 @@ def track_steps(run: Run) -> list[int]:
 
 
 RESULTS = (
-    Result("chain", "patching the chain", compute_chain, n=240, steps=last_step),
-    Result("heads", "patching heads", compute_heads, n=160, steps=last_step),
-    Result("emergence", "the circuit through training", compute_emergence, n=64, steps=track_steps, needs=("chain",)),
+    Result("chain", "patching the chain", compute_chain, 2, n=240, steps=last_step),
+    Result("heads", "patching heads", compute_heads, 2, n=240, steps=last_step),
+    Result(
+        "emergence", "the circuit through training", compute_emergence, 2, n=64, steps=track_steps, needs=("chain",)
+    ),
 )

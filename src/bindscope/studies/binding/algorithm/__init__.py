@@ -1,0 +1,1 @@
+"""Which algorithm a run follows chains by, at its last checkpoint and through training."""

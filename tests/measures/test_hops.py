@@ -1,0 +1,81 @@
+"""Heads by hop and depth: the constructed transformer's hops are found in its heads and layers, and ablation agrees."""
+
+import numpy as np
+import pytest
+
+from bindscope.interventions.ablation import ablate_heads, ablate_together
+from bindscope.measures.binding.hops import ANYWHERE, ablate_hops, mean_layers, measure_hop_heads
+from bindscope.measures.binding.mechanism import mark_columns
+from bindscope.tasks.binding import BindingTask, distractor_positions, named_positions, sample_root_pairs
+from bindscope.theory.constructed import construct_dereferencer
+
+TASK = BindingTask(lines=8, max_depth=2)
+HOPS = ["rhs 2", "query", "colon"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return construct_dereferencer(8, 2)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return sample_root_pairs(TASK, np.random.default_rng(0), 24, range(1, 3), 3)
+
+
+def test_each_hop_of_the_dereferencer_is_made_by_one_head_a_layer_later(model) -> None:
+    deep = sample_root_pairs(TASK, np.random.default_rng(0), 12, range(2, 3), 3)
+    found = measure_hop_heads(model, deep, HOPS, np.random.default_rng(0))
+    for layer, hop in enumerate(HOPS, start=1):
+        effect = found.effect.sel(position=hop).values
+        assert effect[layer, 0] == pytest.approx(1)
+        assert np.abs(effect).sum() == pytest.approx(1)
+    assert found.hop_layer.values.tolist() == [1, 2, 3]
+    assert found.later.values[1:].tolist() == found.later_low.values[1:].tolist() == [1, 1]
+    assert np.isnan(found.later.values[0])
+
+
+def test_a_hop_without_heads_has_no_layer_and_noise_does_not_count() -> None:
+    effects = np.zeros((2, 3, 2))
+    effects[0, 2, 1], effects[0, 0, 0] = 0.4, 0.05
+    layers = mean_layers(effects)
+    assert layers[0] == 2
+    assert np.isnan(layers[1])
+
+
+def test_ablating_the_mechanism_loses_answers_and_the_decoy_none(model, pairs) -> None:
+    found = ablate_hops(model, pairs, HOPS, np.random.default_rng(0))
+    assert (found.accuracy.sel(position=ANYWHERE, head=1) == 1).all()  # nothing reads the decoy
+    assert (found.accuracy.sel(position=ANYWHERE, head=0, layer=0) < 0.8).all()
+    assert float(found.accuracy.sel(position="rhs 2", head=0, layer=1, depth=2)) < 0.8
+    assert float(found.accuracy.sel(position="rhs 2", head=0, layer=3, depth=2)) == 1
+    assert np.isnan(found.accuracy.sel(position="rhs 2", depth=1)).all()  # no second line at depth 1
+    assert float(found.more) == pytest.approx(float(found["drop"][1] - found["drop"][0]))
+
+
+def test_heads_ablated_at_marked_positions_equal_running_the_model_again(model, pairs) -> None:
+    marks = mark_columns(pairs, named_positions(pairs)["query"])
+    found = ablate_heads(model, pairs.base, at_positions=marks)
+    for layer in range(model.config.n_layers):
+        again = ablate_together(model, pairs.base, [f"L{layer}.H0"], positions=marks)
+        np.testing.assert_allclose(
+            found.log_probability.sel(layer=layer, head=0), again.log_probability, rtol=1e-4, atol=1e-4
+        )
+
+
+def test_distractors_are_right_hand_sides_off_the_chain_and_after_the_root() -> None:
+    task = BindingTask(lines=12, max_depth=3)
+    pairs = sample_root_pairs(task, np.random.default_rng(0), 60, None, 3)
+    root, found = pairs.chain_positions[:, 0], distractor_positions(pairs)
+    assert len(found) == 4
+    for column in found.values():
+        has = column >= 0
+        assert has.any()
+        assert (column[has] > root[has]).all()
+        assert (column[has] % 4 == 2).all()
+        assert not (column[has, None] == pairs.chain_positions[has]).any()
+    same, constant = found["distractor, same root"], found["distractor, constant"]
+    tokens = pairs.base_tokens[np.arange(60), constant]
+    assert (tokens[constant >= 0] < 10).all()
+    changed = pairs.base_tokens[np.arange(60), same]
+    assert (changed[same >= 0] >= 10).all()
