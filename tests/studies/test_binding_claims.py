@@ -15,6 +15,7 @@ from bindscope.errors import BindscopeError
 from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.runs.directory import Run
 from bindscope.studies.binding.generalisation.measure import find_experiment_result, split_held_out
+from bindscope.studies.binding.learning.cells import summarise_cell
 from bindscope.studies.binding.learning.measure import phase_checkpoints, phases_of_run
 from bindscope.studies.binding.mechanism.measure import MOST_CHECKPOINTS, chain_names, frozen_circuit, track_steps
 from bindscope.studies.framework.experiments import save_experiment_dataset
@@ -33,6 +34,59 @@ def trajectory(status: str = "finished", **settings) -> xr.Dataset:
     dataset = trajectory_dataset(SimulatedRun(**settings).records(), family="binding")
     dataset.attrs |= {"status": status, "total_steps": 2000, "run": "written"}
     return dataset
+
+
+def seeds(*trainings: xr.Dataset) -> xr.Dataset:
+    """This training and others of its settings, as the result of that name holds them."""
+    cells = [summarise_cell(each).assign(status="finished").expand_dims(seed=[i]) for i, each in enumerate(trainings)]
+    return xr.concat(cells, "seed", join="outer", data_vars="all").assign_attrs(
+        run="written", own_seed=0, train="'more'"
+    )
+
+
+def learned(*others: xr.Dataset, status: str = "finished", **settings) -> Datasets:
+    """What claims about learning read of a simulated run and its other seeds."""
+    own = trajectory(status, **settings)
+    return {"trajectory": own, "seeds": seeds(own, *others)}
+
+
+def altered(datasets: Datasets, **changes: Callable[[xr.Dataset], xr.Dataset]) -> Datasets:
+    """The same with some datasets changed."""
+    return datasets | {name: change(datasets[name].copy(deep=True)) for name, change in changes.items()}
+
+
+def with_digits(dataset: xr.Dataset, fraction: float) -> xr.Dataset:
+    return dataset.assign(digit_share=("step", np.full(dataset.sizes["step"], fraction)))
+
+
+def without_steps(dataset: xr.Dataset, *dropped: int) -> xr.Dataset:
+    return dataset.drop_sel(step=list(dropped))
+
+
+def always_early(dataset: xr.Dataset) -> xr.Dataset:
+    """As if the heuristic were there before training."""
+    early = dataset.follows_early_lines.copy()
+    early[0] = 0.9
+    return dataset.assign(follows_early_lines=early)
+
+
+def by_root(dataset: xr.Dataset, early: float, late: float, steps: slice) -> xr.Dataset:
+    accuracy = dataset.accuracy_by_root_line.copy()
+    accuracy.loc[dict(step=steps, root_line=slice(1, 2))] = early
+    accuracy.loc[dict(step=steps, root_line=slice(3, None))] = late
+    return dataset.assign(accuracy_by_root_line=accuracy)
+
+
+def deeper_late(seeds: xr.Dataset) -> xr.Dataset:
+    """Nothing but chains of depth 1 is answered before step 1,700."""
+    late = (seeds.depth > 1) & (seeds.step < 1700)
+    return seeds.assign(accuracy_by_depth=seeds.accuracy_by_depth.where(~late, 0.1))
+
+
+def few_early(dataset: xr.Dataset) -> xr.Dataset:
+    """A heuristic phase that half of the misleading programs speak for, by a hair."""
+    early = dataset.follows_early_lines
+    return dataset.assign(follows_early_lines=early.where(early < 0.5, 0.505))
 
 
 def with_interval(name: str, values: np.ndarray, dims: tuple[str, ...]) -> dict:
@@ -191,7 +245,7 @@ def held_out(never: float = 0.97, shown: float = 1.0) -> xr.Dataset:
     )
 
 
-def experiment(phases: dict[str, list[str]]) -> xr.Dataset:
+def experiment(phases: dict[str, list[str]], last_step: float = 2000.0) -> xr.Dataset:
     """What an experiment keeps, with the phases that each variant's seeds went through."""
     steps = trajectory().step.values
     dims, shape = ("variant", "seed"), (len(phases), len(next(iter(phases.values()))))
@@ -204,9 +258,9 @@ def experiment(phases: dict[str, list[str]]) -> xr.Dataset:
     by_depth = trajectory().accuracy_by_depth.values
     variables["accuracy_by_depth"] = ((*dims, "step", "depth"), np.broadcast_to(by_depth, (*shape, *by_depth.shape)))
     variables["phases"] = (dims, np.array(list(phases.values())))
-    for name, value in (("last_step", 2000.0), ("last_accuracy", 0.99), ("n", 1000.0)):
+    for name, value in (("last_step", last_step), ("last_accuracy", 0.99), ("n", 1000.0)):
         variables[name] = (dims, np.full(shape, value))
-    for name, numbers in (("phase_first_step", (0, 150, 1500)), ("phase_accuracy", (0.1, 0.55, 0.99))):
+    for name, numbers in (("phase_first_step", (0, 150, 1000)), ("phase_accuracy", (0.1, 0.55, 0.99))):
         variables[name] = ((*dims, "phase"), np.broadcast_to(np.array(numbers, float), (*shape, 3)))
     coordinates = {"variant": list(phases), "seed": np.arange(shape[1]), "step": steps, "depth": [1, 2, 3]}
     dataset = xr.Dataset(variables, coordinates | {"phase": ["random", "heuristic", "systematic"]})
@@ -216,15 +270,49 @@ def experiment(phases: dict[str, list[str]]) -> xr.Dataset:
 ALL = "random, heuristic, systematic"
 STUCK = "random, heuristic"
 
+
+def several(phases: list[str]) -> xr.Dataset:
+    """Trainings that went through these phases."""
+    return experiment({"preset": phases}).isel(variant=0, drop=True).assign_attrs(run="written", train="'more'")
+
+
+def short(cells: xr.Dataset) -> xr.Dataset:
+    """One or two evaluations of each phase: many orders of so few look like phases."""
+    return cells.sel(step=[0, 500, 550, 1900, 1950])
+
+
+def two_by_two(
+    uniform: str, uniform_as_drawn: str, cubic: str = ALL, cubic_as_drawn: str = ALL
+) -> dict[str, list[str]]:
+    cells = {"cubic": cubic, "uniform": uniform, "cubic-as-drawn": cubic_as_drawn, "uniform-as-drawn": uniform_as_drawn}
+    return {name: [phases] for name, phases in cells.items()}
+
+
 CASES: list[tuple[str, Callable[[], Datasets], str, str]] = [
-    ("VB1", lambda: {"trajectory": trajectory()}, "replicates", "three phases follow each other"),
-    ("VB1", lambda: {"trajectory": trajectory(masters=(None,) * 3)}, "differs", "no systematic phase"),
-    ("VB1", lambda: {"trajectory": trajectory(leaves_random=None)}, "differs", "no heuristic"),
-    ("VB1", lambda: {"trajectory": trajectory("interrupted", last_step=800)}, "not testable", "has not ended"),
-    ("VB1", lambda: {"trajectory": trajectory(last_step=100)}, "not testable", "3 evaluations"),
-    ("VB2", lambda: {"trajectory": trajectory(masters=(1500, 1300, 1200))}, "replicates", "it is slower"),
-    ("VB2", lambda: {"trajectory": trajectory()}, "differs", "not slower"),
-    ("VB2", lambda: {"trajectory": trajectory(leaves_random=None)}, "not testable", "no heuristic phase"),
+    ("VB1", lambda: learned(), "replicates", "three phases follow each other"),
+    ("VB1", lambda: learned(), "replicates", "one seed"),
+    ("VB1", lambda: learned(trajectory(seed=1)), "replicates", "2 of 2 seeds"),
+    ("VB1", lambda: learned(masters=(None,) * 3), "inconclusive", "no systematic phase was found by step 2,000"),
+    ("VB1", lambda: learned(leaves_random=None), "differs", "no heuristic"),
+    ("VB1", lambda: learned(status="interrupted", last_step=800), "inconclusive", "by step 800 of 2,000, where training was cut off"),
+    ("VB1", lambda: learned(last_step=100), "not testable", "3 evaluations"),
+    ("VB1", lambda: altered(learned(), trajectory=lambda t: with_digits(t, 0.7)), "differs", "no 90% of the predictions in the random phase are digits"),
+    ("VB1", lambda: altered(learned(), trajectory=lambda t: with_digits(t, 0.9)), "inconclusive", "spans the threshold"),
+    ("VB1", lambda: altered(learned(), trajectory=lambda t: without_steps(t, 50, 100)), "inconclusive", "1 evaluation in the random phase cannot show"),
+    ("VB1", lambda: altered(learned(), trajectory=lambda t: t.assign(rule_accuracy=t.rule_accuracy * 0 + 0.9)), "differs", "no plateau near"),
+    ("VB1", lambda: altered(learned(), trajectory=lambda t: t.assign(split_accuracy=t.split_accuracy.where(t.step < 2000, 0.95))), "differs", "end stays below"),
+    ("VB1", lambda: altered(learned(), trajectory=lambda t: t.sel(step=[0, 50, 100, 500, 550, 1900, 1950])), "inconclusive", "too many"),
+    ("VB2", lambda: learned(masters=(1600, 1300, 1200)), "replicates", "depth 1 is the last to be learned"),
+    ("VB2", lambda: altered(learned(masters=(1200, 1400, 1600)), seeds=deeper_late), "differs", "at none of the accuracies"),
+    ("VB2", lambda: learned(masters=(1200, 1400, 1600)), "inconclusive", "hangs on what counts as learned: it is at 50%"),
+    ("VB2", lambda: learned(trajectory(masters=(1200, 1400, 1600)), masters=(1600, 1300, 1200)), "inconclusive", "hangs on what counts as learned"),
+    ("VB2", lambda: altered(learned(), seeds=lambda s: s.assign(accuracy_by_depth=s.accuracy_by_depth.max("depth").expand_dims(depth=s.depth))), "inconclusive", "evaluations are too far apart"),
+    ("VB2", lambda: learned(leaves_random=None), "not testable", "no heuristic phase"),
+    ("VB2", lambda: learned(leaves_random=None, masters=(None,) * 3), "inconclusive", "no heuristic phase"),
+    ("VB2", lambda: altered(learned(masters=(1600, 1300, 1200)), trajectory=few_early), "inconclusive", "not mostly answered from line 1 or 2"),
+    ("VB2", lambda: altered(learned(masters=(1600, 1300, 1200)), trajectory=lambda t: by_root(t, 0.6, 0.6, slice(0, 1800))), "differs", "hardly answered better"),
+    ("VB2", lambda: altered(learned(masters=(1600, 1300, 1200)), trajectory=always_early), "differs", "there already"),
+    ("VB2", lambda: altered(learned(masters=(1600, 1300, 1200)), trajectory=lambda t: by_root(t, 1, 0.8, slice(1800, 2000))), "differs", "still makes a difference"),
     ("VB3", lambda: {"chain": chain()}, "replicates", "Every position between root and colon"),
     ("VB3", lambda: {"chain": chain(skip=("query",))}, "differs", "query at depth 1"),
     ("VB3", lambda: {"chain": chain(aside=0.5)}, "differs", "control is not"),
@@ -249,9 +337,11 @@ CASES: list[tuple[str, Callable[[], Datasets], str, str]] = [
     ("VB7", lambda: {"retention": retention(serves=0.3), "lens": lens()}, "differs", "lost where line 1 fails"),
     ("VB7", lambda: {"retention": retention(), "lens": lens(line_1=0)}, "differs", "no higher logit"),
     ("VB7", lambda: {"retention": retention(random=0.15), "lens": lens()}, "differs", "control is not"),
-    ("VB8", lambda: {"seeds": experiment({"preset": [ALL] * 4})}, "replicates", "all 4 seeds"),
-    ("VB8", lambda: {"seeds": experiment({"preset": [ALL, STUCK, ALL]})}, "differs", "seed 1 did not"),
-    ("VB8", lambda: {"seeds": experiment({"preset": [ALL] * 2})}, "not testable", "2 finished seeds"),
+    ("VB8", lambda: {"seeds": several([ALL] * 4)}, "replicates", "all 4 seeds"),
+    ("VB8", lambda: {"seeds": several([ALL, STUCK, ALL])}, "inconclusive", "seed 1 had not come through"),
+    ("VB8", lambda: {"seeds": several([ALL, "random, systematic", STUCK])}, "differs", "seed 1 passed over a phase"),
+    ("VB8", lambda: {"seeds": several([ALL] * 2)}, "inconclusive", "2 trainings of these settings are known"),
+    ("VB8", lambda: {"seeds": short(several([ALL] * 5))}, "inconclusive", "too many"),
     ("VB9", lambda: {"held-out": held_out()}, "replicates", "within 5%"),
     ("VB9", lambda: {"held-out": held_out(never=0.4)}, "differs", "60.0% worse"),
     ("VB9", lambda: {"held-out": held_out(shown=0.6)}, "not testable", "95% first"),
@@ -262,10 +352,13 @@ CASES: list[tuple[str, Callable[[], Datasets], str, str]] = [
     ("VB11", lambda: {"probes": probes()}, "replicates", "whole states are read in at most 1.0%"),
     ("VB11", lambda: {"probes": probes(late=0.9)}, "differs", "90% of the values"),
     ("VB11", lambda: {"probes": probes(shuffled=0.4)}, "not testable", "no more than with shuffled labels"),
-    ("VB12", lambda: {"weighting": experiment({"cubic": [ALL], "uniform": [STUCK]})}, "replicates", "none of 1 uniform"),
-    ("VB12", lambda: {"weighting": experiment({"cubic": [ALL], "uniform": [ALL]})}, "differs", "1 of 1 uniform"),
-    ("VB12", lambda: {"weighting": experiment({"cubic": [STUCK], "uniform": [STUCK]})}, "differs", "control is not"),
-    ("VB12", lambda: {"weighting": experiment({"cubic": [ALL]})}, "not testable", "no uniform run"),
+    ("VB12", lambda: {"weighting": experiment(two_by_two(STUCK, STUCK))}, "replicates", "without the cube no run becomes systematic"),
+    ("VB12", lambda: {"weighting": experiment(two_by_two(ALL, ALL))}, "differs", "without the cube runs become systematic"),
+    ("VB12", lambda: {"weighting": experiment(two_by_two(ALL, STUCK))}, "inconclusive", "cannot be told apart"),
+    ("VB12", lambda: {"weighting": experiment(two_by_two(STUCK, STUCK, cubic=STUCK))}, "inconclusive", "cubic, balanced: not every run"),
+    ("VB12", lambda: {"weighting": experiment(two_by_two(STUCK, STUCK, cubic_as_drawn=STUCK))}, "inconclusive", "cubic, as drawn: not every run"),
+    ("VB12", lambda: {"weighting": experiment({"cubic": [ALL], "uniform": [ALL]})}, "inconclusive", "cubic, as drawn, uniform, as drawn are not trained"),
+    ("VB12", lambda: {"weighting": experiment(two_by_two(STUCK, STUCK), last_step=1100.0)}, "inconclusive", "cannot be told apart"),
 ]  # fmt: skip
 
 

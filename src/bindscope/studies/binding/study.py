@@ -5,6 +5,8 @@ from bindscope.studies.binding.conditions import judge as judge_conditions
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
 from bindscope.studies.binding.learning import judge as judge_learning
+from bindscope.studies.binding.learning import judge_sources
+from bindscope.studies.binding.learning import measure as measure_learning
 from bindscope.studies.binding.mechanism import grids as measure_grids
 from bindscope.studies.binding.mechanism import judge as judge_mechanism
 from bindscope.studies.binding.mechanism import measure as measure_mechanism
@@ -16,6 +18,7 @@ from bindscope.studies.framework.claims import Study
 
 _MEASURED = (
     measuring,
+    measure_learning,
     measure_generalisation,
     measure_mechanism,
     measure_grids,
@@ -23,6 +26,6 @@ _MEASURED = (
     measure_behaviour,
     measure_projections,
 )
-_JUDGED = (judge_learning, judge_conditions, judge_generalisation, judge_mechanism, judge_representation)
+_JUDGED = (judge_learning, judge_sources, judge_conditions, judge_generalisation, judge_mechanism, judge_representation)
 
 STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED)

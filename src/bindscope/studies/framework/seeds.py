@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig
 
 CURVES = ("accuracy", "accuracy_by_depth", "follows_chain", "follows_early_lines", "training_loss")
-SUMMARIES = ("left_plateau", "learned", "last_step", "last_accuracy", "status", "phases")
+SUMMARIES = (
+    "left_plateau", "learned", "last_step", "last_accuracy", "status", "phases", "phase_first_step", "phase_accuracy", "n",
+)  # fmt: skip
 FEWEST = 2  # seeds that make a band
 
 

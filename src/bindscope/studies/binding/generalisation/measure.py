@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 LENGTHS = (2, 4, 8, 12, 16, 20, 25)
-SEED_EXPERIMENTS = ["seeds", "seeds-plain"]
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 13)
 
 
@@ -51,13 +50,6 @@ def compute_held_out(context: Context) -> xr.Dataset:
     if not task.held_out:
         return split_held_out(find_experiment_result(context, "held-out"))
     return compare_held_out(context.run.checkpoint("last"), task, context.n or 2000, context.rng)
-
-
-def compute_seeds(context: Context) -> xr.Dataset:
-    """The runs of several seeds of this run's own preset side by side."""
-    models = {name: find_preset(find_experiment(name).preset).config.model for name in SEED_EXPERIMENTS}
-    own = [name for name, model in models.items() if model == context.run.config.model]
-    return find_experiment_result(context, (own or SEED_EXPERIMENTS)[0])
 
 
 def compute_weighting(context: Context) -> xr.Dataset:
@@ -105,6 +97,5 @@ def split_held_out(dataset: xr.Dataset) -> xr.Dataset:
 RESULTS = (
     Result("lengths", "programs of other lengths and depths", compute_lengths, n=100, steps=last_step),
     Result("held-out", "held-out combinations", compute_held_out, n=2000, steps=held_out_step, kept=False),
-    Result("seeds", "other seeds", compute_seeds, kept=False),
     Result("weighting", "uniform weighting", compute_weighting, kept=False),
 )
