@@ -166,6 +166,16 @@ def all_hold(conditions: Iterable[bool | None]) -> bool | None:
     return False if False in known else None if None in known else True
 
 
+def agree(answers: Iterable[bool | None]) -> bool | None:
+    """What several trainings or readings all say; None where they do not, or say nothing.
+
+    >>> agree([True, True]), agree([True, False])
+    (True, None)
+    """
+    found = set(answers)
+    return found.pop() if len(found) == 1 else None
+
+
 def ends_of(quantity: Quantity) -> tuple[float, float]:
     """The interval of a quantity, or its value twice where it has none."""
     value = quantity.value

@@ -18,6 +18,7 @@ from bindscope.studies.framework.claims import (
     Finding,
     Fixed,
     Quantity,
+    agree,
     all_hold,
     conclude,
     inconclusive,
@@ -75,12 +76,11 @@ def judge_weighting(results: Mapping[str, xr.Dataset]) -> Finding:
     cells = {(exponent, balance): _cell(dataset, exponent, balance) for exponent in EXPONENTS for balance in BALANCES}
     missing = [cell.words for cell in cells.values() if not cell.systematic]
     stays = {balance: _never_systematic(cells["uniform", balance], cells["cubic", balance]) for balance in BALANCES}
-    answers = set(stays.values())
     parts = [cells["uniform", balance].tell() for balance in BALANCES if cells["uniform", balance].systematic]
     lacks = f"; {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not trained" if missing else ""
     criterion = (
         Condition(
-            next(iter(answers)) if len(answers) == 1 else None,
+            agree(stays.values()),
             "without the cube no run becomes systematic, whether depths are balanced or not",
             "without the cube runs become systematic, whether depths are balanced or not",
             f"exponent and balancing cannot be told apart yet: {'; '.join(parts) or 'nothing is known of uniform runs'}"

@@ -16,6 +16,7 @@ from bindscope.studies.framework.claims import (
     Finding,
     Fixed,
     Quantity,
+    agree,
     conclude,
     inconclusive,
     not_testable,
@@ -85,7 +86,6 @@ def slower_first_hop(seeds: xr.Dataset) -> Condition:
     """Depth 1 last at every threshold in every training, or at none in any; otherwise the answer hangs on the threshold."""
     table = _table(seeds)
     answers = {answer for row in table.values() for answer in row if answer is not None}
-    holds = next(iter(answers)) if len(answers) == 1 else None
     last = [threshold for threshold, row in table.items() if True in row]
     other = [threshold for threshold, row in table.items() if False in row]
     words = "depth 1 is the last to be learned"
@@ -93,7 +93,7 @@ def slower_first_hop(seeds: xr.Dataset) -> Condition:
         f"whether {words} hangs on what counts as learned: it is at {_listed(last)}, it is not at {_listed(other)}"
     )
     return Condition(
-        holds,
+        agree(answers),
         f"{words}, whatever accuracy from {LEARNED[0]:.0%} to {LEARNED[-1]:.0%} counts as that",
         f"{words} at none of the accuracies from {LEARNED[0]:.0%} to {LEARNED[-1]:.0%}",
         unclear
