@@ -10,7 +10,12 @@ import pytest
 
 from bindscope.studies.framework.claims import Condition, Finding, conclude
 from bindscope.studies.framework.verify import all_studies, find_study
+from bindscope.studies.symbols.efficiency.judge import AS2
+from studies.made_curves import made_gains
+from studies.made_learnability import made_kernel, made_learnability
 from studies.test_binding_claims import CASES, Datasets
+from studies.test_symbols_efficiency import SAME, results_of
+from studies.test_symbols_kernel_claim import changed
 
 BINDING = ("VB1", "VB2", "VB6", "VB7", "VB8", "VB9", "VB10", "VB11", "VB12")
 
@@ -56,6 +61,33 @@ def check_every_condition_turns(
 def test_every_condition_of_study_1_can_turn_its_verdict(claim, monkeypatch) -> None:
     cases = [(make(), verdict) for name, make, verdict, _ in CASES if name == claim]
     check_every_condition_turns(find_study("binding").find_claim(claim).judge, cases, monkeypatch)
+
+
+def test_every_condition_of_as2_can_turn_its_verdict(monkeypatch) -> None:
+    cases = [
+        (results_of(AS2, SAME), "replicates"),
+        (results_of(AS2, SAME | {"both": {64: 0.9, 128: 0.8, 256: 0.3}}), "differs"),
+        (results_of(AS2, SAME, train=0.5), "differs"),
+        (results_of(AS2, SAME | {"both": {16: 0.7, 32: 0.2, 512: 0.1}}), "differs"),
+        (results_of(AS2, SAME, made_gains(best=10.0)), "inconclusive"),
+    ]
+    check_every_condition_turns(AS2.judge, cases, monkeypatch)
+
+
+def test_every_condition_of_as13_can_turn_its_verdict(monkeypatch) -> None:
+    cases = [
+        ({"kernel": kernel, "learnability": trained}, verdict)
+        for kernel, trained, verdict in (
+            (made_kernel(), made_learnability(), "replicates"),
+            (made_kernel(abc_aba=[1.0, 1.0, 0.9, 0.8]), made_learnability(), "differs"),
+            (made_kernel(aab_aba_unordered=[1.0, 0.9, 0.6, 0.3]), made_learnability(), "differs"),
+            (made_kernel(shuffled=0.3), made_learnability(), "differs"),
+            (made_kernel(), changed("abc-aba", 0.8), "inconclusive"),
+            (made_kernel(), changed("aab-aba-unordered", 0.6), "differs"),
+            (made_kernel(), changed("aab-aba-unordered", 1.0, "train"), "differs"),
+        )
+    ]
+    check_every_condition_turns(find_study("templates").find_claim("AS13").judge, cases, monkeypatch)
 
 
 def test_every_claim_says_since_when_it_stands_and_what_had_been_seen() -> None:

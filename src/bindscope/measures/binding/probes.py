@@ -290,9 +290,11 @@ def _score(predicted: np.ndarray, answer: Targets, positions: Sequence[int]) -> 
 def _with_interval(name: str, hits: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:
     """The fraction [position] of ``hits`` [position, test, letter] among ``counts`` [test, letter]; normal over programs."""
     asked = counts.any(1)
+    if not asked.any():
+        return dict.fromkeys((name, f"{name}_low", f"{name}_high"), np.full(len(hits), np.nan))
     by_program = hits[:, asked].sum(2) / counts[asked].sum(1)  # [position, program]
     fraction = hits.sum((1, 2)) / counts.sum()
-    margin = 1.96 * by_program.std(1) / max(1, int(asked.sum())) ** 0.5
+    margin = 1.96 * by_program.std(1) / int(asked.sum()) ** 0.5
     return {
         name: fraction,
         f"{name}_low": np.clip(fraction - margin, 0, 1),
