@@ -19,10 +19,10 @@ from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.plots.style import save_figure
 from bindscope.studies.symbols.efficiency.conclude import conclude_curves
 from bindscope.studies.symbols.efficiency.draw import draw_curves
-from bindscope.studies.symbols.efficiency.gain import choose_gain, conclude_gain
+from bindscope.studies.symbols.efficiency.gain import CHOSEN, choose_gain, conclude_gain
 from bindscope.studies.symbols.efficiency.judge import AS1, AS2, AS3, AS7
 from bindscope.studies.symbols.efficiency.measure import RESULTS, compute_curves
-from bindscope.studies.symbols.experiments.define import EXPERIMENTS
+from bindscope.studies.symbols.experiments.define import CHOSEN_GAIN, EXPERIMENTS
 from bindscope.studies.symbols.tasks.judge import AS4, AS5, AS6, AS10
 from studies.made_curves import made_curves, made_gains
 
@@ -51,8 +51,9 @@ def results_of(claim, curves, gains=None, **made):
     }
     dataset = made_curves(curves, preset=presets.get(claim, "templates-same-different"), **made)
     dataset.attrs["title"] = f"experiment {claim.results[0]}"
-    chosen = {"gain": made_gains() if gains is None else gains} if "gain" in claim.results else {}
-    return {claim.results[0]: dataset} | chosen
+    if "gain" not in claim.results:
+        return {claim.results[0]: dataset}
+    return {claim.results[0]: dataset, "gain": made_gains() if gains is None else gains, CHOSEN: xr.Dataset()}
 
 
 CASES = [
@@ -194,6 +195,22 @@ def test_a_gain_that_no_other_task_chose_makes_saving_inconclusive(gains, words)
     finding = judge(AS2, SAME, gains)
     assert finding.verdict == "inconclusive", finding.reason
     assert words in finding.reason
+
+
+def test_curves_at_the_chosen_gain_take_the_place_of_the_others():
+    slow = {8: 1.0, 128: 0.9, 512: 0.6}
+    results = results_of(AS2, SAME | {"both": slow}, made_gains(best=300.0))
+    assert AS2.judge(results).verdict == "differs"
+    results[CHOSEN] = made_curves({"both": BOTH}).assign_attrs(common_changes='{"model.identity_gain": 300.0}')
+    finding = AS2.judge(results)
+    assert finding.verdict == "replicates", finding.reason
+    assert "the gain of 300 is the one that another task's validation loss chooses" in finding.reason.lower()
+
+
+def test_the_shipped_experiment_chooses_the_gain_that_is_trained():
+    dataset = load_experiment_dataset(SHIPPED_DATASETS / "gain.nc")
+    assert choose_gain(dataset) == CHOSEN_GAIN
+    assert find_experiment(CHOSEN).changes["model.identity_gain"] == CHOSEN_GAIN
 
 
 def test_the_gain_with_the_lowest_validation_loss_is_chosen_and_told():

@@ -40,9 +40,11 @@ def conclude_fixed_length(dataset: xr.Dataset) -> str:
             "longer": (grid.grid_lines > 16) & known,
             "deeper": (grid.grid_lines <= 16) & ~known,
         }
+        counted = {name: float(n.where(mask).sum()) for name, mask in at.items()}
         said = [
-            f"{_fraction(float((grid * n).where(mask).sum() / n.where(mask).sum()))} {name}"
+            f"{_fraction(float((grid * n).where(mask).sum()) / counted[name])} {name}"
             for name, mask in at.items()
+            if counted[name]
         ]
         parts.append(f"Seed {int(cell.seed)} answers {', '.join(said)}.")
     return " ".join(parts)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,14 +23,28 @@ from bindscope.studies.symbols.efficiency.curves import task_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EXPERIMENT = "gain"
+EXPERIMENT, CHOSEN = "gain", "same-different-gain"
+SHARED = ("last_loss", "last_accuracy", "status")
 SETTING = "model.identity_gain"
 
 
-def compute_gain(context: Context) -> xr.Dataset:
-    """The experiment's dataset; empty where nobody trained it."""
-    path = find_experiment_dataset(EXPERIMENT, context.runs_directory)
+def compute_optional(name: str, context: Context) -> xr.Dataset:
+    """An experiment's dataset; empty where nobody trained it."""
+    path = find_experiment_dataset(name, context.runs_directory)
     return xr.Dataset() if path is None else load_experiment_dataset(path)
+
+
+def at_chosen_gain(dataset: xr.Dataset, chosen: xr.Dataset) -> xr.Dataset:
+    """The curves of an experiment with those of identity scaling at the chosen gain in place of its own."""
+    if "last_loss" not in chosen:
+        return dataset
+    own = dataset.isel(variant=np.flatnonzero(~np.isin(dataset.model.values, np.unique(chosen.model.values))))
+    names = [name for name in SHARED if name in own and name in chosen]
+    parts = [own[names], chosen[names]]
+    joined = xr.concat(parts, "variant", join="outer", data_vars="all", coords="minimal", compat="override")
+    if "split_n" in dataset:
+        joined["split_n"] = dataset.split_n
+    return joined.assign_attrs({**dataset.attrs, "common_changes": chosen.attrs.get("common_changes", "{}")})
 
 
 def validation_losses(dataset: xr.Dataset) -> dict[float, np.ndarray]:
@@ -65,7 +80,11 @@ def gain_control(judged: xr.Dataset, gains: xr.Dataset) -> tuple[Condition, tupl
         f"the gain of {own:g} {asked} ({task})",
         "",
         f"these runs have a gain of {own:g} and validation loss on {task} chooses {chosen:g}: "
-        + (f"train '{name}' with it" if task != task_of(judged).name else "that is the same task"),
+        + (
+            f"train '{name}' with it ('bindscope experiment {CHOSEN}')"
+            if task != task_of(judged).name
+            else "that is the same task"
+        ),
     )
     return condition, tuple(_quantity(f"validation loss on {task}, gain {g:g}", row) for g, row in _near(gains, own))
 
@@ -114,5 +133,10 @@ def _quantity(label: str, losses: np.ndarray) -> Quantity:
 
 
 RESULTS: tuple[Result, ...] = (
-    Result(EXPERIMENT, "the gain of identity scaling, by another task", compute_gain, kept=False),
+    Result(
+        EXPERIMENT, "the gain of identity scaling, by another task", partial(compute_optional, EXPERIMENT), kept=False
+    ),
+    Result(
+        CHOSEN, "identity scaling at the gain that another task chose", partial(compute_optional, CHOSEN), kept=False
+    ),
 )
