@@ -77,3 +77,13 @@ def _split(key: str | tuple[str, int]) -> tuple[str, int]:
 
 def _name(model: str, heads: int, n: int) -> str:
     return f"{model}-{n}" + ("-paper" if heads == 16 else "")
+
+
+def made_gains(best: float = 100.0, preset: str = "templates-aba-abb") -> xr.Dataset:
+    """What the experiment on gains saves, when a gain of ``best`` has the lowest loss on validation symbols."""
+    gains = [10.0, 100.0, 300.0]
+    validation = np.array([[0.1 if gain == best else 0.5] * 2 for gain in gains])
+    dataset = made_curves({"both": {64: 0.2}}, preset=preset, n_seeds=2).isel(variant=[0] * len(gains)).copy(deep=True)
+    dataset.last_loss.loc[{"split": "validation"}] = validation
+    labels = {"variant": [f"both-gain-{gain:g}" for gain in gains], "value": ("variant", gains)}
+    return dataset.assign_coords(labels).assign_attrs(title="experiment gain")

@@ -10,8 +10,18 @@ from bindscope.runs.config import override
 from bindscope.runs.directory import Run
 from bindscope.runs.execute import train_run
 from bindscope.studies.binding.experiments import measure as experiment_measures
-from bindscope.studies.framework.experiments import SHIPPED_DATASETS, Cell, all_experiments, load_experiment_dataset
+from bindscope.studies.binding.generalisation import measure as generalisation
+from bindscope.studies.framework.experiments import (
+    SHIPPED_DATASETS,
+    Cell,
+    all_experiments,
+    experiment_dataset,
+    find_experiment,
+    load_experiment_dataset,
+    save_experiment_dataset,
+)
 from bindscope.studies.framework.presets import find_preset
+from bindscope.studies.framework.results import Context
 from bindscope.studies.symbols.pretrained.define import PRETRAINED_SIZES
 
 SMALL = {
@@ -84,6 +94,28 @@ def test_a_shipped_dataset_is_drawn_and_the_page_tells_its_conclusion(path):
     assert experiment.conclude(dataset) in page, f"paste the conclusion of 'bindscope experiment {path.stem} --show'"
     assert experiment.limits in page
     assert f"figures/experiment-{path.stem}.svg" in page
+
+
+def test_grids_of_models_of_one_length_are_those_that_vb10_reads(runs, monkeypatch, tmp_path):
+    monkeypatch.setattr(experiment_measures, "N_GRID", 20)
+    monkeypatch.setattr(generalisation, "LENGTHS", (2, 8))
+    monkeypatch.setattr(generalisation, "DEPTHS", (1, 2, 6))
+    experiment = find_experiment("fixed-length")
+    (run,) = runs.values()
+    dataset = experiment_dataset(experiment, {Cell("16-lines", 0, run.config): run})
+    save_experiment_dataset(dataset, tmp_path / "experiment-fixed-length" / "fixed-length.nc")
+    read = generalisation.compute_fixed_length(Context(run, runs_directory=tmp_path)).isel(seed=0)
+    own = generalisation.measure_grid(run, 20, np.random.default_rng(experiment_measures.SEED))
+    for name in ("accuracy", "n", "line_1_where_wrong", "line_1_by_chance"):
+        np.testing.assert_allclose(read[name].transpose(*own[name].dims), own[name], atol=1e-6)
+    assert "Seed 0 answers" in experiment.conclude(dataset)
+    assert all(axes.has_data() for axes in experiment.draw(dataset).axes)
+
+
+def test_where_no_model_of_one_length_was_trained_there_is_none(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("bindscope.studies.framework.experiments.SHIPPED_DATASETS", tmp_path)
+    (run,) = runs.values()
+    assert generalisation.compute_fixed_length(Context(run, runs_directory=tmp_path)).sizes["seed"] == 0
 
 
 def test_the_shipped_datasets_are_small():

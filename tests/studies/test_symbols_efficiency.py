@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from bindscope.studies.framework.claims import Finding
 from bindscope.studies.framework.experiments import (
@@ -18,11 +19,12 @@ from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.plots.style import save_figure
 from bindscope.studies.symbols.efficiency.conclude import conclude_curves
 from bindscope.studies.symbols.efficiency.draw import draw_curves
+from bindscope.studies.symbols.efficiency.gain import CHOSEN, choose_gain, conclude_gain
 from bindscope.studies.symbols.efficiency.judge import AS1, AS2, AS3, AS7
 from bindscope.studies.symbols.efficiency.measure import RESULTS, compute_curves
-from bindscope.studies.symbols.experiments.define import EXPERIMENTS
+from bindscope.studies.symbols.experiments.define import CHOSEN_GAIN, EXPERIMENTS
 from bindscope.studies.symbols.tasks.judge import AS4, AS5, AS6, AS10
-from studies.made_curves import made_curves
+from studies.made_curves import made_curves, made_gains
 
 PLAIN = {32: 1.1, 128: 0.9, 512: 0.45, 2048: 0.05}
 BOTH = {8: 1.0, 16: 0.6, 32: 0.2, 128: 0.03}
@@ -36,7 +38,11 @@ REPETITION = AT_512 | {"rnn": {8192: 0.17}, "lstm": {8192: 0.29}, "embedding-mlp
 MAJORITY = {"plain": {128: 1.1, 512: 1.02}, "both": {128: 0.8, 512: 0.01}}
 
 
-def judge(claim, curves, **made) -> Finding:
+def judge(claim, curves, gains=None, **made) -> Finding:
+    return claim.judge(results_of(claim, curves, gains, **made))
+
+
+def results_of(claim, curves, gains=None, **made):
     presets = {
         AS4: "templates-print-real",
         AS5: "templates-print",
@@ -45,7 +51,9 @@ def judge(claim, curves, **made) -> Finding:
     }
     dataset = made_curves(curves, preset=presets.get(claim, "templates-same-different"), **made)
     dataset.attrs["title"] = f"experiment {claim.results[0]}"
-    return claim.judge({claim.results[0]: dataset})
+    if "gain" not in claim.results:
+        return {claim.results[0]: dataset}
+    return {claim.results[0]: dataset, "gain": made_gains() if gains is None else gains, CHOSEN: xr.Dataset()}
 
 
 CASES = [
@@ -171,8 +179,43 @@ def test_the_papers_heads_are_judged_apart_where_they_were_trained():
 def test_one_seed_far_off_makes_the_interval_too_wide():
     wide = {8: 1.0, 16: [0.6, 0.7, 0.5], 32: [0.2, 0.3, 0.9], 128: [0.03, 0.03, 0.9]}
     finding = judge(AS2, SAME | {"both": wide})
-    assert finding.verdict == "differs"
+    assert finding.verdict == "inconclusive"
     assert "by the interval's lower end" in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("gains", "words"),
+    [
+        (made_gains(best=300.0), "validation loss on aba-abb chooses 300: train 'same-different' with it"),
+        (made_gains(preset="templates-same-different"), "that is the same task"),
+        (xr.Dataset(), "'bindscope experiment gain' says it"),
+    ],
+)
+def test_a_gain_that_no_other_task_chose_makes_saving_inconclusive(gains, words):
+    finding = judge(AS2, SAME, gains)
+    assert finding.verdict == "inconclusive", finding.reason
+    assert words in finding.reason
+
+
+def test_curves_at_the_chosen_gain_take_the_place_of_the_others():
+    slow = {8: 1.0, 128: 0.9, 512: 0.6}
+    results = results_of(AS2, SAME | {"both": slow}, made_gains(best=300.0))
+    assert AS2.judge(results).verdict == "differs"
+    results[CHOSEN] = made_curves({"both": BOTH}).assign_attrs(common_changes='{"model.identity_gain": 300.0}')
+    finding = AS2.judge(results)
+    assert finding.verdict == "replicates", finding.reason
+    assert "the gain of 300 is the one that another task's validation loss chooses" in finding.reason.lower()
+
+
+def test_the_shipped_experiment_chooses_the_gain_that_is_trained():
+    dataset = load_experiment_dataset(SHIPPED_DATASETS / "gain.nc")
+    assert choose_gain(dataset) == CHOSEN_GAIN
+    assert find_experiment(CHOSEN).changes["model.identity_gain"] == CHOSEN_GAIN
+
+
+def test_the_gain_with_the_lowest_validation_loss_is_chosen_and_told():
+    assert choose_gain(made_gains(best=10.0)) == 10
+    assert "lowest with a gain of 10" in conclude_gain(made_gains(best=10.0))
 
 
 def test_the_figures_and_the_conclusion_tell_every_model(tmp_path):

@@ -60,6 +60,28 @@ def test_shuffled_labels_that_are_learned_break_the_control():
     assert finding.reason.startswith("The criterion is met, but its control is not: With shuffled labels")
 
 
+def changed(task, loss, split="test"):
+    """Trained transformers with other losses on one task."""
+    trained = made_learnability().copy(deep=True)
+    trained.last_loss.loc[{"variant": trained.task.values == task, "split": split}] = loss
+    return trained
+
+
+@pytest.mark.parametrize(
+    ("trained", "verdict", "words"),
+    [
+        (changed("abc-aba", 0.8), "inconclusive", "in 1 of 6 learnable tasks (ABC/ABA)"),
+        (changed("aab-aba-unordered", 0.6), "differs", "a transformer is 0.40 below the floor of N"),
+        (changed("aab-aba-unordered", 1.0, "train"), "differs", "training itself fails"),
+        (changed("aab-aba-unordered", np.nan), "inconclusive", "trained on 1 tasks that N cannot hold"),
+    ],
+)
+def test_trained_transformers_are_judged_too(trained, verdict, words):
+    finding = judge(trained=trained)
+    assert finding.verdict == verdict, finding.reason
+    assert words in finding.reason
+
+
 def test_without_tasks_of_both_kinds_nothing_can_be_said():
     kernel = made_kernel()
     finding = judge(kernel.sel(task=kernel.task.values[:-1]))

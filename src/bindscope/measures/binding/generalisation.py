@@ -20,6 +20,7 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.families import family_of
 from bindscope.measures.binding.predictions import SELECTIONS, Predictions, Selection, predict_answers
+from bindscope.measures.binding.random_variable import count_holders
 from bindscope.measures.stats.fractions import CONFIDENCE, count_variable, fraction_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask, Grammar, Programs, ask_questions, sample_programs, sample_questions
@@ -55,7 +56,8 @@ def length_depth_grid(
 
     ``accuracy``; ``line_1``: the fraction of predictions that are line 1's constant; ``line_1_right``: how often that is
     the answer. Among the ``n_wrong`` programs where it is not: ``line_1_where_wrong``, the fraction of that constant, and
-    ``accuracy_where_wrong``. The deeper the chain, the more often it starts on line 1, so that guessing line 1 looks
+    ``accuracy_where_wrong``; among those of them that are answered incorrectly, ``line_1_by_chance``, how often the value of
+    a random variable that does not hold the answer would be line 1's. The deeper the chain, the more often it starts on line 1, so that guessing line 1 looks
     like following the chain: ``selection`` = "misleading" or "conflict" asks only what tells the two apart.
     """
     _check_grid(task, lengths, depths, n)
@@ -64,14 +66,17 @@ def length_depth_grid(
     drawn = [(row, column) for row in range(len(lengths)) for column in range(len(depths))]
     counts = {name: np.zeros((len(lengths), len(depths)), np.int64) for name in _COUNTS}
     settings = np.full((2, len(lengths), len(depths)), np.nan)
+    by_chance = np.full((len(lengths), len(depths)), np.nan)
     for done, (row, column) in enumerate(drawn, start=1):
         fits = most_lines is None or lengths[row] <= most_lines
         grammar = find_grammar(task, lengths[row], depths[column], rng, eligible) if fits else None
         if grammar is not None:
             settings[:, row, column] = grammar.p_constant, grammar.exponent
             questions = _ask(grammar, lengths[row], depths[column], n, rng, eligible)
-            for name, count in _count(predict_answers(model, questions)).items():
+            predictions = predict_answers(model, questions)
+            for name, count in _count(predictions).items():
                 counts[name][row, column] = count
+            by_chance[row, column] = _line_1_by_chance(predictions, questions)
         if on_progress is not None:
             on_progress(done, len(drawn))
     if not counts["n"].any():
@@ -83,6 +88,7 @@ def length_depth_grid(
         )
     dataset = _label_grid(counts, lengths, depths)
     dataset["p_constant"] = (("lines", "depth"), settings[0], {"units": "fraction"})
+    dataset["line_1_by_chance"] = (("lines", "depth"), by_chance, {"units": "fraction"})
     dataset["exponent"] = (("lines", "depth"), settings[1], {"units": "1"})
     dataset.attrs |= {
         "selection": selection,
@@ -178,6 +184,17 @@ def _count(predictions: Predictions) -> dict[str, int]:
     every, right = np.ones(len(predictions), bool), predictions.right
     masks = (every, right, follows, ~wrong, wrong, follows & wrong, right & wrong)
     return {name: int(mask.sum()) for name, mask in zip(_COUNTS, masks)}
+
+
+def _line_1_by_chance(predictions: Predictions, questions: Batch) -> float:
+    """How often line 1's constant would be given instead of the answer, were mistakes the values of random variables."""
+    line_1 = predictions.rules["line_1"]
+    mistaken = (line_1 != predictions.answers) & ~predictions.right
+    if not mistaken.any():
+        return float("nan")
+    asked = questions.take(mistaken)
+    held, rightly = (count_holders(asked, digits[mistaken]) for digits in (line_1, predictions.answers))
+    return float((held / (1 - rightly)).mean())
 
 
 def _label_grid(counts: dict[str, np.ndarray], lengths: Sequence[int], depths: Sequence[int]) -> xr.Dataset:

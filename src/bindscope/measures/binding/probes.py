@@ -46,6 +46,7 @@ NUMBERS_AT_ONCE = (
 )  # how many numbers of the residual stream are held together; bounds memory, never changes a number
 TOKENS_AT_ONCE = 1 << 14
 MEASURES = ("accuracy", "late_accuracy", "seen_accuracy", "state")
+BOUNDS = tuple(f"{name}_{end}" for name in ("accuracy", "late_accuracy") for end in ("low", "high"))
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def probe_positions(
     shuffled = _shuffle_digits(goal.digits, generator)
     models = {"trained": model, "untrained model": Transformer(model.config, generator).eval()}
     shape = (len(CONDITIONS), len(probes), len(layers), len(positions))
-    cells = {name: np.full(shape, np.nan) for name in [*MEASURES, "accuracy_low", "accuracy_high"]}
+    cells = {name: np.full(shape, np.nan) for name in [*MEASURES, *BOUNDS]}
     by_variable = np.full((*shape, N_LETTERS), np.nan)
     done, total = 0, len(models) * len(layers) * len(probes)
     for name, probed in models.items():
@@ -276,19 +277,29 @@ def _score(predicted: np.ndarray, answer: Targets, positions: Sequence[int]) -> 
     right = (predicted == answer.digits) & counts
     late = counts & (answer.root_line >= 3)
     seen = counts & (answer.known_from <= np.array(positions)[:, None, None])  # [position, test, letter]
-    by_program = right.sum(2) / counts.sum(1)  # [position, test]
     with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy = right.sum((1, 2)) / counts.sum()
-        margin = 1.96 * by_program.std(1) / len(counts) ** 0.5
         return {
-            "accuracy": accuracy,
-            "accuracy_low": np.clip(accuracy - margin, 0, 1),
-            "accuracy_high": np.clip(accuracy + margin, 0, 1),
-            "late_accuracy": (right & late).sum((1, 2)) / late.sum(),
+            **_with_interval("accuracy", right, counts),
+            **_with_interval("late_accuracy", right & late, late),
             "seen_accuracy": (right & seen).sum((1, 2)) / seen.sum((1, 2)),
             "state": (right == counts).all(2).mean(1),
             "by_variable": right.sum(1) / counts.sum(0),
         }
+
+
+def _with_interval(name: str, hits: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:
+    """The fraction [position] of ``hits`` [position, test, letter] among ``counts`` [test, letter]; normal over programs."""
+    asked = counts.any(1)
+    if not asked.any():
+        return dict.fromkeys((name, f"{name}_low", f"{name}_high"), np.full(len(hits), np.nan))
+    by_program = hits[:, asked].sum(2) / counts[asked].sum(1)  # [position, program]
+    fraction = hits.sum((1, 2)) / counts.sum()
+    margin = 1.96 * by_program.std(1) / int(asked.sum()) ** 0.5
+    return {
+        name: fraction,
+        f"{name}_low": np.clip(fraction - margin, 0, 1),
+        f"{name}_high": np.clip(fraction + margin, 0, 1),
+    }
 
 
 def _label(

@@ -9,7 +9,7 @@ answer and programs on which it does not. Two sets of heads of equal size are ch
 and taken away, singly and together, on the other half, beside random sets of as many other heads. If the circuit stands
 on top of a kept heuristic, then without the circuit heads the later model falls back on line 1: it still answers where
 line 1 is right and gives line 1's constant where it is wrong, far more often than the last constant (``most_recent``).
-If the later model still relied on the heuristic heads, it would lose answers without them, above all where they serve.
+If the later model still relies on the heuristic heads, it loses answers without them, above all where they serve.
 
 >>> before, after = 800, 3700  # a step of the heuristic phase, and the last
 >>> kept = measure_retention((before, run.checkpoint(before)), (after, run.checkpoint(after)), batch, rng)
@@ -30,6 +30,7 @@ from bindscope.intervals import wilson_interval
 from bindscope.interventions.ablation import ablate_heads, ablate_together
 from bindscope.measures.binding.contributions import logit_contributions
 from bindscope.measures.binding.predictions import DIGIT_OF_OUTPUT
+from bindscope.measures.binding.random_variable import compare_with_random_variable
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch
@@ -59,7 +60,8 @@ def measure_retention(
     ``line_1_drop`` and ``log_probability_drop``. On the other half, over (step, condition, group): ``accuracy``,
     ``line_1`` (the fraction of predictions that are line 1's constant) and, to compare it with, ``most_recent`` (those that
     are the last constant); and ``contribution`` (step, group, candidate, component), the mean direct contribution to
-    the logits of answer and line 1. ``in_circuit`` and ``in_heuristic`` (layer, head) mark the sets, of ``size`` heads
+    the logits of answer and line 1. Over (step, comparison): ``difference``, answers held to those of a random variable, and
+    ``n_matched`` (see ``random_variable.py``). ``in_circuit`` and ``in_heuristic`` (layer, head) mark the sets, of ``size`` heads
     each, a fifth of all when left out. An ablated head gives its mean over all programs, identity-scaling term included.
     """
     models = dict([before, after])
@@ -77,9 +79,12 @@ def measure_retention(
     circuit = _most_harmful(drops[after[0]]["log_probability_drop"][1], size)  # on programs that line 1 gets wrong
     heuristic = _most_harmful(_overall(drops[before[0]]["log_probability_drop"], groups[0]), size)
     sets = _head_sets(circuit, heuristic, _random_sets(models, circuit, heuristic, size, n_random, rng))
-    fractions = {step: _ablate_sets(model, halves[1], batch, groups[1], sets, tick) for step, model in models.items()}
+    answers = {step: _ablate_sets(model, halves[1], batch, sets, tick) for step, model in models.items()}
+    fractions = {step: _fractions_of_sets(said, halves[1], groups[1]) for step, said in answers.items()}
     parts = {step: _mean_contributions(model, halves[1], groups[1], rng) for step, model in models.items()}
     dataset = _label(drops, fractions, parts, groups)
+    beyond = [compare_with_random_variable(said, halves[1], rng) for said in answers.values()]
+    dataset = dataset.merge(xr.concat(beyond, xr.IndexVariable("step", list(answers))))
     for name, chosen in (("in_circuit", circuit), ("in_heuristic", heuristic)):
         dataset[name] = (("layer", "head"), _mark(chosen, dataset.sizes["layer"], dataset.sizes["head"]))
     dataset.attrs = _describe(before[0], after[0], batch, circuit, heuristic, n_random)
@@ -160,25 +165,28 @@ def _head_sets(circuit: list[Head], heuristic: list[Head], random: list[list[Hea
 
 
 def _ablate_sets(
-    model: Transformer,
-    half: Batch,
-    reference: Batch,
-    groups: np.ndarray,
-    sets: dict[str, list[list[Head]]],
-    tick: Callable[[], None],
+    model: Transformer, half: Batch, reference: Batch, sets: dict[str, list[list[Head]]], tick: Callable[[], None]
 ) -> dict[str, np.ndarray]:
-    """Fraction, low and high [bound, condition, group] of each of MEASURES."""
-    rows: dict[str, list[np.ndarray]] = {name: [] for name in MEASURES}
+    """Output ids [set, example] under each condition."""
+    answers = {}
     for condition in CONDITIONS:
-        answers = []
+        rows = []
         for heads in sets[condition]:
             if heads:
                 sites = [f"L{layer}.H{head}" for layer, head in heads]
-                answers.append(ablate_together(model, half, sites, "mean", reference=reference).answer.values)
+                rows.append(ablate_together(model, half, sites, "mean", reference=reference).answer.values)
                 tick()
             else:
-                answers.append(read_answers(model, half).argmax(1))
-        for name, fraction in _fractions(np.stack(answers), half, groups).items():  # [set, group]
+                rows.append(read_answers(model, half).argmax(1))
+        answers[condition] = np.stack(rows)
+    return answers
+
+
+def _fractions_of_sets(answers: dict[str, np.ndarray], half: Batch, groups: np.ndarray) -> dict[str, np.ndarray]:
+    """Fraction, low and high [bound, condition, group] of each of MEASURES."""
+    rows: dict[str, list[np.ndarray]] = {name: [] for name in MEASURES}
+    for condition in CONDITIONS:
+        for name, fraction in _fractions(answers[condition], half, groups).items():  # [set, group]
             rows[name].append(_with_interval(fraction, groups.sum(1)))
     return {name: np.stack(values, 1) for name, values in rows.items()}
 

@@ -7,6 +7,8 @@ from bindscope.studies.binding.evidence import EVIDENCE
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
 from bindscope.studies.binding.learning import judge as judge_learning
+from bindscope.studies.binding.learning import judge_sources
+from bindscope.studies.binding.learning import measure as measure_learning
 from bindscope.studies.binding.mechanism import grids as measure_grids
 from bindscope.studies.binding.mechanism import hops as measure_hops
 from bindscope.studies.binding.mechanism import judge as judge_mechanism
@@ -20,6 +22,7 @@ from bindscope.studies.framework.claims import Study
 
 _MEASURED = (
     measuring,
+    measure_learning,
     measure_generalisation,
     measure_mechanism,
     measure_algorithm,
@@ -29,6 +32,14 @@ _MEASURED = (
     measure_behaviour,
     measure_projections,
 )
-_JUDGED = (judge_learning, judge_conditions, judge_generalisation, judge_mechanism, judge_heads, judge_representation)
+_JUDGED = (
+    judge_learning,
+    judge_sources,
+    judge_conditions,
+    judge_generalisation,
+    judge_mechanism,
+    judge_heads,
+    judge_representation,
+)
 
 STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE)

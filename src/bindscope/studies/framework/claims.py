@@ -139,7 +139,7 @@ class Study:
 
     def claims_on_runs(self) -> tuple[str, ...]:
         """The claims that read something of a run itself."""
-        reading = {result.name for result in self.results if not result.experiments}
+        reading = {result.name for result in self.results if result.metrics or not result.experiments}
         return tuple(claim.id for claim in self.claims if reading & set(claim.results))
 
     def find_claim(self, name: str) -> Claim:
@@ -171,17 +171,37 @@ def reaches(quantity: Quantity, threshold: float) -> bool | None:
     >>> reaches(Quantity("end", 0.93, 0.88, 0.96), 0.9) is None
     True
     """
-    low, high = _ends(quantity)
+    low, high = ends_of(quantity)
     return None if low < threshold <= high else low >= threshold
 
 
 def stays_within(quantity: Quantity, threshold: float) -> bool | None:
     """Whether a quantity is at most ``threshold`` with its whole interval; None where the interval spans it."""
-    low, high = _ends(quantity)
+    low, high = ends_of(quantity)
     return None if low <= threshold < high else high <= threshold
 
 
-def _ends(quantity: Quantity) -> tuple[float, float]:
+def all_hold(conditions: Iterable[bool | None]) -> bool | None:
+    """Whether all of several hold: False where one does not, None where none fails but one cannot be told.
+
+    >>> all_hold([True, None]) is None
+    True
+    """
+    known = list(conditions)
+    return False if False in known else None if None in known else True
+
+
+def agree(answers: Iterable[bool | None]) -> bool | None:
+    """What several trainings or readings all say; None where they do not, or say nothing.
+
+    >>> agree([True, True]), agree([True, False])
+    (True, None)
+    """
+    found = set(answers)
+    return found.pop() if len(found) == 1 else None
+
+
+def ends_of(quantity: Quantity) -> tuple[float, float]:
     """The interval of a quantity, or its value twice where it has none."""
     value = quantity.value
     return (value if quantity.low is None else quantity.low, value if quantity.high is None else quantity.high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from bindscope.intervals import wilson_interval
-from bindscope.studies.framework.claims import Quantity, Unit
+from bindscope.studies.framework.claims import Quantity, Unit, ends_of
 
 
 def fraction_of(label: str, fraction: float, n: int) -> Quantity:
@@ -46,3 +47,22 @@ def range_of(
         return Quantity(label, float("nan"), n=0, unit=unit)
     centre = known.mean() if middle == "mean" else np.median(known)
     return Quantity(label, float(centre), float(known.min()), float(known.max()), len(known), unit)
+
+
+def difference_of(label: str, first: Quantity, second: Quantity) -> Quantity:
+    """How much higher the first of two independent quantities is, with Newcombe's interval from those of both.
+
+    >>> str(difference_of("surplus", fraction_of("a", 0.5, 100), fraction_of("b", 0.2, 100)))
+    'surplus 30 % [16.8–41.7]'
+    """
+    (low_1, high_1), (low_2, high_2) = ends_of(first), ends_of(second)
+    difference = first.value - second.value
+    below = np.hypot(first.value - low_1, high_2 - second.value)
+    above = np.hypot(high_1 - first.value, second.value - low_2)
+    return Quantity(label, difference, float(difference - below), float(difference + above), first.n, first.unit)
+
+
+def times(quantity: Quantity, factor: float) -> Quantity:
+    """A positive multiple of a quantity and its interval."""
+    low, high = ends_of(quantity)
+    return replace(quantity, value=factor * quantity.value, low=factor * low, high=factor * high)

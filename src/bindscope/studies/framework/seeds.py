@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -31,18 +31,25 @@ if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig
 
 CURVES = ("accuracy", "accuracy_by_depth", "follows_chain", "follows_early_lines", "training_loss")
-SUMMARIES = ("left_plateau", "learned", "last_step", "last_accuracy", "status", "phases")
+SUMMARIES = (
+    "left_plateau", "learned", "last_step", "last_accuracy", "status", "phases", "phase_first_step", "phase_accuracy", "n",
+)  # fmt: skip
 FEWEST = 2  # seeds that make a band
 
 
-def find_seed_curves(config: RunConfig, runs_directory: Path | str = "runs") -> xr.Dataset:
+def find_seed_curves(
+    config: RunConfig, runs_directory: Path | str = "runs", among: Sequence[str] | None = None
+) -> xr.Dataset:
     """The curves over (seed, step) of the experiment with most seeds that trained a run's settings.
 
     Each curve has ``NAME_low`` and ``NAME_high`` besides, the least and the most of any seed at that step, and
-    ``n_seeds`` says how many were still training there. A run nobody trained with another seed is refused.
+    ``n_seeds`` says how many were still training there. A run nobody trained with another seed is refused. ``among``:
+    the experiments to look in; all when left out.
     """
     best: xr.Dataset | None = None
     for experiment, variant in matching_variants(config):
+        if among is not None and experiment.name not in among:
+            continue
         path = find_experiment_dataset(experiment.name, runs_directory)
         if path is None:
             continue

@@ -148,8 +148,8 @@ def judge(claim: Claim, filled: Mapping[str, Filled], run: str = "") -> Judged:
 
 
 def _sources(datasets: Iterable[xr.Dataset], run: str) -> tuple[str, ...]:
-    """The runs and experiments that datasets come from, by what they say of their source."""
-    named = (str(dataset.attrs.get("source", "")) for dataset in datasets)
+    """The runs and experiments that datasets come from, by what they say of their sources, with commas between."""
+    named = (text for dataset in datasets for text in str(dataset.attrs.get("source", "")).split(", "))
     return tuple(dict.fromkeys(text.removeprefix(MADE_BY) if text.startswith(MADE_BY) else run for text in named))
 
 

@@ -1,6 +1,7 @@
 """The thirteen claims of "When can transformers reason with abstract symbols?" (arXiv 2310.09753) as data."""
 
 from bindscope.studies.framework.claims import Study
+from bindscope.studies.symbols.efficiency import gain as measure_gain
 from bindscope.studies.symbols.efficiency import judge as judge_efficiency
 from bindscope.studies.symbols.efficiency import measure as measure_curves
 from bindscope.studies.symbols.evidence import EVIDENCE
@@ -14,7 +15,7 @@ from bindscope.studies.symbols.tasks import judge as judge_tasks
 from bindscope.studies.symbols.width import judge as judge_width
 from bindscope.studies.symbols.width import measure as measure_directions
 
-_MEASURED = (measure_curves, measure_directions, measure_pretrained, measure_language, measure_kernel)
+_MEASURED = (measure_curves, measure_gain, measure_directions, measure_pretrained, measure_language, measure_kernel)
 _JUDGED = (judge_efficiency, judge_tasks, judge_width, judge_pretrained, judge_language, judge_kernel)
 
 STUDY = Study.of("templates", "Reasoning with abstract symbols", _MEASURED, _JUDGED, EVIDENCE)

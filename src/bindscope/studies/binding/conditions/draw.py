@@ -22,28 +22,34 @@ from bindscope.studies.plots.style import (
     title_figure,
 )
 
+WEIGHTINGS = (
+    ("cubic", BLUE, "-"),
+    ("uniform", ORANGE, "-"),
+    ("cubic-as-drawn", BLUE, DASHES[1]),
+    ("uniform-as-drawn", ORANGE, DASHES[1]),
+)  # variant, colour, dashes
 Curve = tuple[xr.Dataset, str, object, str | None]  # a run, its colour, its dashes and its label
 
 
 def draw_seeds(results: Mapping[str, xr.Dataset]) -> Figure:
     """Accuracy and strategy of every seed over training."""
-    dataset = results["seeds"].isel(variant=0)
+    dataset = results["seeds"]
     n = dataset.sizes["seed"]
     curves = [
         (dataset.sel(seed=seed), colour, DASHES[index % len(DASHES)], str(seed))
         for index, (seed, colour) in enumerate(zip(dataset.seed.values, ordered_colours(n)))
     ]
-    subtitle = f"{n} seeds of {dataset.attrs['preset']}"
+    subtitle = f"{n} {'seed' if n == 1 else 'seeds'} of {dataset.attrs['run']}"
     return _draw_runs(dataset, curves, "VB8 · The same phases in every seed", subtitle, legend="seed")
 
 
 def draw_weighting(results: Mapping[str, xr.Dataset]) -> Figure:
-    """Strategy of runs with cubic and with uniform weights over training."""
+    """Strategy of runs with cubic and with uniform weights, depths balanced or as drawn, over training."""
     dataset = results["weighting"]
     n = dataset.sizes["seed"]
     curves = [
         (dataset.sel(variant=variant, seed=seed), colour, dash, variant if index == 0 else None)
-        for variant, colour, dash in (("cubic", BLUE, "-"), ("uniform", ORANGE, DASHES[1]))
+        for variant, colour, dash in WEIGHTINGS
         if variant in dataset.variant.values
         for index, seed in enumerate(dataset.seed.values)
     ]

@@ -28,6 +28,28 @@ def conclude_seeds(dataset: xr.Dataset) -> str:
     )
 
 
+def conclude_fixed_length(dataset: xr.Dataset) -> str:
+    """The phases, and what each seed answers at other lengths and at deeper chains."""
+    parts = [conclude_seeds(dataset)]
+    for cell in _cells(dataset, str(dataset.variant.values[0])):
+        grid, n = cell.grid_accuracy, cell.grid_n
+        known = grid.grid_depth <= int(dataset.depth.max())
+        at = {
+            "at 16 lines": (grid.grid_lines == 16) & known,
+            "shorter": (grid.grid_lines < 16) & known,
+            "longer": (grid.grid_lines > 16) & known,
+            "deeper": (grid.grid_lines <= 16) & ~known,
+        }
+        counted = {name: float(n.where(mask).sum()) for name, mask in at.items()}
+        said = [
+            f"{_fraction(float((grid * n).where(mask).sum()) / counted[name])} {name}"
+            for name, mask in at.items()
+            if counted[name]
+        ]
+        parts.append(f"Seed {int(cell.seed)} answers {', '.join(said)}.")
+    return " ".join(parts)
+
+
 def conclude_held_out(dataset: xr.Dataset) -> str:
     parts = []
     for cell in _cells(dataset, str(dataset.variant.values[0])):

@@ -21,6 +21,7 @@ LONG: dict[str, Any] = {
     "training.evaluation_size": 1_500,
 }  # fmt: skip
 LAPTOP: dict[str, Any] = {"training.stop_at": 0.99}
+AS_DRAWN: dict[str, Any] = {"task.balance": "none"}
 
 
 def _experiment(
@@ -116,12 +117,24 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "Does the model bind variables to constants that it never met together?",
         "binding-laptop",
         (Variant("held-out", "a tenth of the combinations never shown", {"task.held_out": 0.1}),),
-        seeds=1,
+        seeds=3,
         changes=LAPTOP,
         minutes=7,
-        limits="One seed and one choice of held-out combinations; the variable and the constant are each met in many others.",
+        limits="Few seeds and one choice of held-out combinations; the variable and the constant are each met in many others.",
         found="held_out",
         measure="avoidance",
+    ),
+    _experiment(
+        "fixed-length",
+        "Does a model that was trained on 16 lines alone answer shorter and longer programs, and deeper chains?",
+        "binding-plain",
+        (Variant("16-lines", "every program has 16 lines", {"task.min_lines": None}),),
+        seeds=3,
+        changes=LAPTOP,
+        minutes=10,
+        limits="One preset; 100 programs of each length and depth, chains deeper than four from a grammar that makes them more often.",
+        found="fixed_length",
+        measure="length_grid",
     ),
     _experiment(
         "weighting",
@@ -130,11 +143,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         (
             _shipped("cubic", "a line extends a chain with weight depth³: the shipped run, stopped later"),
             Variant("uniform", "every chain is as likely to be extended", {"task.exponent": 0.0}),
+            Variant("cubic-as-drawn", "depth³, and any line is asked about, as deep as it is", AS_DRAWN),
+            Variant("uniform-as-drawn", "every chain, and any line is asked about", {"task.exponent": 0.0, **AS_DRAWN}),
         ),
         seeds=1,
         changes=LAPTOP,
-        minutes=7,
-        limits="One seed of each; queries are balanced over depths in both, so the depths asked about stay the same.",
+        minutes=13,
+        limits="One seed of each. Where queries are not balanced over depths, neither are those of evaluations, so that accuracies are of another mix of depths there; phases ask for every depth.",
         found="weighting",
         measure="longest_chain",
     ),

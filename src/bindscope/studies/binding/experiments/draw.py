@@ -69,6 +69,11 @@ def draw_held_out(dataset: xr.Dataset) -> Figure:
     return draw_charts(dataset, (splits, PHASES))
 
 
+def draw_fixed_length(dataset: xr.Dataset) -> Figure:
+    lengths = Chart("At other lengths", "mean of the depths of training; dashed: of deeper ones", _draw_grid_lengths)
+    return draw_charts(dataset, (ACCURACY, PHASES, lengths))
+
+
 def draw_weighting(dataset: xr.Dataset) -> Figure:
     longest = Chart("The longest chain", "misled by it; grey: by another chain", _draw_longest)
     return draw_charts(dataset, (HEURISTIC, longest, PHASES))
@@ -108,6 +113,20 @@ def _draw_splits(axes: Axes, dataset: xr.Dataset) -> None:
     ):
         draw_seed_lines(axes, dataset[variable].isel(variant=0), colour, label, index)
     finish_step_axes(axes, dataset)
+
+
+def _draw_grid_lengths(axes: Axes, dataset: xr.Dataset) -> None:
+    grids = dataset.grid_accuracy.isel(variant=0)
+    shallow = grids.grid_depth <= int(dataset.depth.max())
+    for mask, dash, label in ((shallow, "-", "depths of training"), (~shallow, "--", "deeper")):
+        for seed in grids.seed.values:
+            curve = grids.sel(seed=seed).where(mask).mean("grid_depth")
+            axes.plot(grids.grid_lines, curve, color=BLUE, linestyle=dash, lw=1.3, label=label)
+            label = "_"
+    set_fraction_axis(axes)
+    axes.set_xticks(dataset.grid_lines.values)
+    axes.set_xlabel("lines of the programs asked about", labelpad=2)
+    axes.legend(loc="lower left")
 
 
 def _draw_longest(axes: Axes, dataset: xr.Dataset) -> None:

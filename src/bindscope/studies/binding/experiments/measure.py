@@ -22,6 +22,7 @@ from bindscope.measures.identity_paths import (
 )
 from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import Run
+from bindscope.studies.binding.generalisation.measure import measure_grid
 from bindscope.studies.framework.experiments import SHIPPED_RUNS, Cell, Progress
 from bindscope.studies.framework.measuring import measure_cells, merge_parts
 from bindscope.tasks.binding import BindingTask
@@ -33,6 +34,7 @@ N_WRITES = 300  # questions of each situation
 N_LONGEST = 600
 N_AVOIDANCE = 1_000
 N_LENGTH = 600  # programs of each length
+N_GRID = 100  # programs of each length and depth
 LENGTHS = (6, 10, 14, 18, 22, 26)
 N_PARTS, N_PATTERNS = 200, 64  # programs that parts are removed on, and that attention is read on
 
@@ -101,6 +103,17 @@ def measure_lengths(runs: Mapping[Cell, Run], on_progress: Progress = None) -> x
             rows.append(by_depth + [np.nan] * (task.max_depth - len(by_depth)))
         fractions = xr.DataArray(rows, {"lines": list(LENGTHS), "depth": range(1, task.max_depth + 1)})
         return fractions.to_dataset(name="accuracy_at")
+
+    return measure_cells(runs, measure_run, on_progress)
+
+
+def measure_length_grid(runs: Mapping[Cell, Run], on_progress: Progress = None) -> xr.Dataset:
+    """Each last checkpoint over other lengths and depths, as VB10 reads it: ``grid_accuracy`` and others over
+    (variant, seed, grid_lines, grid_depth)."""
+
+    def measure_run(run: Run) -> xr.Dataset:
+        grid = measure_grid(run, N_GRID, np.random.default_rng(SEED))
+        return grid.rename({name: f"grid_{name}" for name in [*grid.data_vars, *grid.dims]})
 
     return measure_cells(runs, measure_run, on_progress)
 

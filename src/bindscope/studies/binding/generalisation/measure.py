@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import xarray as xr
 
 from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.runs.config import override
+from bindscope.studies.binding.learning.cells import summarise_cell
 from bindscope.studies.framework.experiments import find_experiment, find_experiment_dataset, load_experiment_dataset
 from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Context, NotTestable, Result, last_step
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 LENGTHS = (2, 4, 8, 12, 16, 20, 25)
-SEED_EXPERIMENTS = ("seeds", "seeds-plain", "seeds-neutral", "seeds-deep")
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 13)
+FIXED_LENGTH = "fixed-length"
+KNOWN = 0.95  # accuracy on what training showed, below which nothing can be said of anything else
+GRID_ATTRIBUTES = {"trained_lines": 16, "trained_min_lines": 16, "trained_max_depth": 4}  # of that experiment's preset
 
 
 def held_out_step(run: Run) -> Sequence[int]:
@@ -31,33 +34,50 @@ def held_out_step(run: Run) -> Sequence[int]:
 
 def compute_lengths(context: Context) -> xr.Dataset:
     """Accuracy and the line-1 heuristic over program length and chain depth, at the last checkpoint."""
+    return measure_grid(context.run, context.n, context.rng, context.on_progress)
+
+
+def measure_grid(
+    run: Run, n: int, rng: np.random.Generator, on_progress: Callable[[int, int], None] | None = None
+) -> xr.Dataset:
+    """The grid of a run's last checkpoint; ``fixed_length`` says whether training showed one length only."""
     from bindscope.measures.binding.generalisation import length_depth_grid
 
-    task: Any = context.run.config.task
+    task: Any = run.config.task
     most = 30 if task.reassign else task.n_variables
     lengths = sorted({length for length in (*LENGTHS, task.lines) if length <= most})
     depths = sorted({*DEPTHS, task.max_depth})
-    model = context.run.checkpoint("last")
-    dataset = length_depth_grid(model, task, lengths, depths, context.n, context.rng, context.on_progress)
-    dataset.attrs |= {"trained_lines": task.lines, "trained_min_lines": task.min_lines or task.lines}
+    dataset = length_depth_grid(run.checkpoint("last"), task, lengths, depths, n, rng, on_progress)
+    shortest = task.curriculum.first_lines if task.curriculum else task.min_lines or task.lines
+    dataset.attrs |= {"trained_lines": task.lines, "trained_min_lines": shortest}
     return dataset
 
 
+def compute_fixed_length(context: Context) -> xr.Dataset:
+    """The grids of models that were trained on one length, over (seed, lines, depth); empty where nobody trained them."""
+    path = find_experiment_dataset(FIXED_LENGTH, context.runs_directory)
+    if path is None:
+        return xr.Dataset(coords={"seed": np.array([], int)})
+    dataset = load_experiment_dataset(path).isel(variant=0, drop=True)
+    grids = dataset[[name for name in dataset.data_vars if str(name).startswith("grid_")]]
+    known = {name: str(name).removeprefix("grid_") for name in [*grids.data_vars, "grid_lines", "grid_depth"]}
+    return grids.rename(known).assign_attrs(GRID_ATTRIBUTES)
+
+
 def compute_held_out(context: Context) -> xr.Dataset:
-    """Accuracy on combinations that training showed and never did: of this run, or of the experiment that tests it."""
+    """Accuracy on combinations that training showed and never did: of this run, or of the experiment that tests it.
+
+    ``heuristic_accuracy`` is the highest on combinations never shown while the run was in its heuristic phase.
+    """
     from bindscope.measures.binding.generalisation import compare_held_out
 
     task: Any = context.run.config.task
     if not task.held_out:
         return split_held_out(find_experiment_result(context, "held-out"))
-    return compare_held_out(context.run.checkpoint("last"), task, context.n or 2000, context.rng)
-
-
-def compute_seeds(context: Context) -> xr.Dataset:
-    """The runs of several seeds of this run's own preset side by side."""
-    models = {name: find_preset(find_experiment(name).preset).config.model for name in SEED_EXPERIMENTS}
-    own = [name for name, model in models.items() if model == context.run.config.model]
-    return find_experiment_result(context, (own or SEED_EXPERIMENTS)[0])
+    dataset = compare_held_out(context.run.checkpoint("last"), task, context.n or 2000, context.rng)
+    cell = summarise_cell(context.found["trajectory"])
+    dataset = dataset.assign(heuristic_accuracy=best_in_heuristic_phase(cell), n_heuristic=float(cell.n_held_out))
+    return dataset.assign_attrs(seeds=1, cut_off="")
 
 
 def compute_weighting(context: Context) -> xr.Dataset:
@@ -84,35 +104,50 @@ def find_experiment_result(context: Context, name: str) -> xr.Dataset:
 
 
 def split_held_out(dataset: xr.Dataset) -> xr.Dataset:
-    """The last evaluation of each seed, as splits over (split,): what all seeds together got right."""
+    """The last evaluation of each seed, as splits over (split,): what all seeds that learned the task got right together.
+
+    Seeds that were cut off before they answered what training showed are named in ``cut_off`` and not counted.
+    """
     runs = dataset.isel(variant=0)
+    if "held_out_accuracy" not in runs:
+        raise NotTestable("the experiment 'held-out' recorded no held-out programs; run it again")
+    shown, held = (_last_of_seeds(runs[name]) for name in ("accuracy", "held_out_accuracy"))
+    learned = shown >= KNOWN if (shown >= KNOWN).any() else np.isfinite(shown)
     counts, hits = [], []
-    for fraction_name, count_name in (("accuracy", "n"), ("held_out_accuracy", "n_held_out")):
-        if fraction_name not in runs:
-            raise NotTestable("the experiment 'held-out' recorded no held-out programs; run it again")
-        curves = runs[fraction_name].transpose("seed", "step").values
-        last = np.array([curve[np.isfinite(curve)][-1] for curve in curves])  # [seed]
-        n = runs[count_name].values  # [seed]
+    for last, count_name in ((shown, "n"), (held, "n_held_out")):
+        n = runs[count_name].values[learned]  # [seed]
         counts.append(float(n.sum()))
-        hits.append(float(np.round(last * n).sum()))
+        hits.append(float(np.round(last[learned] * n).sum()))
     splits = xr.Dataset(fraction_variables("accuracy", ["split"], hits, counts), {"split": ["test", "held_out"]})
     splits["n"] = ("split", np.array(counts).astype(int))
+    splits["gap"] = ("seed", (shown - held)[learned])
+    heuristic = [best_in_heuristic_phase(runs.isel(seed=index)) for index in np.flatnonzero(learned)]
+    splits["heuristic_accuracy"] = float(np.nan if np.isnan(heuristic).all() else np.nanmax(heuristic))
+    splits["n_heuristic"] = float(runs.n_held_out.values[learned].min())
     fraction = json.loads(str(dataset.attrs["changes"]))[str(runs.variant.values)].get("task.held_out", np.nan)
-    splits.attrs = {"held_out": fraction, "seeds": runs.sizes["seed"], "source": dataset.attrs["source"]}
-    return splits
+    cut_off = ", ".join(str(seed) for seed in runs.seed.values[np.isfinite(shown) & ~learned])
+    return splits.assign_attrs(
+        held_out=fraction, seeds=int(learned.sum()), cut_off=cut_off, source=dataset.attrs["source"]
+    )
+
+
+def best_in_heuristic_phase(cell: xr.Dataset) -> float:
+    """The highest accuracy on combinations never shown in a run's heuristic phase; NaN where it had none."""
+    first, last = (float(cell[name].sel(phase="heuristic")) for name in ("phase_first_step", "phase_last_step"))
+    during = cell.held_out_accuracy.values[(cell.step.values >= first) & (cell.step.values <= last)]
+    return float(np.nanmax(during)) if np.isfinite(during).any() else np.nan
+
+
+def _last_of_seeds(curves: xr.DataArray) -> np.ndarray:
+    """The last value [seed] that is known of each seed; NaN of one that was not trained."""
+    rows = curves.transpose("seed", "step").values
+    return np.array([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in rows])
 
 
 RESULTS = (
-    Result("lengths", "programs of other lengths and depths", compute_lengths, n=100, steps=last_step),
-    Result(
-        "held-out",
-        "held-out combinations",
-        compute_held_out,
-        n=2000,
-        steps=held_out_step,
-        kept=False,
-        experiments=("held-out",),
-    ),
-    Result("seeds", "other seeds", compute_seeds, kept=False, experiments=SEED_EXPERIMENTS),
+    Result("lengths", "programs of other lengths and depths", compute_lengths, revision=2, n=100, steps=last_step),
+    Result("fixed-length", "models trained on one length", compute_fixed_length, kept=False, experiments=(FIXED_LENGTH,)),
+    Result("held-out", "held-out combinations", compute_held_out, n=2000, steps=held_out_step,
+           needs=("trajectory",), kept=False, experiments=("held-out",)),
     Result("weighting", "uniform weighting", compute_weighting, kept=False, experiments=("weighting",)),
-)
+)  # fmt: skip

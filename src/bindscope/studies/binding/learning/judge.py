@@ -1,4 +1,4 @@
-"""VB1 and VB2: the phases of learning, and what is learned first."""
+"""VB1: the phases of learning."""
 
 from __future__ import annotations
 
@@ -10,147 +10,61 @@ import xarray as xr
 from bindscope.measures.binding.phases import PHASES, Phase
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
 from bindscope.studies.binding.published import REPORTED
-from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.claims import (
+    Claim,
+    Condition,
+    Finding,
+    Fixed,
+    Quantity,
+    all_hold,
+    conclude,
+    not_testable,
+    reaches,
+    stays_within,
+)
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import fraction_of
-from bindscope.studies.framework.trajectory import phases_of, transitions_of
+from bindscope.studies.framework.quantities import fraction_of, range_of
+from bindscope.studies.framework.trajectory import phases_of
 
 LEAST_EVALUATIONS = 5
 LEAST_GAIN = 0.1  # the line-1 rule must beat chance by this for a heuristic to be worth having
 PLATEAU_DISTANCE = 0.1
 END = 0.99
+DIGITS = 0.9  # fraction of predictions that are digits before anything else is learned
+DENSE = 3  # evaluations in the random phase that show what happens in it
 N_SHUFFLES = 100
 MOST_BY_CHANCE = 0.05  # fraction of shuffled runs in which the phases may appear
-EARLY_FRACTION = 0.5
-ROOT_GAP = 0.2  # how much better roots on lines 1–2 must be answered than later ones during the heuristic phase
-FLAT_GAP = 0.05  # … and how little better at the end
 
 
 def judge_phases(results: Mapping[str, xr.Dataset]) -> Finding:
     """VB1: random, heuristic, systematic, in this order."""
-    dataset = results["trajectory"]
+    dataset, seeds = results["trajectory"], results["seeds"]
     phases = {phase.name: phase for phase in phases_of(dataset)}
-    quantities = (*(_phase_quantity(dataset, phase) for phase in phases.values()), _last_accuracy(dataset))
-    problem = _what_hinders(dataset) or _unfinished(dataset, tuple(phases))
-    if problem:
-        return not_testable(problem, quantities)
-    rule = float(dataset.rule_accuracy.sel(rule="line_1"))
-    plateau = phases["heuristic"].accuracy if "heuristic" in phases else np.nan
-    end = quantities[-1].value
-    missing = [name for name in PHASES if name not in phases]
-    by_chance = fraction_of_shuffles_with_phases(dataset)
-    criterion = (
-        Condition(not missing, "the three phases follow each other", f"no {' and no '.join(missing)} phase was found"),
-        Condition(
-            abs(plateau - rule) <= PLATEAU_DISTANCE,
-            f"the plateau lies within {PLATEAU_DISTANCE:.0%} of what the line-1 rule scores ({rule:.1%})",
-            f"no plateau near what the line-1 rule scores ({rule:.1%})",
-        ),
-        Condition(end >= END, f"the end is above {END:.0%}", f"the end stays below {END:.0%}"),
+    own = {name: _phase_quantity(dataset, phase) for name, phase in phases.items()}
+    end = _last_accuracy(dataset)
+    if problem := what_hinders(dataset):
+        return not_testable(problem, (*own.values(), end))
+    digits = _digits_first(dataset, phases.get("random"))
+    criterion = (_in_order(dataset, tuple(phases)), digits[0], _plateau(dataset, own), _ends_well(phases, end))
+    shuffled = fraction_of("three phases, evaluations shuffled", fraction_of_shuffles_with_phases(dataset), N_SHUFFLES)
+    words = (
+        f"with its evaluations in shuffled order the same detector finds three phases in {shuffled.value:.0%} of cases"
     )
-    held = by_chance <= MOST_BY_CHANCE
-    words = "with its evaluations in shuffled order the same detector finds three phases in"
-    control = (Condition(held, f"{words} {by_chance:.0%} of cases", f"{words} {by_chance:.0%} of cases, too many"),)
-    shuffled = fraction_of("three phases, evaluations shuffled", by_chance, N_SHUFFLES)
-    return conclude(criterion, control, quantities, (shuffled,))
+    control = (Condition(stays_within(shuffled, MOST_BY_CHANCE), words, f"{words}, too many"),)
+    quantities = (*own.values(), end, *digits[1], *_over_seeds(seeds))
+    return conclude(criterion, control, quantities, (shuffled,)).adding(tell_seeds(seeds))
 
 
-def judge_sources(results: Mapping[str, xr.Dataset]) -> Finding:
-    """VB2: the heuristic phase answers from lines 1 and 2, and depth 1 is learned last."""
-    dataset = results["trajectory"]
-    heuristic = next((phase for phase in phases_of(dataset) if phase.name == "heuristic"), None)
-    problem = _what_hinders(dataset)
-    if problem or heuristic is None:
-        return not_testable(problem or "this run has no heuristic phase to look at")
-    if dataset.sizes["root_line"] < 3 or dataset.sizes["depth"] < 2:
-        return not_testable("programs this short have no roots from line 3 on, or no chain deeper than 1")
-    during = dataset.sel(step=slice(heuristic.first_step, heuristic.last_step))
-    early_fraction = float(during.follows_early_lines.median())
-    n_misleading = int(dataset.n_misleading)
-    early, late = _accuracy_by_root(during, slice(1, 2)), _accuracy_by_root(during, slice(3, None))
-    steps = transitions_of(dataset)
-    learned = [steps[f"depth {int(depth)}"] for depth in dataset.depth.values]
-    if all(step is None for step in learned) and dataset.attrs.get("status") in ("training", "interrupted"):
-        return not_testable("training has not ended and no depth is learned yet")
-    criterion = (
-        Condition(
-            early_fraction >= EARLY_FRACTION,
-            "in the heuristic phase misleading programs are mostly answered from line 1 or 2",
-            "in the heuristic phase misleading programs are not mostly answered from line 1 or 2",
-        ),
-        Condition(
-            early.value - late.value >= ROOT_GAP,
-            "roots on early lines are answered far better",
-            "roots on early lines are hardly answered better",
-        ),
-        _slower_first_hop(learned),
-    )
-    control, control_quantities = _source_control(dataset, early_fraction)
-    quantities = (
-        fraction_of("from line 1 or 2 where they mislead", early_fraction, n_misleading),
-        early,
-        late,
-        *(
-            Quantity(f"depth {depth} learned at step", np.nan if step is None else step, unit="step")
-            for depth, step in enumerate(learned, start=1)
-        ),
-    )
-    return conclude(criterion, control, quantities, control_quantities)
+def tell_seeds(seeds: xr.Dataset) -> str:
+    """How many trainings there are, and which of them pass through all three phases."""
+    n = seeds.sizes["seed"]
+    if n == 1:
+        return f"One seed; more are trained by {seeds.attrs['train']}."
+    alike = int((seeds.phases == ", ".join(PHASES)).sum())
+    return f"{alike} of {n} seeds of these settings went through all three phases in the steps given."
 
 
-def fraction_of_shuffles_with_phases(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
-    """In how many random orders of the same evaluations all three phases would be found."""
-
-    def has_phases(order: np.ndarray) -> bool:
-        shuffled = dataset.isel(step=order).assign_coords(step=dataset.step.values)
-        return [phase.name for phase in phases_of(shuffled)] == list(PHASES)
-
-    return fraction_of_shuffles(has_phases, dataset.sizes["step"], n_shuffles, np.random.default_rng(seed))
-
-
-def _slower_first_hop(learned: list[int | None]) -> Condition:
-    steps = [np.inf if step is None else step for step in learned]
-    words = f"depth 1 reaches 90 % at {_step_words(learned[0])}, deeper chains by {_step_words(_latest(learned[1:]))}"
-    slower = steps[0] > max(steps[1:])
-    return Condition(slower, f"{words}: it is slower", f"{words}: here it is not slower than all of them")
-
-
-def _latest(steps: list[int | None]) -> int | None:
-    known = [step for step in steps if step is not None]
-    return max(known) if len(known) == len(steps) else None
-
-
-def _step_words(step: int | None) -> str:
-    return "no step" if step is None else f"step {step:,}"
-
-
-def _source_control(dataset: xr.Dataset, early_fraction: float) -> tuple[tuple[Condition, ...], tuple[Quantity, ...]]:
-    """The untrained model has no such heuristic; where the run ends systematic, the line of the root no longer matters."""
-    n = int(dataset.n_misleading)
-    untrained = float(dataset.follows_early_lines[0])
-    conditions = [
-        Condition(
-            untrained <= early_fraction / 2,
-            "at the first evaluation the heuristic is absent",
-            "at the first evaluation the heuristic is there already",
-        )
-    ]
-    quantities = [fraction_of("from line 1 or 2 at the first evaluation", untrained, n)]
-    if any(phase.name == "systematic" for phase in phases_of(dataset)):
-        last = dataset.isel(step=slice(-1, None))
-        early, late = _accuracy_by_root(last, slice(1, 2)), _accuracy_by_root(last, slice(3, None))
-        conditions.append(
-            Condition(
-                early.value - late.value <= FLAT_GAP,
-                "at the end the line of the root makes no difference",
-                "at the end the line of the root still makes a difference",
-            )
-        )
-        quantities.append(Quantity("root from line 3 on, at the end", late.value, late.low, late.high, late.n))
-    return tuple(conditions), tuple(quantities)
-
-
-def _what_hinders(dataset: xr.Dataset) -> str | None:
+def what_hinders(dataset: xr.Dataset) -> str | None:
     """Why the phases of such a run cannot be judged at all."""
     n_evaluations = dataset.sizes["step"]
     if n_evaluations < LEAST_EVALUATIONS:
@@ -163,12 +77,81 @@ def _what_hinders(dataset: xr.Dataset) -> str | None:
     return None
 
 
-def _unfinished(dataset: xr.Dataset, names: tuple[str, ...]) -> str | None:
-    if dataset.attrs.get("status") not in ("training", "interrupted") or set(PHASES) <= set(names):
-        return None
+def phases_in_order(names: tuple[str, ...]) -> bool | None:
+    """Whether phases are all there: False where one was passed over, None where the last ones have not come yet."""
+    last = max((PHASES.index(name) for name in names), default=-1)
+    if any(name not in names for name in PHASES[:last]):
+        return False
+    return True if last == len(PHASES) - 1 else None
+
+
+def fraction_of_shuffles_with_phases(dataset: xr.Dataset, n_shuffles: int = N_SHUFFLES, seed: int = 0) -> float:
+    """In how many random orders of the same evaluations all three phases would be found."""
+
+    def has_phases(order: np.ndarray) -> bool:
+        shuffled = dataset.isel(step=order).assign_coords(step=dataset.step.values)
+        return [phase.name for phase in phases_of(shuffled)] == list(PHASES)
+
+    return fraction_of_shuffles(has_phases, dataset.sizes["step"], n_shuffles, np.random.default_rng(seed))
+
+
+def _in_order(dataset: xr.Dataset, names: tuple[str, ...]) -> Condition:
+    missing = [name for name in PHASES if name not in names]
+    ended = f"no {' and no '.join(missing)} phase was found"
     last, total = int(dataset.step[-1]), int(dataset.attrs["total_steps"])
+    cut = f"{ended} by step {last:,} of {total:,}, where training was cut off"
+    return Condition(phases_in_order(names), "the three phases follow each other", ended, cut)
+
+
+def _digits_first(dataset: xr.Dataset, random: Phase | None) -> tuple[Condition, tuple[Quantity, ...]]:
+    """Before anything else is learned, predictions become digits: that phase is of random digits, not of random tokens."""
+    asked = f"{DIGITS:.0%} of the predictions in the random phase are digits"
+    if random is None:
+        return Condition(False, asked, "there is no random phase in which predictions could be digits"), ()
+    during = dataset.sel(step=slice(random.first_step, random.last_step))
+    n = int(dataset.split_n.sel(split="test"))
+    most = int(during.digit_share.argmax("step"))
+    digits = fraction_of(f"digits, step {int(during.step[most]):,}", float(during.digit_share[most]), n)
+    if during.sizes["step"] < DENSE:
+        few = f"{during.sizes['step']} evaluation{'s' * (during.sizes['step'] > 1)} in the random phase"
+        words = (
+            f"{few} cannot show whether predictions become digits before they become anything else; runs trained now "
+        )
+        return Condition(None, asked, asked, f"{words}are evaluated at every early checkpoint"), (digits,)
+    accuracy = float(during.split_accuracy.sel(split="test")[most])
+    quantities = (digits, fraction_of(f"right answers there, step {int(during.step[most]):,}", accuracy, n))
+    return Condition(reaches(digits, DIGITS), f"over {asked}", f"no {asked}"), quantities
+
+
+def _plateau(dataset: xr.Dataset, own: Mapping[str, Quantity]) -> Condition:
+    rule = float(dataset.rule_accuracy.sel(rule="line_1"))
+    near = f"the plateau lies within {PLATEAU_DISTANCE:.0%} of what the line-1 rule scores ({rule:.1%})"
+    far = f"no plateau near what the line-1 rule scores ({rule:.1%})"
+    if "heuristic" not in own:
+        return Condition(None if "systematic" not in own else False, near, far, far)
+    plateau = own["heuristic"]
+    within = (reaches(plateau, rule - PLATEAU_DISTANCE), stays_within(plateau, rule + PLATEAU_DISTANCE))
+    return Condition(all_hold(within), near, far)
+
+
+def _ends_well(phases: Mapping[str, Phase], end: Quantity) -> Condition:
+    """Where the last phase has not come, the end says when training was cut off and nothing else."""
+    below = f"the end stays below {END:.0%}"
+    if "systematic" not in phases:
+        return Condition(None, "", below, f"{below}, where training was cut off")
+    return Condition(reaches(end, END), f"the end is above {END:.0%}", below)
+
+
+def _over_seeds(seeds: xr.Dataset) -> tuple[Quantity, ...]:
+    """What training varies in, where there are several seeds."""
+    if seeds.sizes["seed"] < 2:
+        return ()
+    plateau = seeds.phase_accuracy.sel(phase="heuristic").values
+    started = seeds.phase_first_step.sel(phase="systematic").values
     return (
-        f"training has not ended (step {last:,} of {total:,}), and so far only {', '.join(names) or 'no phase'} is seen"
+        range_of(f"plateau of {seeds.sizes['seed']} seeds", plateau, "fraction", "median"),
+        range_of("systematic from step, of those that are", started, "step", "median"),
+        range_of("end of all seeds", seeds.last_accuracy.values, "fraction", "median"),
     )
 
 
@@ -184,17 +167,6 @@ def _last_accuracy(dataset: xr.Dataset) -> Quantity:
     return fraction_of(f"end, step {int(last.step):,}", fraction, n)
 
 
-def _accuracy_by_root(dataset: xr.Dataset, lines: slice) -> Quantity:
-    """Accuracy over the programs whose root is on these lines, averaged over the evaluations."""
-    chosen = dataset.sel(root_line=lines)
-    counts = chosen.n_by_root_line.values
-    accuracy = chosen.accuracy_by_root_line.mean("step").values
-    n = int(counts.sum())
-    fraction = float(np.nansum(accuracy * counts) / n) if n else np.nan
-    label = "root on line 1–2" if lines.stop else f"root from line {lines.start} on"
-    return fraction_of(f"accuracy, {label}", fraction, n)
-
-
 VB1 = Claim(
     id="VB1",
     title="Three phases",
@@ -205,45 +177,26 @@ VB1 = Claim(
     paper=REPORTED["VB1"],
     measure=(
         "Every recorded evaluation is read with a fixed criterion (docs/claims.md); the run is cut, in this order, so "
-        "that the fewest readings are contradicted."
+        "that the fewest readings are contradicted. Other seeds of the same settings stand beside it."
     ),
     criterion=(
-        f"All three phases are found in order, the heuristic plateau lies within {PLATEAU_DISTANCE:.0%} of the accuracy "
-        f"of always answering with line 1, and the last evaluation is at least {END:.0%}."
+        f"All three phases are found in order; at some evaluation of the random phase at least {DIGITS:.0%} of the predictions "
+        f"are digits (inconclusive with fewer than {DENSE} evaluations there); the heuristic plateau lies within "
+        f"{PLATEAU_DISTANCE:.0%} of the accuracy of always answering with line 1; the last evaluation is at least {END:.0%}. "
+        "Each by its whole interval. A phase that has not come when training ends is inconclusive."
     ),
     control_description=(
         f"The same evaluations in {N_SHUFFLES} random orders: three phases may be found in at most "
-        f"{MOST_BY_CHANCE:.0%} of them."
+        f"{MOST_BY_CHANCE:.0%} of them, by the upper end of the interval."
     ),
-    results=("trajectory",),
+    results=("trajectory", "seeds"),
     judge=judge_phases,
     draw=defer(f"{__package__}.draw", "draw_phases"),
+    fixed=Fixed(
+        "2026-11-17",
+        "both shipped runs and their seeds, and the first 700 steps of two runs with early evaluations; phases, plateau and "
+        "end since 2026-11-16, written before a run was judged",
+    ),
 )
 
-VB2 = Claim(
-    id="VB2",
-    title="Early lines first, one hop last",
-    statement=(
-        "In the second phase predictions are the constants of line 1 or 2 whatever is asked, so accuracy depends on the "
-        "line that holds the answer; chains of depth 1 are learned more slowly than deeper ones."
-    ),
-    paper=REPORTED["VB2"],
-    measure=(
-        "Predictions on programs whose answer is on neither of the first two lines; accuracy by root line; the step at "
-        "which each depth reaches 90 % and stays."
-    ),
-    criterion=(
-        f"In the heuristic phase at least {EARLY_FRACTION:.0%} of predictions on misleading programs are a constant of line "
-        f"1 or 2, roots on lines 1–2 are answered at least {ROOT_GAP:.0%} better than later ones, and depth 1 reaches "
-        "90 % later than every deeper depth."
-    ),
-    control_description=(
-        "The first evaluation shows at most half of that heuristic, and at the end of a systematic run roots on early lines "
-        f"are at most {FLAT_GAP:.0%} better."
-    ),
-    results=("trajectory",),
-    judge=judge_sources,
-    draw=defer(f"{__package__}.draw", "draw_sources"),
-)
-
-CLAIMS = (VB1, VB2)
+CLAIMS = (VB1,)

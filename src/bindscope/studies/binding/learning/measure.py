@@ -1,15 +1,27 @@
-"""Which saved checkpoints stand for the phases of a run."""
+"""Which saved checkpoints stand for the phases of a run, and all trainings of its settings side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
+import xarray as xr
+
+from bindscope.errors import BindscopeError
+from bindscope.studies.binding.learning.cells import summarise_cell
+from bindscope.studies.framework.experiments import MADE_BY
+from bindscope.studies.framework.results import Context, Result
+from bindscope.studies.framework.seeds import find_seed_curves, matching_variants
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 
 if TYPE_CHECKING:
     from bindscope.measures.binding.phases import Phase
     from bindscope.runs.directory import Run
+
+
+SEED_EXPERIMENTS = ("seeds", "seeds-plain", "seeds-neutral", "seeds-deep")
 
 
 def phase_checkpoints(run: Run, phases: Sequence[Phase]) -> dict[str, int]:
@@ -29,3 +41,31 @@ def phases_of_run(run: Run) -> list[Phase]:
     """The phases in the run's evaluations; none where it has no evaluation."""
     records = [record for record in run.metrics if "watched" in record]
     return phases_of(trajectory_dataset(records, run.manifest.config)) if records else []
+
+
+def compute_seeds(context: Context) -> xr.Dataset:
+    """This training and those of other seeds of its settings, over (seed, …), as ``summarise_cell`` gives them.
+
+    Where no experiment trained other seeds, this one stands alone. ``train`` says what would train more.
+    """
+    run, config = context.run, context.run.config
+    own = summarise_cell(context.found["trajectory"]).assign(status=str(run.status)).expand_dims(seed=[config.seed])
+    cells, source = [own], run.name
+    with suppress(BindscopeError):  # nobody trained another
+        others = find_seed_curves(config, context.runs_directory, SEED_EXPERIMENTS)
+        chosen = [name for name in own.data_vars if name in others]
+        source += f", {MADE_BY}{others.attrs['experiment']}"
+        cells.append(others[chosen].isel(seed=np.flatnonzero(others.seed.values != config.seed)))
+    names = [name for name in own.data_vars if all(name in cell for cell in cells)]
+    dataset = xr.concat([cell[names] for cell in cells], "seed", join="outer", data_vars="all", combine_attrs="drop")
+    dataset = dataset.sortby("seed")
+    planned = next((experiment.name for experiment, _ in matching_variants(config)), None)
+    more = f"'bindscope experiment {planned}'" if planned else "giving the same settings another --seed"
+    dataset.attrs = {"run": run.name, "own_seed": config.seed, "train": more, "source": source}
+    return dataset
+
+
+RESULTS = (
+    Result("seeds", "other seeds", compute_seeds, metrics=True, needs=("trajectory",), kept=False,
+           experiments=SEED_EXPERIMENTS),
+)  # fmt: skip

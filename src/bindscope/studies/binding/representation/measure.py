@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,21 +22,27 @@ from bindscope.tasks.binding import sample_name_pairs
 if TYPE_CHECKING:
     import torch
 
+    from bindscope.model.transformer import Transformer
     from bindscope.runs.directory import Run
+    from bindscope.subspaces import Search, Subspace
     from bindscope.tasks.binding import CounterfactualPairs
 
 N_PAIRS = 400  # half of them are fitted on, half tested
+CROSS = "other subspace"  # that of names on pairs that differ in a value, and the other way round
 KEPT_OF_SUBSPACES = ("success_fraction", "success_low", "success_high", "kept_fraction", "score")
 
 
 def compute_subspaces(context: Context) -> xr.Dataset:
     """Patching inside the subspaces of values and of names, fitted on one half of the pairs, tested on the other."""
+    import torch
+
     from bindscope.measures.binding.mechanism import accuracy_on
-    from bindscope.subspaces import default_search, measure_subspace
+    from bindscope.subspaces import Subspace, default_search, measure_subspace
 
     model, generator = context.run.checkpoint("last"), _generator(context.seed)
     half = max(1, context.n // 2)
     parts, accuracy = [], []
+    places: dict[str, tuple[Search, CounterfactualPairs, Subspace]] = {}
     for index, (quality, (fit, test)) in enumerate(sample_halves(context.run, context.rng, half).items()):
         search = default_search(model, quality)  # type: ignore[arg-type]
         found = measure_subspace(model, fit, test, search, generator, on_progress=_part(context.on_progress, index, 2))
@@ -46,10 +52,33 @@ def compute_subspaces(context: Context) -> xr.Dataset:
         part["search_position"] = str(found.attrs["position"])
         parts.append(part)
         accuracy.append(accuracy_on(model, test))
+        places[quality] = search, test, Subspace(torch.from_numpy(found.basis.values), quality)
+    crossed = swap_across(model, places, context.rng)
+    parts = [xr.concat([part, cross], "condition", data_vars="minimal") for part, cross in zip(parts, crossed)]
     dataset = xr.concat(parts, xr.IndexVariable("quality", ["values", "names"]), combine_attrs="drop")
     dataset["accuracy"] = ("quality", np.array(accuracy))
     dataset.attrs = {"step": context.run.steps[-1], "n_fit": half, "n_test": half, "excluded": EXCLUDED}
     return dataset
+
+
+def swap_across(
+    model: Transformer,
+    places: Mapping[str, tuple[Search, CounterfactualPairs, Subspace]],
+    rng: np.random.Generator,
+) -> Iterator[xr.Dataset]:
+    """For each quality, what the *other's* subspace does at its place to its pairs: nothing, if the two are apart."""
+    from bindscope.subspaces.measure import fraction_with_interval
+    from bindscope.subspaces.positions import find_columns
+    from bindscope.subspaces.stream import swap_stream
+
+    for quality, (search, test, _) in places.items():
+        (other,) = (subspace for name, (_, _, subspace) in places.items() if name != quality)
+        columns = find_columns(test, search.position)
+        top = swap_stream(model, test, search.layer, columns, other.swap).argmax(-1).numpy()
+        success = fraction_with_interval((top == test.counterfactual_answers).astype(float), rng)
+        values = (*success, (top == test.base_answers).mean(), np.nan)
+        row = {name: ("condition", [value]) for name, value in zip(KEPT_OF_SUBSPACES, values)}
+        yield xr.Dataset(row, {"condition": [CROSS]})
 
 
 def compute_probes(context: Context) -> xr.Dataset:
@@ -141,9 +170,9 @@ def _part(on_progress: OnProgress | None, index: int, of: int) -> OnProgress | N
 
 
 RESULTS = (
-    Result("subspaces", "subspaces of values and names", compute_subspaces, n=N_PAIRS, steps=last_step),
-    Result("probes", "probes for every variable", compute_probes, n=1000, steps=last_step),
-    Result("retention", "without circuit, without heuristic", compute_retention, n=400, steps=retention_steps,
-           metrics=True),
+    Result("subspaces", "subspaces of values and names", compute_subspaces, revision=2, n=N_PAIRS, steps=last_step),
+    Result("probes", "probes for every variable", compute_probes, revision=2, n=1000, steps=last_step),
+    Result("retention", "without circuit, without heuristic", compute_retention, revision=2, n=1000,
+           steps=retention_steps, metrics=True),
     Result("lens", "logit lens", compute_lens, n=400, steps=track_steps),
 )  # fmt: skip

@@ -32,8 +32,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def draw_claim(title: str, models: Sequence[str] | None, results: Mapping[str, xr.Dataset]) -> Figure:
-    """The figure of a claim that reads one experiment: these models' curves, or all."""
-    (dataset,) = results.values()
+    """The figure of a claim: these models' curves in the first experiment that it reads, or all."""
+    dataset = next(iter(results.values()))
     return draw_models(dataset, title, models)
 
 

@@ -34,9 +34,11 @@ SEEDS = 3
 RECORDED: dict[str, Any] = {
     "training.checkpoints.every": 10**6, "training.checkpoints.per_octave": 0, "training.save_every": 500,
 }  # fmt: skip
+CHOSEN_GAIN = 300.0  # the one that 'bindscope experiment gain' chooses
 COPY_FITTED = 0.01  # training loss at which copying is over: what unseen symbols get hardly changes after
 _CONCLUSIONS = "bindscope.studies.symbols.efficiency.conclude"
 _FIGURES = "bindscope.studies.symbols.efficiency.draw"
+_GAIN = "bindscope.studies.symbols.efficiency.gain"
 _WIDTH_CONCLUSIONS = "bindscope.studies.symbols.width.conclude"
 _WIDTH_FIGURES = "bindscope.studies.symbols.width.draw"
 LIMITS = (
@@ -257,6 +259,25 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         conclude=defer(_WIDTH_CONCLUSIONS, "conclude_copy"),
         draw=defer(_WIDTH_FIGURES, "draw_copy"),
         minutes=0.4,
+    ),
+    _experiment(
+        "gain",
+        "How much faster should the two identity scalings learn than other weights, by validation loss on ABA or ABB?",
+        "templates-aba-abb",
+        (_setting("model.identity_gain", "gain", (1, 10, 30, 100, 300, 1000), "both", 64),),
+        conclude=defer(_GAIN, "conclude_gain"),
+        draw=defer(_GAIN, "draw_gain"),
+        minutes=0.2,
+        limits="Four heads of 32, n = 64, one task: it is there to choose a gain for same-different without looking at it.",
+    ),
+    _experiment(
+        "same-different-gain",
+        "How many sequences does identity scaling need at the gain that another task chose?",
+        "templates-same-different",
+        (curve("both", (8, 16, 32, 64, 128)),),
+        changes={**RECORDED, "model.identity_gain": CHOSEN_GAIN},
+        minutes=0.2,
+        limits=f"{LIMITS} The gain is the one with the lowest mean validation loss in 'gain'.",
     ),
     _experiment(
         "width",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import xarray as xr
 
-from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.claims import Claim, Condition, Finding, Fixed, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.symbols.efficiency.evidence import FITTED, crossing_quantity
 from bindscope.studies.symbols.pretrained.compare import (
@@ -127,6 +127,7 @@ AS11 = Claim(
     results=("gpt2",),
     judge=judge_pretrained,
     draw=defer(f"{__package__}.draw", "draw_pretrained"),
+    fixed=Fixed("2026-11-16", "the paper's numbers; no pretrained model was at hand"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS11,)

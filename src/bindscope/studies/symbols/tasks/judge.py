@@ -7,7 +7,7 @@ from functools import partial
 
 import xarray as xr
 
-from bindscope.studies.framework.claims import Claim, Condition, Finding, conclude, not_testable
+from bindscope.studies.framework.claims import Claim, Condition, Finding, Fixed, conclude, not_testable
 from bindscope.studies.symbols.efficiency.curves import (
     FEWER,
     HALF,
@@ -168,6 +168,7 @@ AS4 = Claim(
     results=("print-real",),
     judge=partial(judge_fewer_sequences, "kq"),
     draw=partial(draw_claim, "AS4 · Printing a number takes fewer programs with KQ", None),
+    fixed=Fixed("2026-11-16", "the paper's numbers, and first curves of 'print-real' as they came in"),
 )
 
 AS5 = Claim(
@@ -187,6 +188,7 @@ AS5 = Claim(
     results=("print-symbolic",),
     judge=judge_print_symbolic,
     draw=partial(draw_claim, "AS5 · Printing a value never seen takes both scalings", None),
+    fixed=Fixed("2026-11-16", "the paper's numbers, and first curves of 'print-symbolic' as they came in"),
 )
 
 AS6 = Claim(
@@ -209,6 +211,7 @@ AS6 = Claim(
     results=("aba-abb",),
     judge=judge_repetition,
     draw=partial(draw_claim, "AS6 · Repetition is seen by comparing, that is with KQ", None),
+    fixed=Fixed("2026-11-16", "the paper's numbers, and first curves of 'aba-abb' as they came in"),
 )
 
 AS10 = Claim(
@@ -228,6 +231,7 @@ AS10 = Claim(
     results=("majority",),
     judge=judge_majority,
     draw=partial(draw_claim, "AS10 · A majority is seen with scaling only", None),
+    fixed=Fixed("2026-11-16", "the paper's numbers, and first curves of 'majority' as they came in"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS4, AS5, AS6, AS10)

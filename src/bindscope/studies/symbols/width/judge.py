@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.stats.ranks import rank_correlation
-from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.framework.claims import Claim, Condition, Finding, Fixed, Quantity, conclude, not_testable
 from bindscope.studies.framework.experiments import count_runs, defer
 from bindscope.studies.framework.quantities import range_of
 from bindscope.studies.symbols.published import COPY_FIRST_N_MODIFIED, REPORTED
@@ -235,6 +235,10 @@ AS8 = Claim(
     results=("copy", "copy_directions"),
     judge=judge_copy,
     draw=defer(f"{__package__}.draw", "draw_copy_claim"),
+    fixed=Fixed(
+        "2026-11-16",
+        "curves of 'copy': that errors are read where validation symbols are copied best was decided after seeing them",
+    ),
 )
 
 AS9 = Claim(
@@ -254,6 +258,7 @@ AS9 = Claim(
     results=("width",),
     judge=judge_width,
     draw=defer(f"{__package__}.draw", "draw_width_claim"),
+    fixed=Fixed("2026-11-16", "the paper's numbers, and the first seed of 'width'"),
 )
 
 CLAIMS: tuple[Claim, ...] = (AS8, AS9)
