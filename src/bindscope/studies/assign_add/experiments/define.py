@@ -34,6 +34,8 @@ QUESTIONS = {
     FRACTION: "What fraction of all pairs must training show before sums of the others come out right?",
     FREQUENCY: "How often must training show sums of two variables before they come out right?",
 }
+REMOVED: dict[str, Any] = {"task.two_variable_rows": "removed"}
+ROWS_QUESTION = "What fraction of the sums of two variables must training ever show before the others come out right?"
 SMALL_LIMITS = (
     "A smaller model, modulus and set of variables than the paper's, and fewer steps: its threshold is its own, and "
     "only that there is one speaks of the paper's claim. The same pairs are kept with every seed."
@@ -61,11 +63,13 @@ def _sweep(
     changes: dict[str, Any],
     minutes: float,
     preset: str = "assign-add",
+    question: str = "",
+    **more: Any,
 ) -> Experiment:
     """One of the paper's sweeps."""
     return Experiment(
         name=name,
-        question=QUESTIONS[setting],
+        question=question or QUESTIONS[setting],
         preset=preset,
         variants=sweep_variants(setting, values, "fraction" if setting == FRACTION else "frequency"),
         sweeps=setting,
@@ -75,6 +79,7 @@ def _sweep(
         limits=SMALL_LIMITS if preset == SMALL else LIMITS,
         conclude=defer(f"{_STUDY}.sweeps.swept", "conclude_sweep"),
         draw=defer(f"{_STUDY}.sweeps.draw", "draw_sweep"),
+        **more,
     )
 
 
@@ -115,6 +120,15 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _sweep("pair-fraction", FRACTION, FRACTIONS, RECORDED, minutes=25),
     _sweep("two-variable-frequency", FREQUENCY, FREQUENCIES, RECORDED, minutes=25),
     _sweep(
+        "two-variable-rows",
+        FREQUENCY,
+        FREQUENCIES,
+        {**RECORDED, **REMOVED},
+        minutes=25,
+        question=ROWS_QUESTION,
+        measure=defer(f"{_STUDY}.experiments.measure", "measure_new_two_variable_sums"),
+    ),
+    _sweep(
         "pair-fraction-small",
         FRACTION,
         SMALL_FRACTIONS,
@@ -129,6 +143,16 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         {**SMALL_RECORDED, FRACTION: 0.8, "training.steps": 2_500},  # of pairs, so that adding is no obstacle
         minutes=0.8,
         preset=SMALL,
+    ),
+    _sweep(
+        "two-variable-rows-small",
+        FREQUENCY,
+        SMALL_FREQUENCIES,
+        {**SMALL_RECORDED, **REMOVED, FRACTION: 0.8, "training.steps": 2_500},
+        minutes=0.8,
+        preset=SMALL,
+        question=ROWS_QUESTION,
+        measure=defer(f"{_STUDY}.experiments.measure", "measure_new_two_variable_sums"),
     ),
     _beyond(
         "modulus",
