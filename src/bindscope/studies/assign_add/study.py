@@ -1,5 +1,6 @@
 """The eleven claims of "Assign and Add" (arXiv 2605.31497) as data."""
 
+from bindscope.studies.assign_add import seeds
 from bindscope.studies.assign_add.addition import judge as judge_addition
 from bindscope.studies.assign_add.addition import measure as measure_addition
 from bindscope.studies.assign_add.attention import judge as judge_attention
@@ -21,6 +22,7 @@ from bindscope.studies.framework.claims import Study
 
 _MEASURED = (
     measuring,
+    seeds,
     measure_sweeps,
     measure_progress,
     measure_weights,

@@ -117,6 +117,22 @@ def _identity(name: str, meaning: str, *paths: str) -> Variant:
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name="assign-add-seeds",
+        question="Do seeds of the published preset learn alike, and do the claims about one training hold in each?",
+        preset="assign-add",
+        variants=(Variant("published", "the preset as published"),),
+        seeds=8,
+        changes={"training.checkpoints.every": 250},
+        minutes=28,
+        limits=(
+            "Checkpoints are saved each 250 steps, so that parts are patched between checkpoints 250 to 750 steps apart; "
+            "the same pairs are kept with every seed."
+        ),
+        conclude=defer(f"{_STUDY}.seeds", "conclude_seeds"),
+        draw=defer(f"{_STUDY}.experiments.draw", "draw_options"),
+        measure=defer(f"{_STUDY}.seeds", "measure_seeds"),
+    ),
     _sweep("pair-fraction", FRACTION, FRACTIONS, RECORDED, minutes=25),
     _sweep("two-variable-frequency", FREQUENCY, FREQUENCIES, RECORDED, minutes=25),
     _sweep(

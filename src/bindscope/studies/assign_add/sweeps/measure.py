@@ -1,4 +1,4 @@
-"""Results: sweeps. Both are datasets of experiments, at the paper's size where they were trained there, else smaller."""
+"""Results: sweeps. All are datasets of experiments, at the paper's size where they were trained there, else smaller."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ RESULTS: tuple[Result, ...] = (
         "two-variable-frequency",
         "sums of two variables by how often training shows them",
         partial(compute_sweep, "two-variable-frequency"),
+        kept=False,
+    ),
+    Result(
+        "two-variable-rows",
+        "sums of two variables by how many of them training ever shows",
+        partial(compute_sweep, "two-variable-rows"),
         kept=False,
     ),
 )
