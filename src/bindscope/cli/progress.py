@@ -76,9 +76,9 @@ def progress(
 
 def format_progress(dataset: xr.Dataset) -> str:
     """One row a checkpoint, one column a measure; intervals are in the netCDF, sizes in the heading."""
-    from bindscope.measures.arithmetic.progress import CONTROL, MEASURES
+    from bindscope.measures.arithmetic.progress import BESIDE, MEASURES
 
-    names = (*MEASURES, CONTROL)
+    names = (*MEASURES, *BESIDE)
     rows = [
         [f"{int(step):,}", *(f"{float(dataset[name].sel(step=step)):.4f}" for name in names)]
         for step in dataset.step.values
