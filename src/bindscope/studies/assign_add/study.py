@@ -11,6 +11,7 @@ from bindscope.studies.assign_add.neurons import measure as measure_neurons
 from bindscope.studies.assign_add.one_step import judge as judge_one_step
 from bindscope.studies.assign_add.one_step import measure as measure_one_step
 from bindscope.studies.assign_add.progress import measure as measure_progress
+from bindscope.studies.assign_add.scores import measure as measure_scores
 from bindscope.studies.assign_add.sweeps import judge as judge_sweeps
 from bindscope.studies.assign_add.sweeps import measure as measure_sweeps
 from bindscope.studies.assign_add.transplants import judge as judge_transplants
@@ -30,6 +31,7 @@ _MEASURED = (
     measure_addition,
     measure_neurons,
     measure_transplants,
+    measure_scores,
     measure_one_step,
 )
 _JUDGED = (

@@ -138,7 +138,7 @@ def _pack(dataset: xr.Dataset) -> xr.Dataset:
 RESULTS = (
     Result("neurons", "neurons as Fourier components", compute_neurons, revision=2, steps=every_step,
            grows=True),
-    Result("spectra", "spectra of embeddings", compute_spectra, steps=every_step, grows=True),
+    Result("spectra", "spectra of embeddings", compute_spectra, revision=2, steps=every_step, grows=True),
     Result("key_frequencies", "restricted and excluded loss", compute_key_frequencies, steps=every_step,
            needs=("neurons",), grows=True),
     Result("clock_pizza", "clock or pizza", compute_clock_pizza, revision=2, n=N_TRIPLES, steps=every_step,

@@ -11,6 +11,7 @@ import xarray as xr
 from bindscope.measures.arithmetic.spike_transplants import DIRECTIONS
 from bindscope.studies.assign_add.judging import all_hold, highest_of, lowest_of
 from bindscope.studies.assign_add.published import REPORTED
+from bindscope.studies.assign_add.scores.describe import describe_scores_around
 from bindscope.studies.assign_add.seeds import SEEDS, state_seeds
 from bindscope.studies.framework.claims import (
     Claim,
@@ -47,7 +48,10 @@ def judge_spikes(results: Mapping[str, xr.Dataset]) -> Finding:
     )
     quantities = (*_fractions(first), *_fractions(second), *_variable_fractions(second, by_variable))
     control = _control_fractions(first, second)
-    return state_seeds("AA10", conclude(criterion, _controls(control), quantities, control), results)
+    finding = conclude(criterion, _controls(control), quantities, control)
+    if "score_terms" in results:
+        finding = finding.adding(describe_scores_around(second, results["score_terms"]))
+    return state_seeds("AA10", finding, results)
 
 
 def _routes(spike: xr.Dataset) -> tuple[Condition, ...]:
@@ -205,7 +209,7 @@ AA10 = Claim(
         f"At most {LITTLE_OF_IT:.0%} of the jump follows from twenty changes of the routing weights as large and at random, "
         "from twenty draws of other sums' patterns, and from routing weights carried over as many steps before the spike."
     ),
-    results=("transplants", "by_variable", "part_ablations", SEEDS),
+    results=("transplants", "by_variable", "part_ablations", "score_terms", SEEDS),
     judge=judge_spikes,
     draw=defer(f"{__package__}.draw", "draw_spikes"),
     fixed=Fixed(
