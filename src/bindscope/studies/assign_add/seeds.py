@@ -62,8 +62,8 @@ def measure_seeds(runs: Mapping[Cell, Run], on_progress: Callable[[int, int], No
     return measure_cells(runs, judge_run, on_progress)
 
 
-def judge_run(run: Run) -> xr.Dataset:
-    """``verdict`` (claim) of one run."""
+def judge_run(run: Run, n: int | None = None) -> xr.Dataset:
+    """``verdict`` (claim) of one run; ``n`` as in ``bindscope verify --n``."""
     from bindscope.runs.thin import thin_run
     from bindscope.studies.assign_add.learning.spikes import window_steps
     from bindscope.studies.assign_add.study import STUDY
@@ -73,7 +73,7 @@ def judge_run(run: Run) -> xr.Dataset:
     with TemporaryDirectory() as folder:
         steps = (run.steps[0], *window_steps(run), run.steps[-1])
         thinned = thin_run(run, Path(folder) / "run", steps, dtype="float32")
-        library = Library(thinned, STUDY.results, Path(folder) / "results", runs_directory=Path(folder))
+        library = Library(thinned, STUDY.results, Path(folder) / "results", n=n, runs_directory=Path(folder))
         judged = verify(library, [STUDY.find_claim(claim) for claim in OF_A_RUN]).judged
         verdicts = np.array([each.finding.verdict for each in judged], dtype=object)
     return xr.Dataset({"verdict": ("claim", verdicts)}, {"claim": list(OF_A_RUN)})
