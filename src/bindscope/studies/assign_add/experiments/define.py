@@ -40,6 +40,7 @@ SMALL_LIMITS = (
     "A smaller model, modulus and set of variables than the paper's, and fewer steps: its threshold is its own, and "
     "only that there is one speaks of the paper's claim. The same pairs are kept with every seed."
 )
+ROWS_LIMITS = "So are the rows of two variables, and a larger fraction keeps those of a smaller one."
 LIMITS = "The same pairs are kept with every seed; a value that needs more than the steps given counts as failing."
 MODULI = (13, 23, 31, 59)
 N_VARIABLES = (4, 8, 12, 20)
@@ -54,6 +55,10 @@ BEYOND_LIMITS = (
     "fails may only need longer. The same pairs are kept with every seed."
 )
 _STUDY = "bindscope.studies.assign_add"
+_ROWS: dict[str, Any] = {
+    "question": ROWS_QUESTION,
+    "measure": defer(f"{_STUDY}.experiments.measure", "measure_new_two_variable_sums"),
+}
 
 
 def _sweep(
@@ -63,23 +68,21 @@ def _sweep(
     changes: dict[str, Any],
     minutes: float,
     preset: str = "assign-add",
-    question: str = "",
     **more: Any,
 ) -> Experiment:
     """One of the paper's sweeps."""
+    usual = {"question": QUESTIONS[setting], "limits": SMALL_LIMITS if preset == SMALL else LIMITS}
     return Experiment(
         name=name,
-        question=question or QUESTIONS[setting],
         preset=preset,
         variants=sweep_variants(setting, values, "fraction" if setting == FRACTION else "frequency"),
         sweeps=setting,
         seeds=3,
         changes=changes,
         minutes=minutes,
-        limits=SMALL_LIMITS if preset == SMALL else LIMITS,
         conclude=defer(f"{_STUDY}.sweeps.swept", "conclude_sweep"),
         draw=defer(f"{_STUDY}.sweeps.draw", "draw_sweep"),
-        **more,
+        **{**usual, **more},
     )
 
 
@@ -141,8 +144,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         FREQUENCIES,
         {**RECORDED, **REMOVED},
         minutes=25,
-        question=ROWS_QUESTION,
-        measure=defer(f"{_STUDY}.experiments.measure", "measure_new_two_variable_sums"),
+        **_ROWS,
+        limits=f"{LIMITS} {ROWS_LIMITS}",
     ),
     _sweep(
         "pair-fraction-small",
@@ -167,8 +170,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         {**SMALL_RECORDED, **REMOVED, FRACTION: 0.8, "training.steps": 2_500},
         minutes=0.8,
         preset=SMALL,
-        question=ROWS_QUESTION,
-        measure=defer(f"{_STUDY}.experiments.measure", "measure_new_two_variable_sums"),
+        **_ROWS,
+        limits=f"{SMALL_LIMITS} {ROWS_LIMITS}",
     ),
     _beyond(
         "modulus",
