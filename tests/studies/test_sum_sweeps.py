@@ -52,7 +52,7 @@ def made_sweep(
     """A sweep whose runs end with the ``asked`` accuracies in the split that the sweep is about, ``learned`` in others."""
     n = len(asked)
     last = np.full((n, n_seeds, len(SPLIT_NAMES)), learned)
-    scatter = np.random.default_rng(0).normal(0, 0.01, (n, n_seeds))
+    scatter = np.random.default_rng(0).normal(0, 0.003, (n, n_seeds))
     ends = np.clip(asked[:, None] + scatter, 0, 1)
     for split in {sweep.asked.split, sweep.beside.split} - {ALL_NEW}:
         last[..., SPLIT_NAMES.index(split)] = ends
@@ -139,7 +139,7 @@ def test_one_seed_that_does_not_succeed_at_the_end_is_inconclusive(sweep, claim)
         dataset.last_accuracy.loc[{**where, "split": sweep.asked.split}] = 0.8
     finding = claim.judge({claim.results[0]: dataset})
     assert finding.verdict == "inconclusive", finding.reason
-    assert "not every seed" in finding.reason
+    assert "or not succeed at the other" in finding.reason
 
 
 def test_the_sweep_that_shows_rows_less_often_stands_beside_the_one_that_removes_them():
