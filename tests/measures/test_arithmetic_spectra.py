@@ -8,7 +8,7 @@ import torch
 
 from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 from bindscope.measures.arithmetic.forms import SumForms
-from bindscope.measures.arithmetic.spectra import MATRICES, embedding_spectra, fourier_norms, gini
+from bindscope.measures.arithmetic.spectra import MATRICES, circularity, embedding_spectra, fourier_norms, gini
 from bindscope.model.transformer import Transformer
 from bindscope.studies.framework.presets import find_preset
 from bindscope.tasks.assign_add import AssignAddTask
@@ -57,3 +57,24 @@ def test_numbers_of_a_product_are_seen_in_the_order_of_their_logarithms():
     forms = SumForms.of(Transformer(CONFIG.model, torch.Generator().manual_seed(0)), CONFIG.task)
     forms.numbers[numbers.first] = np.sin(2 * np.pi * 5 * np.arange(58) / 58)[:, None] * forms.numbers[1]
     assert int(embedding_spectra(forms, numbers).norm.sel(matrix="mapped").idxmax()) == 5
+
+
+def test_circles_are_circular_and_noise_is_not() -> None:
+    rng, numbers = np.random.default_rng(0), np.arange(59)
+    angles = 2 * np.pi * numbers[:, None] * np.array([3, 11]) / 59
+    circles = np.concatenate([3 * np.cos(angles), 3 * np.sin(angles)], 1) * np.array([2, 1, 2, 1])
+    turned = circles @ np.linalg.qr(rng.normal(size=(16, 16)))[0][:4]
+    np.testing.assert_allclose(circularity(turned), 1, atol=1e-9)
+    assert circularity(rng.normal(size=(59, 16))).max() < 0.6
+    shuffled = circularity(turned[rng.permutation(59)])
+    assert shuffled.max() < 0.6
+
+
+def test_circularity_is_that_of_its_definition() -> None:
+    vectors = np.random.default_rng(1).normal(size=(13, 6))
+    centred = vectors - vectors.mean(0)
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    for index, found in enumerate(circularity(vectors, 3)):
+        c = centred @ directions[:, -1 - index]
+        powers = [abs(sum(c[j] * np.exp(2j * np.pi * j * k / 13) for j in range(13))) ** 2 for k in range(1, 7)]
+        assert found == pytest.approx(2 / (13 * (c**2).sum()) * max(powers))

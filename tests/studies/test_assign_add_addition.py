@@ -76,18 +76,20 @@ def equivalence(
     forms: tuple[float, float] = (0.97, 0.13),
     fresh: tuple[float, float] = (0.9, 0.88),
     accuracy: float = 1.0,
+    half: float = 0.0,
 ) -> xr.Dataset:
-    """Matched and other cosines of both comparisons, and of a fresh model."""
+    """Matched and other cosines of both comparisons, and of a fresh model, ± ``half``."""
 
     def cells(matched: float, other: float, *shape: int) -> np.ndarray:
         return np.broadcast_to([matched, other, other], (*shape, 3)).copy()
 
     variables: dict = {}
-    for end in ("", "_low", "_high"):
-        variables[f"sum_cosine{end}"] = (("step", "vector", "n_variables", "sum_pairing"), cells(*sums, 2, 2, 3))
-        variables[f"form_cosine{end}"] = (("step", "form_variables", "form_pairing"), cells(*forms, 2, 2))
-        variables[f"untrained_sum_cosine{end}"] = (("vector", "n_variables", "sum_pairing"), cells(*fresh, 2, 3))
-        variables[f"untrained_form_cosine{end}"] = (("form_variables", "form_pairing"), cells(*fresh, 2))
+    for end, by in (("", 0.0), ("_low", -half), ("_high", half)):
+        over = ("step", "vector", "n_variables", "sum_pairing")
+        variables[f"sum_cosine{end}"] = (over, cells(*sums, 2, 2, 3) + by)
+        variables[f"form_cosine{end}"] = (("step", "form_variables", "form_pairing"), cells(*forms, 2, 2) + by)
+        variables[f"untrained_sum_cosine{end}"] = (over[1:], cells(*fresh, 2, 3) + by)
+        variables[f"untrained_form_cosine{end}"] = (("form_variables", "form_pairing"), cells(*fresh, 2) + by)
     variables["sum_count"] = (("step", "n_variables", "sum_pairing", "bin"), np.ones((2, 3, 3, 4), int))
     variables["form_count"] = (("step", "form_variables", "form_pairing", "bin"), np.ones((2, 2, 3, 4), int))
     variables["accuracy"] = (("step", "n_variables"), np.full((2, 3), accuracy))
@@ -113,6 +115,9 @@ def equivalence(
         ({"forms": (0.97, 0.9)}, "differs", "too near"),
         ({"fresh": (0.9, 0.4)}, "differs", "control is not"),
         ({"accuracy": 0.6}, "not testable", "60%"),
+        ({"sums": (0.91, 0.3), "half": 0.02}, "inconclusive", "0.910 matched"),
+        ({"sums": (0.95, 0.64), "half": 0.02}, "inconclusive", "0.640 with other numbers"),
+        ({"fresh": (0.9, 0.7), "half": 0.02}, "inconclusive", "in a fresh model 0.20"),
     ],
 )
 def test_cosines_must_be_near_one_apart_from_others_and_learned(changes, verdict, words):
@@ -156,6 +161,10 @@ def probes(
         ({}, {"shuffled": 0.5}, "differs", "control is not"),
         ({}, {"fresh": 0.5}, "differs", "control is not"),
         ({}, {"model": 0.5}, "not testable", "50%"),
+        ({"alone": 0.955}, {}, "inconclusive", "adds 95.5%"),
+        ({}, {"before": 0.095}, "inconclusive", "read before the MLP (9.5 % [7.8–11.5])"),
+        ({}, {"after": 0.905}, "inconclusive", "does not read it after the MLP (90.5 %"),
+        ({}, {"shuffled": 0.095}, "inconclusive", "shuffled labels: 9.5%"),
     ],
 )
 def test_the_circuit_must_add_and_probes_must_need_the_mlp(circuit, read, verdict, words):

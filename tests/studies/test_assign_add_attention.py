@@ -102,6 +102,7 @@ def looks(
     n_splits = len(SPLIT_NAMES)
     variables["shuffled_fraction"] = (("step", "split"), np.full((2, n_splits), shuffled))
     variables["fraction"] = (("step", "split", "look"), np.repeat(fraction[:, None], n_splits, axis=1))
+    variables["untrained_fraction"] = (("split", "look"), np.repeat(untrained[None], n_splits, axis=0))
     variables["accuracy"] = (("step", "split"), np.full((2, n_splits), accuracy))
     variables["mean_pattern"] = (("form", "layer", "query", "key"), np.full((1, 2, 16, 16), 1 / 16))
     coordinates = {
@@ -122,6 +123,25 @@ def test_each_look_must_be_there_and_not_in_a_fresh_model(look: str):
     control = AA4.judge({"attention": looks(fresh=0.7, look=look)})
     assert control.verdict == "differs"
     assert control.reason.startswith("The criterion is met, but its control is not")
+
+
+@pytest.mark.parametrize("look", ["operands", "numbers", "values"])
+def test_a_look_whose_interval_spans_the_bound_is_inconclusive(look: str):
+    assert AA4.judge({"attention": looks(found=0.905, look=look)}).verdict == "inconclusive"
+    assert AA4.judge({"attention": looks(fresh=0.49, look=look)}).verdict == "inconclusive"
+
+
+def test_the_look_at_operands_is_judged_where_at_most_one_is_a_variable():
+    dataset = looks()
+    two = [split for split in SPLIT_NAMES if split.startswith("2")]
+    dataset["fraction"].loc[{"look": "operands", "split": two}] = 0.1
+    dataset["overall_fraction"].loc[{"step": 500, "look": "operands"}] = 0.6
+    finding = AA4.judge({"attention": dataset})
+    assert finding.verdict == "replicates", finding.reason
+    (beside,) = [quantity for quantity in finding.quantities if "all nine splits" in quantity.label]
+    assert beside.value == pytest.approx(0.6)
+    dataset["fraction"].loc[{"look": "operands", "split": "1var"}] = 0.1
+    assert AA4.judge({"attention": dataset}).verdict == "differs"
 
 
 def test_columns_of_another_sequence_must_not_do_as_well():

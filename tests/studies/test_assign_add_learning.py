@@ -13,6 +13,7 @@ from bindscope.families import find_family
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
 from bindscope.studies.assign_add.learning.judge import AA1, fraction_with_phases
 from bindscope.studies.assign_add.learning.phases import phases_and_spikes
+from bindscope.studies.assign_add.seeds import SEEDS
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, transitions_of
 from bindscope.studies.plots.panels import figure_trajectory, trajectory_panels
 from bindscope.studies.plots.style import save_figure
@@ -77,6 +78,44 @@ def test_a_late_spike_of_every_split_is_not_the_second_one():
         dataset.split_accuracy.loc[{"split": split}] = np.where(late, 0.3, 0.99)
     finding = AA1.judge({"trajectory": dataset})
     assert finding.verdict == "differs"
+
+
+def test_a_split_that_may_end_below_the_bound_is_inconclusive():
+    dataset = trajectory()
+    dataset.split_accuracy.loc[{"step": 20000, "split": "1var"}] = 0.945
+    finding = AA1.judge({"trajectory": dataset})
+    assert finding.verdict == "inconclusive"
+    assert "1var ends at 94.5 % [93.4–95.4]" in finding.reason
+    dataset.split_accuracy.loc[{"step": 20000, "split": "1var"}] = 0.9
+    assert AA1.judge({"trajectory": dataset}).verdict == "differs"
+
+
+def test_evaluations_too_far_apart_to_see_a_spike_are_inconclusive():
+    sparse = np.array([0, 400, 1000, 1500, 2000, 2500, 3000, 4000, 7000, 7500, 8000, 12000, 17000, 17500, 20000])
+    finding = AA1.judge({"trajectory": trajectory(sparse)})
+    assert finding.verdict == "inconclusive", finding.reason
+    assert "between the evaluations at 4,000 and 7,000, too far apart to see a spike" in finding.reason
+
+
+def test_a_climb_between_near_evaluations_is_no_unseen_spike():
+    dataset = trajectory()
+    slow = np.clip((dataset.step.values - 1000) / 15000, 0, 1)
+    for split in ("1tr", "1add", "1var", "2tr", "2add", "2var1", "2var2"):
+        dataset.split_accuracy.loc[{"split": split}] = 0.99 * slow
+    finding = AA1.judge({"trajectory": dataset})
+    assert finding.verdict == "differs"
+    assert "too far apart" not in finding.reason
+
+
+def test_the_seeds_behind_a_finding_are_stated():
+    results = {"trajectory": trajectory()}
+    assert "One seed" in AA1.judge(results).reason
+    verdicts = np.array([[["replicates"], ["differs"], ["inconclusive"]]], dtype=object)
+    seeds = xr.Dataset({"verdict": (("variant", "seed", "claim"), verdicts)}, {"claim": ["AA1"]})
+    finding = AA1.judge({**results, SEEDS: seeds})
+    assert finding.verdict == "replicates"
+    assert "Over 3 seeds of assign-add: 1 replicates, 1 differs, 1 inconclusive" in finding.reason
+    assert (finding.quantities[-1].value, finding.quantities[-1].n) == (pytest.approx(1 / 3), 3)
 
 
 def test_the_trajectory_of_sums_shows_phases_spikes_and_halves(tmp_path: Path):

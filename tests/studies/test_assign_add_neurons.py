@@ -14,7 +14,6 @@ from bindscope.runs.directory import Run
 from bindscope.studies.assign_add.neurons.judge import AA7
 from bindscope.studies.assign_add.neurons.measure import RESULTS
 from bindscope.studies.framework.results import Library
-from bindscope.studies.framework.verify import judge
 from bindscope.studies.plots.style import save_figure
 from cli.answers import answer, refusal
 from studies.made_adder import N_NEURONS, make_sums_run
@@ -93,24 +92,32 @@ def test_checkpoints_measured_before_are_taken_over(tmp_path, monkeypatch):
 
 
 def written(
-    fitting: float = 0.95, accuracy: float = 1.0, components: float = 1.0, chance: float = 0.0
+    best: float = 0.95,
+    weighted: float = 0.9,
+    accuracy: float = 1.0,
+    components: float = 1.0,
+    chance: tuple[float, float, float] = (0.3, 0.2, 0.02),
+    fresh: tuple[float, float] = (0.3, 0.2),
 ) -> dict[str, xr.Dataset]:
-    """A dataset of AA7 with these fractions."""
+    """A dataset of AA7: ten neurons explained by ``best``, the others so that the mean is ``weighted``; what the controls
+    reach of the same (best, weighted, answered by their components).
+    """
     n, p = 200, 11
 
-    def explained(fraction: float) -> np.ndarray:
-        return np.where(np.arange(n) < fraction * n, 0.9, 0.4)
+    def explained(best: float, mean: float) -> np.ndarray:
+        return np.where(np.arange(n) < 10, best, (mean * n - 10 * best) / (n - 10))
 
     one = np.ones((2, n))
     dataset = xr.Dataset(
         {
-            "explained_variance": (("source", "neuron"), one * explained(fitting)),
+            "explained_variance": (("source", "neuron"), one * explained(best, weighted)),
             "frequency": (("source", "neuron"), one.astype(int) * 3),
             **{name: (("source", "neuron"), one * 0.5) for name in ("phase_1", "phase_2", "amplitude", "mean")},
             "phase_difference": (("source", "neuron"), one * 0.0),
             "output_fraction": (("source", "neuron"), one / n),
-            "permuted_explained_variance": (("draw", "neuron"), explained(chance)[None]),
-            "untrained_explained_variance": ("neuron", explained(0)),
+            "permuted_explained_variance": (("draw", "neuron"), explained(*chance[:2])[None]),
+            "permuted_fitted_accuracy": ("draw", [chance[2]]),
+            "untrained_explained_variance": ("neuron", explained(*fresh)),
             "example_neuron": ("example", [0, 100, 199]),
             "example_preactivation": (
                 ("example", "index_1", "index_2"),
@@ -122,7 +129,7 @@ def written(
                 for name, value in {
                     "accuracy": accuracy,
                     "fitted_accuracy": components,
-                    "fraction_fitting": fitting,
+                    "fraction_fitting": 0.3,
                     "weighted_explained_variance": 0.7,
                 }.items()
             },
@@ -136,35 +143,55 @@ def written(
 @pytest.mark.parametrize(
     ("settings", "verdict", "words"),
     [
-        ({}, "replicates", "95% of the neurons fit"),
-        ({"fitting": 0.5}, "differs", "Only 50% of the neurons"),
-        ({"components": 0.5}, "differs", "answers only 50%"),
-        ({"chance": 0.2}, "differs", "The criterion is met, but its control is not"),
+        ({}, "replicates", "least of the 10 best neurons: 95%"),
+        ({"best": 0.85, "weighted": 0.84}, "differs", "best neurons: 85%, below 90%"),
+        ({"weighted": 0.7}, "differs", "weighted by effect on the answer: 70%, below 80%"),
+        ({"components": 0.5}, "differs", "50.4 % [41.6–59.2] of sums, too few"),
+        ({"components": 0.97}, "inconclusive", "perhaps too few"),
+        ({"chance": (0.7, 0.2, 0.02)}, "differs", "The criterion is met, but its control is not"),
+        (
+            {"chance": (0.7, 0.6, 0.02)},
+            "differs",
+            "Weighted explained variance, numbers in 1 random orders, at most: 60%",
+        ),
+        ({"chance": (0.3, 0.2, 0.9)}, "differs", "Answered by their Fourier components, numbers in 1 random"),
+        ({"chance": (0.3, 0.2, 0.5)}, "inconclusive", "its interval spans the threshold"),
+        ({"fresh": (0.7, 0.2)}, "differs", "untrained model: 70%, too much"),
+        ({"fresh": (0.4, 0.6)}, "differs", "untrained model: 60%, too much"),
         ({"accuracy": 0.5}, "not testable", "answers 50% of literal sums"),
     ],
 )
 def test_aa7_is_judged_by_its_terms(settings, verdict, words):
+    settings = {**settings, **({"components": 61 / 121} if settings.get("components") == 0.5 else {})}
     finding = AA7.judge(written(**settings))
-    assert finding.verdict == verdict
+    assert finding.verdict == verdict, finding.reason
     assert words in finding.reason
+
+
+def test_what_holds_of_each_neuron_stands_beside_the_verdict():
+    finding = AA7.judge(written(weighted=0.82))
+    (each,) = [quantity for quantity in finding.quantities if quantity.label.startswith("neurons with explained")]
+    assert (each.value, each.n) == (1, 200)
+    assert "Of all neurons 100% fit by 80%" in finding.reason
 
 
 def test_the_written_adder_replicates_but_for_chance_at_so_small_a_modulus(library):
     """With 11 numbers a random order fits some neurons; the criterion itself is met in full."""
-    judged = judge(AA7, {"neurons": library.fill("neurons")})
-    assert [quantity.value for quantity in judged.finding.quantities[:2]] == [1, 1]
-    assert judged.finding.verdict != "not testable"
-    assert "100% of the neurons fit" in judged.finding.reason
+    finding = AA7.judge({"neurons": dataset_of(library, "neurons")})
+    np.testing.assert_allclose([quantity.value for quantity in finding.quantities[:4]], 1, atol=1e-6)
+    assert finding.verdict != "not testable"
+    replaced = dataset_of(library, "neurons").permuted_fitted_accuracy
+    assert float(replaced.max()) < 0.6  # another order's components are not how the model adds
 
 
 def test_an_unlearned_run_is_not_testable(tmp_path):
     fresh = make_sums_run(tmp_path / "fresh", steps=(0,), adds_from=1)
-    judged = judge(AA7, {"neurons": Library(fresh, RESULTS, tmp_path / "kept").fill("neurons")})
-    assert judged.finding.verdict == "not testable"
+    finding = AA7.judge({"neurons": dataset_of(Library(fresh, RESULTS, tmp_path / "kept"), "neurons")})
+    assert finding.verdict == "not testable"
 
 
 def test_the_figure_is_drawn_where_nothing_fits_too(tmp_path):
-    drawn = AA7.draw(written(fitting=0.0, components=0.1))
+    drawn = AA7.draw(written(best=0.3, weighted=0.2, components=0.1))
     assert save_figure(drawn, tmp_path / "neurons.svg").stat().st_size > 10_000
 
 

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.arithmetic.one_step import chosen, fit_gap, scale_limit, step_dataset
+from bindscope.measures.arithmetic.one_step import SHARP_BETA, chosen, fit_gap, scale_limit, step_dataset
 from bindscope.studies.assign_add.one_step.judge import AA11, judge_one_step
 from bindscope.studies.assign_add.one_step.measure import RESULTS
 from bindscope.studies.plots.style import save_figure
@@ -67,13 +67,17 @@ def test_the_step_size_is_chosen_on_seen_sums_alone() -> None:
 def changed(**values: float) -> dict[str, xr.Dataset]:
     """The measured dataset with other numbers in it."""
     dataset = measured().copy(deep=True)
+    dataset.attrs["n"] = 2400  # as many sums as the study draws
     for name, value in values.items():
         if name in ("after", "without"):
-            direction = {"after": "whole gradient", "without": "without memory"}[name]
+            direction = {"after": ["whole gradient"], "without": ["without memory", "shuffled binding"]}[name]
             dataset.accuracy.loc[{"direction": direction, "split": "2 unseen"}] = value
             dataset.accuracy.loc[{"split": "2 unseen", "step_size": 0.0}] = 0.3
         elif name == "gap":
             dataset.measured.loc[{"modulus": 31}] *= value
+        elif name in ("named", "named_elsewhere"):
+            focus = {"named": "literal", "named_elsewhere": "operator"}[name]
+            dataset.sharp_fraction.loc[{"focus": focus, "part": "rest"}] = 1 - value
         elif name == "memory":
             dataset.coefficient.loc[{"term": "associative"}] *= value
         else:
@@ -85,7 +89,7 @@ def test_a_step_that_composes_as_predicted_replicates() -> None:
     finding = judge_one_step(changed(after=0.8, without=0.3))
     assert finding.verdict == "replicates", finding.reason
     assert len(finding.quantities) >= 6
-    assert len(finding.control) == 4
+    assert len(finding.control) == 5
 
 
 @pytest.mark.parametrize(
@@ -98,12 +102,26 @@ def test_a_step_that_composes_as_predicted_replicates() -> None:
         ({"without": 0.6}, "still gain"),
         ({"shuffled_margin": 1e-3}, "without the binding"),
         ({"operator_coefficient": 1e-2}, "without attention on the literal"),
+        ({"named": 0.4}, "they do not dominate"),
+        ({"named_elsewhere": 0.6}, "the terms hold 60 % of the squared norm, too much"),
     ],
 )
 def test_each_condition_and_each_control_can_fail(change: dict[str, float], words: str) -> None:
     finding = judge_one_step(changed(**({"after": 0.8, "without": 0.3} | change)))
     assert finding.verdict == "differs"
     assert words in finding.reason
+
+
+@pytest.mark.parametrize("change", [{"after": 0.51}, {"without": 0.34}])
+def test_gains_whose_intervals_span_a_bound_are_inconclusive(change: dict[str, float]) -> None:
+    finding = judge_one_step(changed(**({"after": 0.8, "without": 0.3} | change)))
+    assert finding.verdict == "inconclusive", finding.reason
+
+
+def test_the_terms_hold_what_the_theory_says_at_a_sharp_start() -> None:
+    rest = measure_step(Setting(23, 6, SHARP_BETA)).norm_fractions["rest"]
+    assert float(measured().sharp_fraction.sel(focus="literal", part="rest")) == pytest.approx(rest)
+    np.testing.assert_allclose(measured().sharp_fraction.sum("part"), 1)
 
 
 def test_other_operators_are_not_testable() -> None:

@@ -23,7 +23,7 @@ from bindscope.measures.arithmetic.by_variable import (
 )
 from bindscope.measures.arithmetic.circuit_ablations import measure_ablations
 from bindscope.measures.arithmetic.forms import SumForms
-from bindscope.measures.arithmetic.spike_transplants import DIRECTIONS, ROWS
+from bindscope.measures.arithmetic.spike_transplants import CONTROLLED, DIRECTIONS, N_RANDOM, ROWS
 from bindscope.measures.arithmetic.transplanting import ask_splits, label_transplants, measure_transplants
 from bindscope.model.config import InitConfig
 from bindscope.model.convert import load_checkpoint
@@ -145,6 +145,8 @@ def test_transplants_of_a_run_hold_both_directions_and_controls(made_run):
     assert dataset.total_fraction.dims == ("spike", "direction", "part")
     assert list(dataset.direction.values) == list(DIRECTIONS)
     assert list(dataset.part.values) == list(ROWS)
+    assert dataset.random_draws.sizes == {"spike": 1, "controlled": 2, "draw": N_RANDOM}
+    assert float(dataset.random_draws.sel(controlled="routing").std()) > 0  # each a draw of its own
     np.testing.assert_allclose(dataset.total_fraction.sel(part="everything"), 1, atol=1e-6)
     np.testing.assert_allclose(
         dataset.fraction.sel(part="everything").stack(cell=("direction", "split")).dropna("cell"), 1
@@ -259,6 +261,7 @@ def written(
     looking: float = 1.0,
     computing: float = 0.0,
     random: float = 0.0,
+    spread: float = 0.02,
     drift: float = 0.0,
     old: float = 0.02,
     new: float = 0.99,
@@ -277,10 +280,13 @@ def written(
         variables[f"fraction{end}"] = ((*dims, "split"), cells + shift)
         variables[f"random_fraction{end}"] = (("spike", "part"), np.full((n_spikes, len(ROWS)), random + shift))
         variables[f"drift_fraction{end}"] = (("spike", "part"), np.full((n_spikes, len(ROWS)), drift + shift))
+    draws = np.linspace(random - spread, random + spread, 20)
+    variables["random_draws"] = (("spike", "controlled", "draw"), np.broadcast_to(draws, (n_spikes, 2, 20)))
     starts = [1000 * number for number in spikes]
     variables |= {"before_step": ("spike", starts), "after_step": ("spike", [step + 100 for step in starts])}
     variables |= {name: ("spike", [word] * n_spikes) for name, word in zip(("focus_variable", "focus_operand"), focus)}
-    coordinates = {"spike": spikes, "direction": list(DIRECTIONS), "part": list(ROWS), "split": list(SPLIT_NAMES)}
+    coordinates = {"spike": spikes, "direction": list(DIRECTIONS), "part": list(ROWS), "split": list(SPLIT_NAMES),
+                   "controlled": list(CONTROLLED)}  # fmt: skip
     transplants = xr.Dataset(variables, coordinates, attrs={"run": "written", "n": 200})
     return {
         "transplants": transplants,
@@ -326,22 +332,49 @@ def test_both_spikes_carried_by_routing_and_one_last_variable_replicate():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"routing": 0.5}, "'routing' carries only 50 %"),
-        ({"looking": 0.3}, "'pattern 2' carries only 30 %"),
+        ({"routing": 0.5}, "'routing' carries only 50 % [45–55]"),
+        ({"looking": 0.3}, "'pattern 2' carries only 30 % [25–35]"),
         ({"computing": 0.6}, "compute carry 60 %"),
         ({"random": 0.5}, "control is not"),
         ({"drift": 0.9}, "control is not"),
         ({"drift": np.nan, "random": np.nan}, "control is not"),
-        ({"old": 0.6}, "from 60 % to 99 %"),
-        ({"new": 0.5}, "from 2 % to 50 %"),
+        ({"old": 0.6}, "from 60 % [60–60] to 99 %"),
+        ({"new": 0.5}, "from 2 % [2–2] to 50 %"),
         ({"focus": ("e", "first")}, "training does show"),
         ({"other": 0.3}, "a as second operand was not answered either"),
+        ({"computing": -0.6}, "compute carry -60 %"),
     ],
 )
 def test_any_condition_that_fails_makes_the_run_differ_and_is_named(changes, words):
     finding = AA10.judge(written(**changes))
     assert finding.verdict == "differs"
     assert words in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"routing": 0.82}, "'routing' carries 82 % [77–87] of spike 1"),
+        ({"looking": 0.78}, "'pattern 2' carries 78 % [73–83] of spike 1"),
+        ({"computing": 0.17}, "compute carry 17 % [12–22]"),
+        ({"random": 0.1, "spread": 0.2}, "(20 draws"),
+        ({"drift": 0.18}, "which may be too much"),
+    ],
+)
+def test_intervals_that_span_a_threshold_are_inconclusive(changes, words):
+    finding = AA10.judge(written(**changes))
+    assert finding.verdict == "inconclusive", finding.reason
+    assert words in f"{finding.reason} {finding.control[0].label}"
+
+
+def test_a_variable_that_may_or_may_not_have_been_answered_is_inconclusive():
+    results = written(other=0.82)
+    by_variable = results["by_variable"] = results["by_variable"].copy(deep=True)
+    where = {"step": 2000, "variable": "a", "operand": "second"}
+    by_variable.accuracy_low.loc[where] = 0.7
+    finding = AA10.judge(results)
+    assert finding.verdict == "inconclusive"
+    assert "perhaps a as second operand was not answered either" in finding.reason
 
 
 def test_a_control_that_was_not_measured_is_not_told():

@@ -67,6 +67,8 @@ def test_the_written_circuit_replicates_and_can_be_drawn(claim, tmp_path: Path):
         (AA8, {"previous": -1}, "9 of 9 contested positions"),
         (AA9, {"forgotten": (1,)}, "1 of 4 variables score higher with another: b"),
         (AA8, {"fresh": 0.9}, "untrained models show it for 90% already"),
+        (AA9, {"fresh": 0.9}, "untrained models show it for 90% already"),
+        (AA8, {"shuffled": 0.9}, "still reaches 90%"),
         (AA9, {"shuffled": 0.9}, "still reaches 90%"),
     ],
 )
@@ -74,6 +76,15 @@ def test_what_is_missing_or_there_without_training_differs(claim, changes, words
     finding = claim.judge({"weights": weights(**changes), "trajectory": trajectory()})
     assert finding.verdict == "differs"
     assert words in finding.reason
+
+
+@pytest.mark.parametrize("claim", [AA8, AA9], ids=lambda claim: claim.id)
+def test_untrained_models_that_scatter_around_the_bound_are_inconclusive(claim):
+    dataset = weights()
+    for name in ("identity", "previous"):
+        dataset[f"fresh_{name}"] = ("fresh", np.tile([0.1, 0.95], 10))
+    finding = claim.judge({"weights": dataset, "trajectory": trajectory()})
+    assert finding.verdict == "inconclusive", finding.reason
 
 
 def test_equals_must_prefer_both_operands():

@@ -6,15 +6,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 
 from bindscope.cli.experiment import format_cells
+from bindscope.measures.evaluation import read_answers
 from bindscope.measures.stats.thresholds import logistic_curve
+from bindscope.model.transformer import Transformer
 from bindscope.runs.execute import train_run
+from bindscope.studies.assign_add.experiments.measure import count_new_sums
+from bindscope.studies.assign_add.presets import SHAPE
 from bindscope.studies.assign_add.sweeps.draw import draw_sweep
 from bindscope.studies.assign_add.sweeps.judge import AA2, AA3, judge_sweep
 from bindscope.studies.assign_add.sweeps.measure import compute_sweep
-from bindscope.studies.assign_add.sweeps.swept import PAIR_FRACTION, TWO_VARIABLE_FREQUENCY, Sweep, conclude_sweep
+from bindscope.studies.assign_add.sweeps.swept import (
+    ALL_NEW,
+    PAIR_FRACTION,
+    TWO_VARIABLE_FREQUENCY,
+    TWO_VARIABLE_ROWS,
+    Sweep,
+    conclude_sweep,
+)
 from bindscope.studies.framework.experiments import (
     experiment_dataset,
     find_experiment,
@@ -22,10 +34,11 @@ from bindscope.studies.framework.experiments import (
     save_experiment_dataset,
     train_cells,
 )
+from bindscope.studies.framework.preset import model_for
 from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Context, NotTestable
 from bindscope.studies.plots.style import save_figure
-from bindscope.tasks.assign_add import SPLIT_NAMES
+from bindscope.tasks.assign_add import SPLIT_NAMES, AssignAddTask
 
 FLASH = {
     "training.steps": 4, "training.batch_size": 8, "training.evaluate_every": 2, "training.evaluation_size": 40,
@@ -39,9 +52,14 @@ def made_sweep(
     """A sweep whose runs end with the ``asked`` accuracies in the split that the sweep is about, ``learned`` in others."""
     n = len(asked)
     last = np.full((n, n_seeds, len(SPLIT_NAMES)), learned)
-    scatter = np.random.default_rng(0).normal(0, 0.01, (n, n_seeds))
-    for split in {sweep.asked.split, sweep.beside.split}:
-        last[..., SPLIT_NAMES.index(split)] = np.clip(asked[:, None] + scatter, 0, 1)
+    scatter = np.random.default_rng(0).normal(0, 0.003, (n, n_seeds))
+    ends = np.clip(asked[:, None] + scatter, 0, 1)
+    for split in {sweep.asked.split, sweep.beside.split} - {ALL_NEW}:
+        last[..., SPLIT_NAMES.index(split)] = ends
+    new = {}
+    if sweep.asked.split == ALL_NEW:
+        new["new_accuracy"] = (("variant", "seed"), ends)
+        new["new_weight"] = ("split", [0, 0, 0, 0, 0, 0, 0.25, 0.6, 0.15])
     halves = np.stack([last, last], -1)
     dims = ("variant", "seed", "split")
     return xr.Dataset(
@@ -50,6 +68,8 @@ def made_sweep(
             "last_half_accuracy": ((*dims, "half"), halves),
             "split_accuracy": (("variant", "seed", "step", "split"), np.stack([last / 2, last], 2)),
             "last_step": (("variant", "seed"), np.full((n, n_seeds), 1000.0)),
+            "split_n": ("split", np.full(len(SPLIT_NAMES), 500)),
+            **new,
         },
         {
             "variant": [f"value-{value:g}" for value in VALUES[:n]],
@@ -64,9 +84,7 @@ def made_sweep(
 
 
 STEEP = logistic_curve(VALUES, 0.4, 0.15, 1 / 31, 1.0)
-BOTH = pytest.mark.parametrize(
-    ("sweep", "claim"), [(PAIR_FRACTION, AA2), (TWO_VARIABLE_FREQUENCY, AA3)], ids=["AA2", "AA3"]
-)
+BOTH = pytest.mark.parametrize(("sweep", "claim"), [(PAIR_FRACTION, AA2), (TWO_VARIABLE_ROWS, AA3)], ids=["AA2", "AA3"])
 
 
 @BOTH
@@ -102,6 +120,48 @@ def test_where_training_itself_fails_the_control_does(sweep, claim):
     assert finding.verdict == "differs"
     assert "its control is not" in finding.reason
     assert "training itself fails" in finding.reason
+
+
+@BOTH
+def test_where_training_may_have_failed_the_claim_is_inconclusive(sweep, claim):
+    finding = claim.judge({claim.results[0]: made_sweep(sweep, STEEP, learned=0.91)})
+    assert finding.verdict == "inconclusive"
+    assert "may not be learned everywhere" in finding.reason
+
+
+@BOTH
+def test_one_seed_that_does_not_succeed_at_the_end_is_inconclusive(sweep, claim):
+    dataset = made_sweep(sweep, STEEP)
+    where = {"variant": dataset.variant.values[-1], "seed": 1}
+    if sweep.asked.split == ALL_NEW:
+        dataset.new_accuracy.loc[where] = 0.8
+    else:
+        dataset.last_accuracy.loc[{**where, "split": sweep.asked.split}] = 0.8
+    finding = claim.judge({claim.results[0]: dataset})
+    assert finding.verdict == "inconclusive", finding.reason
+    assert "or not succeed at the other" in finding.reason
+
+
+def test_the_sweep_that_shows_rows_less_often_stands_beside_the_one_that_removes_them():
+    results = {
+        "two-variable-rows": made_sweep(TWO_VARIABLE_ROWS, STEEP),
+        "two-variable-frequency": made_sweep(TWO_VARIABLE_FREQUENCY, STEEP[::-1]),
+    }
+    finding = AA3.judge(results)
+    assert finding.verdict == "replicates", finding.reason  # whatever the other sweep shows
+    assert finding.quantities[-1].label == "threshold, how many sums of two variables are enough"
+
+
+def test_new_two_variable_sums_are_counted_one_by_one():
+    task = AssignAddTask(5, 4)
+    model = Transformer(model_for(task, **SHAPE, d_model=8, d_head=8, d_mlp=8), torch.Generator().manual_seed(0))
+    found = count_new_sums(model, task)
+    rng, right = np.random.default_rng(0), []
+    for split in ("2add", "2var1", "2var2"):
+        batch = task.list_split(rng, split)
+        right += [read_answers(model, batch.take([row])).argmax() == batch.targets[row, 0] for row in range(len(batch))]
+    assert int(found.new_n) == len(right) == sum(task.count_split(split) for split in ("2add", "2var1", "2var2"))
+    assert float(found.new_accuracy) == pytest.approx(np.mean(right))
 
 
 def test_runs_that_succeed_here_and_there_do_not_pass_the_shuffled_control():

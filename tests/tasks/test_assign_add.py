@@ -250,3 +250,64 @@ def test_unknown_splits_and_unassigned_operands_and_short_rows_are_refused() -> 
 def test_the_task_survives_its_own_mapping() -> None:
     task = AssignAddTask(modulus=31, split="both_orders", two_variable_frequency=0.5)
     assert from_mapping(AssignAddTask, to_mapping(task)) == task
+
+
+@settings(max_examples=20)
+@given(st.floats(0.05, 1), seeds, st.integers(0, 100))
+def test_removed_rows_of_two_variables_are_never_shown(fraction: float, seed: int, split_seed: int) -> None:
+    task = AssignAddTask(7, 5, two_variable_frequency=fraction, two_variable_rows="removed", split_seed=split_seed)
+    n_rows = len(task.allowed_first) * len(task.pairs.trained)
+    seen = two_variable_rows(task, seed, 4000)
+    assert len(seen) <= round(fraction * n_rows)
+    more = AssignAddTask(7, 5, two_variable_frequency=1, two_variable_rows="removed", split_seed=split_seed)
+    assert seen <= two_variable_rows(more, seed, 40000)
+
+
+def two_variable_rows(task: AssignAddTask, seed: int, n: int) -> set[tuple[int, ...]]:
+    """Every (first variable, n1, n2) of the sums of two variables in a batch."""
+    labels = {name: values[:, 0] for name, values in task.sample_batch(np.random.default_rng(seed), n).labels.items()}
+    rows = np.stack([labels[name] for name in ("first_variable", "n1", "n2")], 1)[labels["n_variables"] == 2]
+    return {tuple(map(int, row)) for row in rows}
+
+
+def test_as_many_rows_are_kept_as_the_authors_keep_and_they_are_shown_as_often_as_any_other_row() -> None:
+    task = AssignAddTask(two_variable_frequency=0.01, two_variable_rows="removed")
+    batch = task.sample_batch(np.random.default_rng(0), 400_000)
+    two = batch.labels["n_variables"][:, 0] == 2
+    assert len(two_variable_rows(task, 0, 2_000_000)) == 244  # of 24,360
+    assert two.mean() == pytest.approx(244 / (32 * 2436 + 244), rel=0.1)
+    seconds = np.bincount(batch.labels["second_variable"][two, 0], minlength=12)
+    assert (seconds[:2] == 0).all()
+    assert (seconds[2:] > 0.5 * two.sum() / 10).all()  # the second variable stays free
+
+
+def test_all_rows_kept_are_the_rows_that_are_drawn_anyway() -> None:
+    task = AssignAddTask(7, 5, two_variable_rows="removed")
+    assert two_variable_rows(task, 0, 40000) == two_variable_rows(AssignAddTask(7, 5), 1, 40000)
+
+
+def test_no_row_of_two_variables_is_kept_at_fraction_zero() -> None:
+    task = AssignAddTask(7, 5, two_variable_frequency=0, two_variable_rows="removed")
+    assert not two_variable_rows(task, 0, 2000)
+
+
+def test_a_fraction_of_rows_above_one_is_refused() -> None:
+    with pytest.raises(BindscopeError, match="fraction of rows"):
+        AssignAddTask(two_variable_frequency=2, two_variable_rows="removed")
+
+
+@pytest.mark.parametrize("name", SPLIT_NAMES)
+def test_a_listed_split_has_each_of_its_sums_once(name: str) -> None:
+    task = AssignAddTask(7, 5)
+    batch = task.list_split(np.random.default_rng(0), name)
+    columns = [batch.labels[label][:, 0] for label in ("first_variable", "second_variable", "n1", "n2")]
+    sums = set(zip(*(column.tolist() for column in columns)))
+    assert len(sums) == len(batch) == task.count_split(name)
+    drawn = task.sample_split(np.random.default_rng(1), 5000, name)
+    columns = [drawn.labels[label][:, 0] for label in ("first_variable", "second_variable", "n1", "n2")]
+    assert set(zip(*(column.tolist() for column in columns))) <= sums
+    assert (batch.targets[:, 0] == task.solve(batch.tokens)).all()
+
+
+def test_the_listed_held_out_pairs_are_all_of_them() -> None:
+    assert TASK.count_split("0add") == len(TASK.list_split(np.random.default_rng(0), "0add")) == 1045

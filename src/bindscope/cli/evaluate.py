@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json as json_format
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.cli.table import format_table
 from bindscope.runs.locate import find_run
+
+if TYPE_CHECKING:
+    from bindscope.tasks.task import Batch, Task
 
 
 def evaluate(
@@ -18,6 +21,7 @@ def evaluate(
     step: str = "last",
     n: AtLeastOne = 2000,
     seed: Seed = 1,
+    every: Flag = False,
     json: Flag = False,
 ) -> None:
     """Measure a checkpoint's accuracy, by depth and more.
@@ -28,6 +32,7 @@ def evaluate(
     Examples:
         bindscope evaluate binding-laptop
         bindscope evaluate binding-laptop --step 1000 --n 10000
+        bindscope evaluate assign-add --every
         bindscope evaluate runs/fast --json
 
     Parameters
@@ -40,6 +45,8 @@ def evaluate(
         How many examples each split has.
     seed
         The seed that draws them.
+    every
+        Ask every sum of each split once (all held-out pairs, every variable) instead of drawing --n; modular addition only.
     json
         Print the measurements as JSON instead of tables.
     """
@@ -48,12 +55,27 @@ def evaluate(
 
     opened = Run.open(find_run(run))
     found = opened.find_step(step)
-    evaluation = build_evaluator(opened.config.task, n, seed)(opened.checkpoint(found))
+    splits = _list_splits(opened.config.task, seed) if every else None
+    evaluation = build_evaluator(opened.config.task, 1 if every else n, seed, splits)(opened.checkpoint(found))
     if json:
-        print(json_format.dumps({"run": opened.name, "step": found, "n": n, "seed": seed, **evaluation}))
+        asked = {"every": True} if every else {"n": n}
+        print(json_format.dumps({"run": opened.name, "step": found, **asked, "seed": seed, **evaluation}))
     else:
         print(f"{opened.name} at step {found:,}; fractions with 95 % Wilson intervals\n")
         print(format_evaluation(evaluation))
+
+
+def _list_splits(task: Task, seed: int) -> dict[str, Batch]:
+    """Every sum of each split once; the seed draws what stands around them."""
+    import numpy as np
+
+    from bindscope.errors import BindscopeError
+    from bindscope.tasks.assign_add import SPLIT_NAMES, AssignAddTask
+
+    if not isinstance(task, AssignAddTask):
+        raise BindscopeError(f"--every: a {task.family} task has no splits that can be listed; use --n.")
+    rng = np.random.default_rng(seed)
+    return {name: task.list_split(rng, name) for name in SPLIT_NAMES}
 
 
 def format_evaluation(evaluation: Mapping[str, Any]) -> str:

@@ -110,7 +110,18 @@ def format_neurons(dataset: xr.Dataset) -> str:
             format_table(["", "fraction, 95 % interval"], words),
             f"loss in nats by the key frequencies alone (restricted) and without them (excluded)\n{_format_losses(dataset)}",
             f"clock (1) or pizza (0), and the cosine of gradients to either operand\n{_format_clock_pizza(dataset)}",
+            f"how much of each of the first principal components over numbers is one Fourier component\n{_format_circularity(dataset)}",
         ]
+    )
+
+
+def _format_circularity(dataset: xr.Dataset) -> str:
+    rows = [
+        [str(name), *(f"{float(value):.3f}" for value in dataset.circularity.sel(matrix=name))]
+        for name in dataset.matrix.values
+    ]
+    return format_table(
+        ["matrix", *map(str, dataset.principal.values)], rows, numbers=range(1, 1 + dataset.sizes["principal"])
     )
 
 
@@ -120,7 +131,9 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
     from bindscope.measures.arithmetic.clock_pizza import draw_triples
     from bindscope.measures.arithmetic.components import measure_clock_pizza, measure_losses
     from bindscope.measures.arithmetic.cyclic import CyclicNumbers
+    from bindscope.measures.arithmetic.forms import SumForms
     from bindscope.measures.arithmetic.key_frequencies import find_key_frequencies
+    from bindscope.measures.arithmetic.spectra import embedding_spectra
     from bindscope.studies.assign_add.neurons.measure import neurons_at, sums_task
 
     task, model = sums_task(opened), opened.checkpoint(step)
@@ -130,6 +143,8 @@ def _all_neurons(opened: Run, step: int, n: int, seed: int, draws: bool) -> tupl
     triples = draw_triples(CyclicNumbers.of(task), np.random.default_rng(seed), n)
     attributes = dataset.attrs
     dataset = dataset.merge(losses).merge(measure_clock_pizza(model, task, triples))
+    spectra = embedding_spectra(SumForms.of(model, task), CyclicNumbers.of(task))
+    dataset["circularity"] = spectra.circularity
     dataset["is_key"] = ("component", np.isin(dataset.component.values, key).astype("int8"))
     dataset.attrs = {**attributes, "n": n, "seed": seed}
     title = f"{opened.name} at step {step:,}: Fourier components in {dataset.sizes['neuron']} neurons, numbers by {attributes['ordered_by']}"

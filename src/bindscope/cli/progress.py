@@ -22,6 +22,7 @@ def progress(
     n: int | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
+    scores: str | None = None,
     json: Flag = False,
     out: Path | None = None,
 ) -> None:
@@ -35,6 +36,7 @@ def progress(
     Examples:
         bindscope progress assign-add
         bindscope progress assign-add --n 500 --seed 1 --out progress.png
+        bindscope progress assign-add --scores b
 
     Parameters
     ----------
@@ -46,6 +48,9 @@ def progress(
         The seed that draws them.
     fresh
         Measure again, whatever was saved.
+    scores
+        Show instead, for this variable, the score that = gives its value in layer 2 by its nine terms, before and after the
+        run's last spike (the first and last checkpoint where there is none).
     json
         Print the numbers as JSON instead of a table, and draw nothing.
     out
@@ -61,24 +66,49 @@ def progress(
         figure_format(out)  # refused before anything is measured
     library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=None if out is None else out.parent)
     require_kind(library.name, study, "sums")
+    name = "progress" if scores is None else "score_terms"
     with show_progress("checkpoints") as on_progress:
-        filled = library.fill("progress", on_progress)
+        filled = library.fill(name, on_progress)
     if filled.dataset is None:
         raise BindscopeError(f"{library.run.name}: {filled.reason}")
     if json:
         print(json_format.dumps(dataset_to_mapping(filled.dataset)))
         return
-    print(format_progress(filled.dataset))
+    trajectory = library.fill("trajectory").dataset
+    if scores is None:
+        text, figure = format_progress(filled.dataset), _draw(trajectory, filled.dataset)
+    else:
+        text, figure = _show_scores(trajectory, filled.dataset, scores)
+    print(text)
     print(f"\nnumbers  {filled.path}")
-    figure = _draw(library.fill("trajectory").dataset, filled.dataset)
-    print(f"figure   {save_figure(figure, out or library.folder / 'progress.svg')}")
+    print(f"figure   {save_figure(figure, out or library.folder / f'{name}.svg')}")
+
+
+def _show_scores(trajectory: xr.Dataset | None, dataset: xr.Dataset, variable: str) -> tuple[str, Any]:
+    """The nine terms of one variable's score around the last spike with saved checkpoints, as a table and a figure."""
+    from bindscope.studies.assign_add.learning.phases import spikes_of
+    from bindscope.studies.assign_add.scores.describe import tabulate_terms
+    from bindscope.studies.assign_add.scores.draw import draw_score_terms
+
+    known = [str(name) for name in dataset.variable.values]
+    if variable not in known:
+        raise BindscopeError(f"--scores: there is no variable '{variable}'; the run has {', '.join(known)}.")
+    saved, spikes = dataset.step.values, [] if trajectory is None else spikes_of(trajectory)
+    before, after = int(saved[0]), int(saved[-1])
+    if spikes:
+        before = int(max((step for step in saved if step <= spikes[-1].before_step), default=before))
+        after = int(min((step for step in saved if step >= spikes[-1].after_step), default=after))
+    heading = f"score that = gives the value of {variable} in layer 2: terms at step {before:,} → {after:,}"
+    columns = ["operand", "of =", *(f"× {key} of value" for key in dataset.key_part.values)]
+    table = format_table(columns, tabulate_terms(dataset, variable, (before, after)))
+    return f"{heading}\n\n{table}", draw_score_terms(dataset, (before, after), variable, spikes)
 
 
 def format_progress(dataset: xr.Dataset) -> str:
     """One row a checkpoint, one column a measure; intervals are in the netCDF, sizes in the heading."""
-    from bindscope.measures.arithmetic.progress import CONTROL, MEASURES
+    from bindscope.measures.arithmetic.progress import BESIDE, MEASURES
 
-    names = (*MEASURES, CONTROL)
+    names = (*MEASURES, *BESIDE)
     rows = [
         [f"{int(step):,}", *(f"{float(dataset[name].sel(step=step)):.4f}" for name in names)]
         for step in dataset.step.values

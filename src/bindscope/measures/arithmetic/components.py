@@ -38,7 +38,7 @@ from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
 
 SOURCES = ("model", "circuit")
-N_PERMUTATIONS = 5
+N_PERMUTATIONS = 20
 FITTED = (
     "frequency", "phase_1", "phase_2", "amplitude_1", "amplitude_2", "explained_variance", "free_explained_variance",
     "mean", "amplitude",
@@ -121,12 +121,16 @@ def read_fit(dataset: xr.Dataset, source: str = "model") -> NeuronFit:
 
 def explain_controls(model: Transformer, task: AssignAddTask, rng: np.random.Generator) -> dict[str, Any]:
     """How well Fourier components fit where there is nothing to find: numbers in random orders, and a model that was never trained."""
-    numbers, pre = CyclicNumbers.of(task), run_literal_sums(model, task).pre
-    permuted = [fit_neurons(pre, numbers.permute(rng)).explained_variance.values for _ in range(N_PERMUTATIONS)]
+    numbers, sums, forms = CyclicNumbers.of(task), run_literal_sums(model, task), SumForms.of(model, task)
+    orders = [numbers.permute(rng) for _ in range(N_PERMUTATIONS)]
+    fits = [fit_neurons(sums.pre, order) for order in orders]
+    permuted = [fit.explained_variance.values for fit in fits]
+    replaced = [_replaced_accuracy(forms, sums, fit, order, task) for fit, order in zip(fits, orders)]
     fresh = Transformer(model.config, torch.Generator().manual_seed(int(rng.integers(2**31))))
     untrained = fit_neurons(run_literal_sums(fresh, task).pre, numbers).explained_variance.values
     return {
         "permuted_explained_variance": (("draw", "neuron"), np.array(permuted)),
+        "permuted_fitted_accuracy": ("draw", np.array(replaced)),
         "untrained_explained_variance": ("neuron", untrained),
     }
 
@@ -172,6 +176,16 @@ def _logits(source: str, forms: SumForms, sums: LiteralSums) -> np.ndarray:
     pre, residual = _given(source, forms, sums)
     logits: np.ndarray = (residual + np.maximum(pre, 0) @ forms.down) @ forms.unembed
     return logits
+
+
+def _replaced_accuracy(
+    forms: SumForms, sums: LiteralSums, fits: xr.Dataset, order: CyclicNumbers, task: AssignAddTask
+) -> float:
+    """The fraction of pairs answered correctly with the Fourier components of another order of the numbers."""
+    pre, residual = fitted_preactivations(fits, order), order.arrange(sums.residual)
+    logits = (residual + np.maximum(pre, 0) @ forms.down) @ forms.unembed
+    answers = task.sequences.combine(*np.indices((task.modulus, task.modulus)))
+    return float((logits.argmax(axis=-1) == order.arrange(answers)).mean())
 
 
 def _accuracy(forms: SumForms, numbers: CyclicNumbers, pre: np.ndarray, residual: np.ndarray) -> float:

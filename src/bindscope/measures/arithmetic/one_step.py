@@ -22,7 +22,8 @@ from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.theory.one_step import SMALL_SCALE, TERMS, Population, Setting, Step, measure_step
 from bindscope.theory.one_step_accuracy import SPLITS, accuracy_over_sizes, count_assignments, sample_sums
 
-N_SUMS = 600
+N_SUMS = 2400
+SHARP_BETA = 6.0  # α is 96 %: where the theorem's terms are to be what the gradient is made of
 BETA = 3.0  # α is 57 %: the literal is attended to, and the values are not forgotten
 BETAS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 MODULI = (7, 13, 31, 59, 97)
@@ -52,7 +53,7 @@ def step_dataset(
     if n < 1:
         raise BindscopeError(f"n: at least 1 sum must be drawn in each split, got {n}.")
     setting = Setting(task.modulus, task.n_variables, beta, SMALL_SCALE if scale is None else scale)
-    parts = (_terms, _sweeps, _whole_gradient, _answers, _large_scales)
+    parts = (_terms, _dominance, _sweeps, _whole_gradient, _answers, _large_scales)
     found: dict[str, Any] = {}
     rng = np.random.default_rng(seed)
     for done, part in enumerate(parts, start=1):
@@ -130,6 +131,15 @@ def _terms(setting: Setting, task: AssignAddTask, rng: np.random.Generator, n: i
         "shuffled_margin": shuffled.per_scale["associative"] - shuffled.off_diagonal / setting.scale,
         "operator_coefficient": elsewhere.per_scale["associative"],
     }
+
+
+def _dominance(setting: Setting, task: AssignAddTask, rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """``sharp_fraction`` (focus, part): of the gradient's squared norm at ``SHARP_BETA``, and where attention starts on '+'."""
+    sharp = replace(setting, beta=SHARP_BETA)
+    steps = {"literal": measure_step(sharp), "operator": measure_step(replace(sharp, focus="operator"))}
+    parts = list(steps["literal"].norm_fractions)
+    values = [[step.norm_fractions[part] for part in parts] for step in steps.values()]
+    return {"sharp_fraction": xr.DataArray(values, {"focus": list(steps), "part": parts}, ("focus", "part"))}
 
 
 def _sweeps(setting: Setting, task: AssignAddTask, rng: np.random.Generator, n: int) -> dict[str, Any]:

@@ -8,7 +8,8 @@ Three are read off the weights and have no error:
 
 Four are fractions over sequences drawn equally from all evaluation splits, restricted positions included:
 
-- ``attn_l1_equal_to_operands``  ``=`` attends most to both operands in layer 1;
+- ``attn_l1_equal_to_operands``  ``=`` attends most to both operands in layer 1 (sums with at most one variable, as the
+  authors have it; over all splits it is ``attn_l1_equal_to_operands_all``);
 - ``attn_l1_num_to_prev``        assigned numbers attend most to the token before them in layer 1;
 - ``attn_l2_equal_to_values``    ``=`` attends most to both operands' numbers in layer 2 (sums with at most one variable);
 - ``probe_l1_var_from_num``      a linear probe names the variable that an assigned number belongs to, after layer 1.
@@ -44,8 +45,10 @@ SAMPLED_MEASURES = (
     "probe_l1_var_from_num",
 )
 MEASURES = (*WEIGHT_MEASURES, *SAMPLED_MEASURES)
+ALL_SPLITS = "attn_l1_equal_to_operands_all"  # beside the authors' reading, ours over every split
 CONTROL = "probe_l1_shuffled"  # the same probe fitted to variables dealt out again
-MOST_VARIABLES = 1  # of the sums in which layer 2 is watched
+BESIDE = (ALL_SPLITS, CONTROL)  # shown beside the seven
+MOST_VARIABLES = 1  # of the sums in which = is watched
 RIDGE = 1e-3  # on a stream of unit size, as the probes of study 1 have it
 ROWS_AT_ONCE = 1000  # bounds memory, never changes a number
 SEEN = np.tril(np.ones((N_POSITIONS, N_POSITIONS), dtype=bool))  # [query, key]
@@ -144,7 +147,8 @@ def measure_sequences(forms: SumForms, probes: ProbeSequences) -> dict[str, Read
     at_values = (_top_two(last[few]) == probes.values[few]).all(1)
     named, control = _probe_variables(fitted, stream, probes)
     return {
-        "attn_l1_equal_to_operands": (float(at_operands.mean()), n),
+        "attn_l1_equal_to_operands": (float(at_operands[few].mean()), int(few.sum())),
+        ALL_SPLITS: (float(at_operands.mean()), n),
         "attn_l1_num_to_prev": (float(looks_back[is_number].mean()), n),
         "attn_l2_equal_to_values": (float(at_values.mean()), int(few.sum())),
         "probe_l1_var_from_num": (named, n),

@@ -19,19 +19,24 @@ if TYPE_CHECKING:
     from bindscope.measures.arithmetic.forms import SumForms
 
 MATRICES = ("numbers", "mapped", "neurons", "unembed")
+N_COMPONENTS = 4  # principal components whose circularity is measured, as in "The Clock and the Pizza"
 
 
 def embedding_spectra(forms: SumForms, numbers: CyclicNumbers) -> xr.Dataset:
     """Norms of all frequencies in the embeddings of numbers, those after OV2 (``mapped``), those after the last MLP's
     input weights (``neurons``) and the unembedding; ``gini`` of each is near 0 when all frequencies are alike and near
-    1 when few hold everything.
+    1 when few hold everything. ``circularity`` (matrix, principal) is that of the first principal components.
     """
     rows = forms.numbers[numbers.first]  # [position, d_model]
     matrices = (rows, rows @ forms.ov2, rows @ forms.ov2 @ forms.up, forms.unembed.T[numbers.answer])
     norms = np.stack([fourier_norms(matrix) for matrix in matrices])
     return xr.Dataset(
-        {"norm": (("matrix", "frequency"), norms), "gini": ("matrix", np.array([gini(row) for row in norms]))},
-        {"matrix": list(MATRICES), "frequency": numbers.frequencies},
+        {
+            "norm": (("matrix", "frequency"), norms),
+            "gini": ("matrix", np.array([gini(row) for row in norms])),
+            "circularity": (("matrix", "principal"), np.array([circularity(matrix) for matrix in matrices])),
+        },
+        {"matrix": list(MATRICES), "frequency": numbers.frequencies, "principal": np.arange(1, N_COMPONENTS + 1)},
     )
 
 
@@ -54,3 +59,18 @@ def gini(amounts: np.ndarray) -> float:
     if total == 0:
         return 0.0
     return float(((2 * np.arange(1, n + 1) - n - 1) * ordered).sum() / (n * total))
+
+
+def circularity(vectors: np.ndarray, n_components: int = N_COMPONENTS) -> np.ndarray:
+    """How much of each of the first principal components of [number, d_model] is one Fourier component, from 0 to 1.
+
+    With c_j the component's coordinate of number j: max_k 2/(p Σ c_j²) · |Σ c_j e^{2πi jk/p}|² (Zhong et al. 2023).
+    """
+    centred = vectors - vectors.mean(0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    coordinates = left[:, :n_components] * sizes[:n_components]  # [number, component]
+    modulus = len(vectors)
+    power = np.abs(np.fft.rfft(coordinates, axis=0)[1 : (modulus - 1) // 2 + 1]) ** 2  # [frequency, component]
+    whole = np.maximum((coordinates**2).sum(0), 1e-300)
+    found: np.ndarray = 2 * power.max(0) / (modulus * whole)
+    return found

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ITS_VARIABLE = "its variable"
 FOCUS = "focus"
+CONTROLLED = ("routing", "pattern 2")  # rows whose control is drawn many times
+N_RANDOM = 20
 DIRECTIONS = ("reproduce", "undo")
 ROWS = (
     "everything", "routing", "computing", "embeddings", "numbers", "variables", ITS_VARIABLE, "positions",
@@ -77,6 +79,7 @@ def transplant_across(
         moved = measure(earlier, before).astype(float) - answer_right(earlier, asked.batch)
         controls["drift"] = right["before"] + moved
     dataset = dataset.assign(_label_controls(right["before"], right["after"], controls, asked, seed, jumped))
+    dataset["random_draws"] = _draw_controls(before, after, right, asked, rng, jumped)
     known = list_parts(before.config)
     kinds = ["pattern" if any(known[part].looks for part in split_row(row)) else "weights" for row in rows]
     dataset = dataset.assign(
@@ -109,6 +112,27 @@ def _answer_at_random(
         return answer_transplanted(before, after, row, asked.batch, others)
     generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
     return answer_right(change_at_random(before, after, split_row(row), generator), asked.batch)
+
+
+def _draw_controls(
+    before: Transformer,
+    after: Transformer,
+    right: Mapping[str, np.ndarray],
+    asked: Asked,
+    rng: np.random.Generator,
+    jumped: Collection[str],
+) -> xr.DataArray:
+    """Over (controlled, draw): the fraction of the jump that follows from each of many controls drawn at random."""
+    nine = {name: rows for name, rows in asked.splits.items() if name != FOCUS}
+    names = [str(draw) for draw in range(N_RANDOM)]
+    fractions = []
+    for row in CONTROLLED:
+        changed = np.array([_answer_at_random(before, after, row, asked, rng) for _ in names], float)
+        drawn = label_fractions(names, right["before"], right["after"], changed, nine, 0, jumped)
+        fractions.append(drawn.total_fraction.values)
+    return xr.DataArray(
+        np.array(fractions), {"controlled": list(CONTROLLED), "draw": range(N_RANDOM)}, ("controlled", "draw")
+    )
 
 
 def _label(

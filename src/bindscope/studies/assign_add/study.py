@@ -1,5 +1,6 @@
 """The eleven claims of "Assign and Add" (arXiv 2605.31497) as data."""
 
+from bindscope.studies.assign_add import seeds
 from bindscope.studies.assign_add.addition import judge as judge_addition
 from bindscope.studies.assign_add.addition import measure as measure_addition
 from bindscope.studies.assign_add.attention import judge as judge_attention
@@ -11,6 +12,7 @@ from bindscope.studies.assign_add.neurons import measure as measure_neurons
 from bindscope.studies.assign_add.one_step import judge as judge_one_step
 from bindscope.studies.assign_add.one_step import measure as measure_one_step
 from bindscope.studies.assign_add.progress import measure as measure_progress
+from bindscope.studies.assign_add.scores import measure as measure_scores
 from bindscope.studies.assign_add.sweeps import judge as judge_sweeps
 from bindscope.studies.assign_add.sweeps import measure as measure_sweeps
 from bindscope.studies.assign_add.transplants import judge as judge_transplants
@@ -22,6 +24,7 @@ from bindscope.studies.framework.claims import Study
 
 _MEASURED = (
     measuring,
+    seeds,
     measure_sweeps,
     measure_progress,
     measure_weights,
@@ -29,6 +32,7 @@ _MEASURED = (
     measure_addition,
     measure_neurons,
     measure_transplants,
+    measure_scores,
     measure_one_step,
 )
 _JUDGED = (

@@ -10,19 +10,12 @@ import numpy as np
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.tasks.assign_add.choice import WeightedChoice
+from bindscope.tasks.assign_add.drawing import LITERAL, draw_sources, make_batch
+from bindscope.tasks.assign_add.kept_rows import KeptRows
 from bindscope.tasks.assign_add.operators import Operator, commutes, refuse_modulus
 from bindscope.tasks.assign_add.pairs import PairSplit
-from bindscope.tasks.assign_add.placement import (
-    N_SOURCES,
-    NUMBER_SOURCES,
-    PAD_SOURCE,
-    SUM_SOURCES,
-    VARIABLE_SOURCES,
-    Placements,
-    list_placements,
-)
+from bindscope.tasks.assign_add.placement import Placements, list_placements
 from bindscope.tasks.assign_add.sequence import (
-    ANSWER_POSITION,
     MAX_ASSIGNMENTS,
     N_POSITIONS,
     N_PREFIX,
@@ -30,10 +23,9 @@ from bindscope.tasks.assign_add.sequence import (
     Sequence,
     SequenceFormat,
 )
-from bindscope.tasks.task import Batch, Layout, Task
+from bindscope.tasks.task import Batch, Task
 from bindscope.tasks.vocabulary import Vocabulary
 
-LITERAL = -1  # stands for "a number, not a variable" wherever a variable's index is expected
 MOST_NUMBERS = 1000  # all pairs of them are listed
 SPLIT_NAMES = ("0tr", "0add", "1tr", "1add", "1var", "2tr", "2add", "2var1", "2var2")
 
@@ -49,6 +41,11 @@ class _Split:
     answers: np.ndarray  # [pair] int64
     swap_seen: np.ndarray | None  # [pair] bool; None where the operator does not commute
 
+    def draw(self, rng: np.random.Generator, n_examples: int) -> tuple[np.ndarray, np.ndarray]:
+        """Indices of operand rows and of pairs, [batch] each."""
+        rows = self.choice.draw(rng, n_examples)
+        return rows, rng.integers(len(self.pairs), size=n_examples)
+
 
 @dataclass(frozen=True)
 class AssignAddTask(Task):
@@ -62,6 +59,10 @@ class AssignAddTask(Task):
     type only where its position is allowed: with twelve variables, of which two are barred from either position, the
     types have 12, 10, 10 and 10 · two_variable_frequency rows, hence 12/42, 20/42 and 10/42 = 28.6 / 47.6 / 23.8 % of
     sums with none, one and two variables at frequency 1.
+
+    ``two_variable_rows`` says what a lower frequency leaves: with ``rarer`` every sum of two variables is shown, less
+    often; with ``removed``, as the authors have it, that fraction of the rows (first variable, n1, n2) is kept, drawn once
+    with ``split_seed``, and the others are never shown.
 
     >>> task = AssignAddTask()
     >>> batch = task.sample_batch(np.random.default_rng(0), n_examples=512)
@@ -79,6 +80,7 @@ class AssignAddTask(Task):
     split_seed: int = 42
     operator: Operator = "+"
     n_restricted: int = 2
+    two_variable_rows: Literal["rarer", "removed"] = "rarer"
 
     def __post_init__(self) -> None:
         if self.modulus < 2:
@@ -104,6 +106,11 @@ class AssignAddTask(Task):
         if not 0 <= self.two_variable_frequency < float("inf"):
             raise BindscopeError(
                 f"task.two_variable_frequency: must be a number ≥ 0, got {self.two_variable_frequency}."
+            )
+        if self.two_variable_rows == "removed" and self.two_variable_frequency > 1:
+            raise BindscopeError(
+                "task.two_variable_frequency: with task.two_variable_rows 'removed' it is the fraction of rows that is "
+                f"kept and must be at most 1, got {self.two_variable_frequency}."
             )
 
     @cached_property
@@ -142,7 +149,11 @@ class AssignAddTask(Task):
 
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
         """Training rows: trained pairs and allowed positions only."""
-        return self._sample(rng, n_examples, self._training_split)
+        split, kept = self._training_split, self._kept_rows
+        rows, pairs = split.draw(rng, n_examples)
+        if kept is not None:
+            rows, pairs = kept.redraw(rng, rows, pairs, split.n_variables.take(rows) == 2)
+        return self._write(rng, split, rows, pairs)
 
     def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
         """Nine splits of ``n_examples`` rows each, named by the number of variables and what is new in them.
@@ -154,9 +165,22 @@ class AssignAddTask(Task):
 
     def sample_split(self, rng: np.random.Generator, n_examples: int, name: str) -> Batch:
         """One of the nine splits."""
-        if name not in SPLIT_NAMES:
-            raise BindscopeError(f"'{name}' is not an evaluation split.{suggest_nearest(name, SPLIT_NAMES)}")
-        return self._sample(rng, n_examples, self._evaluation_splits[name])
+        return self._sample(rng, n_examples, self._find_split(name))
+
+    def list_split(self, rng: np.random.Generator, name: str) -> Batch:
+        """Every sum of one of the nine splits once: each operand row with each pair, its assignments placed at random.
+
+        >>> len(AssignAddTask().list_split(rng, "0add"))   # all held-out pairs
+        1045
+        """
+        split = self._find_split(name)
+        n_rows, n_pairs = len(split.operands), len(split.pairs)
+        return self._write(rng, split, np.repeat(np.arange(n_rows), n_pairs), np.tile(np.arange(n_pairs), n_rows))
+
+    def count_split(self, name: str) -> int:
+        """How many sums a split has, told apart by their operands and numbers."""
+        split = self._find_split(name)
+        return len(split.operands) * len(split.pairs)
 
     def parse(self, text: str) -> np.ndarray:
         """``c=1 b=17 | b+19`` to tokens [16]."""
@@ -182,7 +206,7 @@ class AssignAddTask(Task):
         tokens = np.atleast_2d(tokens).astype(np.int64)
         values = self.sequences.operand_values(tokens)  # [batch, 2]
         operands = np.maximum(tokens[:, OPERAND_POSITIONS] - self.sequences.first_variable_token, LITERAL)
-        return _make_batch(
+        return make_batch(
             tokens,
             operands,
             values,
@@ -193,12 +217,21 @@ class AssignAddTask(Task):
         )
 
     @cached_property
+    def _kept_rows(self) -> KeptRows | None:
+        """Which rows of two variables training shows; None where it shows all."""
+        if self.two_variable_rows == "rarer":
+            return None
+        two, offset = self._rows(2), len(self._rows(0)) + len(self._rows(1))
+        return KeptRows.draw(two, offset, len(self.pairs.trained), self.two_variable_frequency, self.split_seed)
+
+    @cached_property
     def _training_split(self) -> _Split:
         none, one, two = self._rows(0), self._rows(1), self._rows(2)
         followers = np.bincount(two[:, 0])  # how many second variables each first one can have
-        weights = np.concatenate(
-            [[float(self.n_variables)], np.ones(len(one)), self.two_variable_frequency / followers[two[:, 0]]]
-        )
+        frequency, kept = self.two_variable_frequency, self._kept_rows
+        if kept is not None:
+            frequency = len(kept) / len(self.pairs.trained) / len(kept.starts)
+        weights = np.concatenate([[float(self.n_variables)], np.ones(len(one)), frequency / followers[two[:, 0]]])
         return self._make_split(np.concatenate([none, one, two]), weights, self.pairs.trained)
 
     @cached_property
@@ -245,97 +278,29 @@ class AssignAddTask(Task):
         """Whether training shows the same sum the other way round [pair]; None where that would be another sum."""
         return self.pairs.is_trained[pairs[:, 1], pairs[:, 0]] if commutes(self.operator) else None
 
+    def _find_split(self, name: str) -> _Split:
+        if name not in SPLIT_NAMES:
+            raise BindscopeError(f"'{name}' is not an evaluation split.{suggest_nearest(name, SPLIT_NAMES)}")
+        return self._evaluation_splits[name]
+
     def _sample(self, rng: np.random.Generator, n_examples: int, split: _Split) -> Batch:
-        rows = split.choice.draw(rng, n_examples)  # [batch]
-        pairs = rng.integers(len(split.pairs), size=n_examples)  # [batch]
+        return self._write(rng, split, *split.draw(rng, n_examples))
+
+    def _write(self, rng: np.random.Generator, split: _Split, rows: np.ndarray, pairs: np.ndarray) -> Batch:
+        """Sequences of these operand rows and pairs of a split [batch each], their assignments drawn around them."""
+        n_examples = len(rows)
         operands, values = split.operands.take(rows, axis=0), split.pairs.take(pairs, axis=0)  # [batch, 2]
         n_variables = split.n_variables.take(rows)
         placements = self._placements.draw(rng, needs_two=n_variables == 2)  # [batch]
         n_assignments = self._placements.n_assignments.take(placements)
-        sources = self._draw_sources(rng, operands, values)  # [source, batch]
+        sources = draw_sources(rng, self.sequences, operands, values)  # [source, batch]
         chosen = self._placements.sources.take(placements, axis=0)  # [batch, position]
         chosen *= n_examples
         chosen += np.arange(n_examples)[:, None]
         tokens = sources.reshape(-1).take(chosen)  # [batch, position]
         swap_seen = None if split.swap_seen is None else split.swap_seen.take(pairs)
-        return _make_batch(tokens, operands, values, split.answers.take(pairs), n_variables, n_assignments, swap_seen)
-
-    def _draw_sources(self, rng: np.random.Generator, operands: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """What the columns choose from [source, batch]: a PAD, six distinct variables and their numbers, the sum.
-
-        The first operand that is a variable is assigned by assignment 0, a second one by assignment 1.
-        """
-        n_examples = len(operands)
-        first, second = operands.astype(np.int16).T.copy()  # [batch]; small integers compare fast
-        n1, n2 = values[:, 0], values[:, 1]
-        has_first, has_second = first != LITERAL, second != LITERAL
-        variables = _draw_variables(rng, n_examples, self.n_variables)  # [assignment, batch]
-        numbers = rng.integers(self.modulus, size=(MAX_ASSIGNMENTS, n_examples))  # [assignment, batch]
-        variables = _bring_forward(variables, 0, np.where(has_first, first, second), has_first | has_second)
-        variables = _bring_forward(variables, 1, second, has_first & has_second)
-        numbers[0] = np.where(has_first, n1, np.where(has_second, n2, numbers[0]))
-        numbers[1] = np.where(has_first & has_second, n2, numbers[1])
-        sources = np.empty((N_SOURCES, n_examples), dtype=np.int64)
-        sources[PAD_SOURCE] = self.sequences.pad_token
-        np.add(variables, self.sequences.first_variable_token, out=sources[VARIABLE_SOURCES])
-        sources[NUMBER_SOURCES] = numbers
-        operator, first_operand, second_operand, equals = sources[SUM_SOURCES]
-        operator[:], equals[:] = self.sequences.operator_token, self.sequences.equals_token
-        first_operand[:] = np.where(has_first, sources[VARIABLE_SOURCES.start], n1)
-        second_operand[:] = np.where(has_second, second + np.int64(self.sequences.first_variable_token), n2)
-        return sources
+        return make_batch(tokens, operands, values, split.answers.take(pairs), n_variables, n_assignments, swap_seen)
 
     @property
     def _placements(self) -> Placements:
         return list_placements(min(MAX_ASSIGNMENTS, self.n_variables))
-
-
-def _make_batch(
-    tokens: np.ndarray,
-    operands: np.ndarray,
-    values: np.ndarray,
-    answers: np.ndarray,
-    n_variables: np.ndarray,
-    n_assignments: np.ndarray,
-    swap_seen: np.ndarray | None,
-) -> Batch:
-    halves = {} if swap_seen is None else {"swap_seen": swap_seen[:, None]}
-    return Batch(
-        tokens=tokens,
-        layout=Layout(position_ids=np.arange(N_POSITIONS)),
-        target_positions=np.array([ANSWER_POSITION]),
-        targets=answers[:, None],
-        labels={
-            "n1": values[:, 0:1],
-            "n2": values[:, 1:2],
-            "n_variables": n_variables[:, None],
-            "n_assignments": n_assignments[:, None],
-            "first_variable": operands[:, 0:1],
-            "second_variable": operands[:, 1:2],
-            **halves,
-        },
-    )
-
-
-def _draw_variables(rng: np.random.Generator, n_examples: int, n_variables: int) -> np.ndarray:
-    """Six distinct variables for each example, in random order [assignment, batch].
-
-    Sorts random numbers that carry a variable's index in their lowest five bits, which is faster than argsort. With
-    fewer than six variables the last assignments hold no real ones; no placement uses them.
-    """
-    n_columns = max(n_variables, MAX_ASSIGNMENTS)
-    keys = rng.integers(1 << 32, size=(n_examples, n_columns), dtype=np.uint32)
-    keys[:, n_variables:] = (1 << 32) - 1
-    keys &= np.uint32((1 << 32) - 32)
-    keys |= np.arange(n_columns, dtype=np.uint32)
-    keys.sort(axis=1)
-    return (keys[:, :MAX_ASSIGNMENTS].T & 31).astype(np.int16, order="C")
-
-
-def _bring_forward(variables: np.ndarray, index: int, wanted: np.ndarray, applies: np.ndarray) -> np.ndarray:
-    """The variables [assignment, batch] with ``wanted`` at ``index``, exchanged with what stood there."""
-    displaced = variables[index]
-    wanted = np.where(applies, wanted, displaced)
-    exchanged = np.where(variables == wanted, displaced, variables)
-    exchanged[index] = wanted
-    return exchanged

@@ -7,8 +7,20 @@ from typing import Any
 
 import xarray as xr
 
+from bindscope.studies.assign_add.judging import difference_of, highest_of, lowest_of
 from bindscope.studies.assign_add.published import REPORTED
-from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, not_testable
+from bindscope.studies.assign_add.seeds import SEEDS, state_seeds
+from bindscope.studies.framework.claims import (
+    Claim,
+    Condition,
+    Finding,
+    Fixed,
+    Quantity,
+    conclude,
+    not_testable,
+    reaches,
+    stays_within,
+)
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of
 
@@ -39,17 +51,20 @@ def judge_equivalence(results: Mapping[str, xr.Dataset]) -> Finding:
             for count in counts
             for pairing in others
         ]
-        lowest, highest = min(cell.value for cell in matched), max(cell.value for cell in other)
-        said = f"{words}: mean cosine at least {lowest:.3f} matched"
-        conditions.append(Condition(lowest >= ALIKE, said, said))
-        said = f"{words}: at most {highest:.3f} with other numbers"
-        conditions.append(Condition(lowest - highest >= APART, said, f"{said}, too near"))
-        gap, fresh_gap = _gap(last, kind, ""), _gap(dataset, kind, "untrained_")
-        said = f"{words}: the difference is {gap:.2f}, in a fresh model {fresh_gap:.2f}"
-        controls.append(Condition(fresh_gap <= MOST_OTHERWISE * gap, said, f"{said}, too much"))
+        lowest, highest = lowest_of(matched), highest_of(other)
+        said = f"{words}: mean cosine at least {lowest.value:.3f} matched"
+        conditions.append(Condition(reaches(lowest, ALIKE), said, said))
+        said = f"{words}: at most {highest.value:.3f} with other numbers"
+        apart = difference_of(f"{words}: lowest matched less highest other", lowest, highest, "1")
+        conditions.append(Condition(reaches(apart, APART), said, f"{said}, too near"))
+        gap = _gap(words, last, kind, "", n)
+        fresh = _gap(f"{words}, fresh model: matched less others", dataset, kind, "untrained_", n)
+        said = f"{words}: the difference is {gap.value:.2f}, in a fresh model {fresh.value:.2f}"
+        controls.append(Condition(stays_within(fresh, MOST_OTHERWISE * gap.value), said, f"{said}, too much"))
         found += matched
-        control += [*other, Quantity(f"{words}, fresh model: matched less others", fresh_gap, unit="1")]
-    return conclude(tuple(conditions), tuple(controls), tuple(found), tuple(control))
+        control += [*other, fresh]
+    finding = conclude(tuple(conditions), tuple(controls), tuple(found), tuple(control))
+    return state_seeds("AA5", finding, results)
 
 
 def judge_addition(results: Mapping[str, xr.Dataset]) -> Finding:
@@ -74,21 +89,28 @@ def judge_addition(results: Mapping[str, xr.Dataset]) -> Finding:
     others = [probe(condition, "after the MLP") for condition in ("shuffled labels", "untrained model")]
     adds = f"the circuit alone adds {alone['all'].value:.1%} of all pairs"
     criterion = (
-        Condition(alone["all"].value >= ADDS, adds, adds),
+        Condition(reaches(alone["all"], ADDS), adds, adds),
         Condition(
-            before.value <= UNREAD, "no probe reads the answer before the MLP", "the answer is read before the MLP"
+            stays_within(before, UNREAD),
+            "no probe reads the answer before the MLP",
+            f"the answer is read before the MLP ({before.number})",
         ),
         Condition(
-            after.value >= READ, "a linear probe reads it after", "a linear probe does not read it after the MLP"
+            reaches(after, READ),
+            "a linear probe reads it after",
+            f"a linear probe does not read it after the MLP ({after.number})",
         ),
     )
     control = tuple(
         Condition(
-            other.value <= UNREAD, f"{other.label}: {other.value:.1%}", f"{other.label}: {other.value:.1%}, too many"
+            stays_within(other, UNREAD),
+            f"{other.label}: {other.value:.1%}",
+            f"{other.label}: {other.value:.1%}, too many",
         )
         for other in (direct, fresh, *others)
     )
-    return conclude(criterion, control, (*alone.values(), before, after), (direct, fresh, *others))
+    finding = conclude(criterion, control, (*alone.values(), before, after), (direct, fresh, *others))
+    return state_seeds("AA6", finding, results)
 
 
 def _cells(dataset: xr.Dataset, kind: str, prefix: str = "") -> xr.Dataset:
@@ -104,12 +126,20 @@ def _cosine(label: str, cells: xr.Dataset, kind: str, n: int, count: int, pairin
     return cell_of(label, cells, f"{kind}_cosine", n, "1", **where)
 
 
-def _gap(dataset: xr.Dataset, kind: str, prefix: str) -> float:
+def _gap(label: str, dataset: xr.Dataset, kind: str, prefix: str, n: int) -> Quantity:
     """Matched less the nearest of the others, the smallest over numbers of variables."""
-    cosine = _cells(dataset, kind, prefix)[f"{prefix}{kind}_cosine"]
-    others = cosine.sel(pairing=[pairing for pairing in cosine.pairing.values if pairing != "matched"])
-    return round(float((cosine.sel(pairing="matched") - others.max("pairing")).min()), 4) + 0.0  # never −0
+    cells = _cells(dataset, kind, prefix)
+    value, low, high = (cells[f"{prefix}{kind}_cosine{end}"] for end in ("", "_low", "_high"))
+    others = [pairing for pairing in value.pairing.values if pairing != "matched"]
 
+    def less(matched: xr.DataArray, other: xr.DataArray) -> float:
+        smallest = (matched.sel(pairing="matched", drop=True) - other.sel(pairing=others).max("pairing")).min()
+        return round(float(smallest), 4) + 0.0  # never −0
+
+    return Quantity(label, less(value, value), less(low, high), less(high, low), n, "1")
+
+
+_FIXED = Fixed("2026-11-16", "the released run; judged on intervals since 2026-11-17, with assign-add seen")
 
 AA5 = Claim(
     id="AA5",
@@ -133,9 +163,10 @@ AA5 = Claim(
         "The same with other numbers, one of them or both; and in a fresh model of the same shape matched and other "
         f"cosines differ at most {MOST_OTHERWISE:.0%} as much."
     ),
-    results=("equivalence",),
+    results=("equivalence", SEEDS),
     judge=judge_equivalence,
     draw=defer(f"{__package__}.draw", "draw_equivalence"),
+    fixed=_FIXED,
 )
 
 AA6 = Claim(
@@ -159,9 +190,10 @@ AA6 = Claim(
         f"At most {UNREAD:.0%} for the circuit without its MLP, for a fresh model's circuit, and for probes after the MLP "
         "fitted to shuffled answers or to a fresh model's stream."
     ),
-    results=("addition", "answer_probes"),
+    results=("addition", "answer_probes", SEEDS),
     judge=judge_addition,
     draw=defer(f"{__package__}.draw", "draw_addition"),
+    fixed=_FIXED,
 )
 
 CLAIMS = (AA5, AA6)

@@ -34,10 +34,13 @@ QUESTIONS = {
     FRACTION: "What fraction of all pairs must training show before sums of the others come out right?",
     FREQUENCY: "How often must training show sums of two variables before they come out right?",
 }
+REMOVED: dict[str, Any] = {"task.two_variable_rows": "removed"}
+ROWS_QUESTION = "What fraction of the sums of two variables must training ever show before the others come out right?"
 SMALL_LIMITS = (
     "A smaller model, modulus and set of variables than the paper's, and fewer steps: its threshold is its own, and "
     "only that there is one speaks of the paper's claim. The same pairs are kept with every seed."
 )
+ROWS_LIMITS = "So are the rows of two variables, and a larger fraction keeps those of a smaller one."
 LIMITS = "The same pairs are kept with every seed; a value that needs more than the steps given counts as failing."
 MODULI = (13, 23, 31, 59)
 N_VARIABLES = (4, 8, 12, 20)
@@ -52,6 +55,10 @@ BEYOND_LIMITS = (
     "fails may only need longer. The same pairs are kept with every seed."
 )
 _STUDY = "bindscope.studies.assign_add"
+_ROWS: dict[str, Any] = {
+    "question": ROWS_QUESTION,
+    "measure": defer(f"{_STUDY}.experiments.measure", "measure_new_two_variable_sums"),
+}
 
 
 def _sweep(
@@ -61,20 +68,21 @@ def _sweep(
     changes: dict[str, Any],
     minutes: float,
     preset: str = "assign-add",
+    **more: Any,
 ) -> Experiment:
     """One of the paper's sweeps."""
+    usual = {"question": QUESTIONS[setting], "limits": SMALL_LIMITS if preset == SMALL else LIMITS}
     return Experiment(
         name=name,
-        question=QUESTIONS[setting],
         preset=preset,
         variants=sweep_variants(setting, values, "fraction" if setting == FRACTION else "frequency"),
         sweeps=setting,
         seeds=3,
         changes=changes,
         minutes=minutes,
-        limits=SMALL_LIMITS if preset == SMALL else LIMITS,
         conclude=defer(f"{_STUDY}.sweeps.swept", "conclude_sweep"),
         draw=defer(f"{_STUDY}.sweeps.draw", "draw_sweep"),
+        **{**usual, **more},
     )
 
 
@@ -112,8 +120,33 @@ def _identity(name: str, meaning: str, *paths: str) -> Variant:
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name="assign-add-seeds",
+        question="Do seeds of the published preset learn alike, and do the claims about one training hold in each?",
+        preset="assign-add",
+        variants=(Variant("published", "the preset as published"),),
+        seeds=8,
+        changes={"training.checkpoints.every": 250},
+        minutes=28,
+        limits=(
+            "Checkpoints are saved each 250 steps, so that parts are patched between checkpoints 250 to 750 steps apart; "
+            "the same pairs are kept with every seed."
+        ),
+        conclude=defer(f"{_STUDY}.seeds", "conclude_seeds"),
+        draw=defer(f"{_STUDY}.experiments.draw", "draw_options"),
+        measure=defer(f"{_STUDY}.seeds", "measure_seeds"),
+    ),
     _sweep("pair-fraction", FRACTION, FRACTIONS, RECORDED, minutes=25),
     _sweep("two-variable-frequency", FREQUENCY, FREQUENCIES, RECORDED, minutes=25),
+    _sweep(
+        "two-variable-rows",
+        FREQUENCY,
+        FREQUENCIES,
+        {**RECORDED, **REMOVED},
+        minutes=25,
+        **_ROWS,
+        limits=f"{LIMITS} {ROWS_LIMITS}",
+    ),
     _sweep(
         "pair-fraction-small",
         FRACTION,
@@ -129,6 +162,16 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         {**SMALL_RECORDED, FRACTION: 0.8, "training.steps": 2_500},  # of pairs, so that adding is no obstacle
         minutes=0.8,
         preset=SMALL,
+    ),
+    _sweep(
+        "two-variable-rows-small",
+        FREQUENCY,
+        SMALL_FREQUENCIES,
+        {**SMALL_RECORDED, **REMOVED, FRACTION: 0.8, "training.steps": 2_500},
+        minutes=0.8,
+        preset=SMALL,
+        **_ROWS,
+        limits=f"{SMALL_LIMITS} {ROWS_LIMITS}",
     ),
     _beyond(
         "modulus",

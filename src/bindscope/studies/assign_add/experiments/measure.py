@@ -1,7 +1,9 @@
-"""Identity scaling on sums: which parts of attention the trained models use.
+"""What the last checkpoints of an experiment's runs show beyond their records.
 
-A scaled head has four parts: trained and identity scores, trained and identity outputs. Each is taken out of one layer of
-the last checkpoint, and all nine splits are asked again.
+Identity scaling: which parts of attention the trained models use. A scaled head has four parts: trained and identity
+scores, trained and identity outputs. Each is taken out of one layer, and all nine splits are asked again.
+
+Rows of two variables removed: accuracy over every two-variable sum of the three splits that training never shows.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import Run
 from bindscope.studies.framework.experiments import Cell
 from bindscope.studies.framework.measuring import measure_cells
+from bindscope.tasks.assign_add import SPLIT_NAMES, AssignAddTask
 
 PARTS = ("identity scores", "identity outputs", "trained scores", "trained outputs")
 PATH_OF = {"identity scores": "identity_qk", "identity outputs": "identity_vo"}
 N_SUMS = 500  # of each split
 SEED = 0
+NEW_TWO_VARIABLE = ("2add", "2var1", "2var2")  # the authors' test of two-variable sums: the union of these
 
 
 def measure_identity_sums(
@@ -41,6 +45,31 @@ def measure_identity_sums(
         return _measure(run.checkpoint("last"), splits)
 
     return measure_cells(scaled, measure_run, on_progress)
+
+
+def measure_new_two_variable_sums(
+    runs: Mapping[Cell, Run], on_progress: Callable[[int, int], None] | None = None
+) -> xr.Dataset:
+    """Over (variant, seed): ``new_accuracy``, the fraction of all sums in the union of 2add, 2var1 and 2var2 that the last
+    checkpoint answers correctly, each sum asked once; ``new_weight`` (split) is what each split has in the union.
+    """
+
+    def measure_run(run: Run) -> xr.Dataset:
+        task: Any = run.config.task
+        return count_new_sums(run.checkpoint("last"), task)
+
+    dataset = measure_cells(runs, measure_run, on_progress)
+    task: Any = next(iter(runs.values())).config.task
+    n = np.array([task.count_split(split) if split in NEW_TWO_VARIABLE else 0 for split in SPLIT_NAMES])
+    return dataset.assign(new_weight=("split", n / n.sum())).assign_coords(split=list(SPLIT_NAMES))
+
+
+def count_new_sums(model: Transformer, task: AssignAddTask) -> xr.Dataset:
+    """``new_accuracy`` and ``new_n`` of one model."""
+    rng = np.random.default_rng(SEED)
+    batches = [task.list_split(rng, split) for split in NEW_TWO_VARIABLE]
+    right = np.concatenate([read_answers(model, batch).argmax(1) == batch.targets[:, 0] for batch in batches])
+    return xr.Dataset({"new_accuracy": float(right.mean()), "new_n": len(right)})
 
 
 def _measure(model: Transformer, splits: Mapping[str, Any]) -> xr.Dataset:

@@ -25,7 +25,8 @@ N_TRIPLES = 200
 def compute_neurons(context: Context) -> xr.Dataset:
     """Every neuron of the last checkpoint over (source, neuron), with a summary of all neurons over (step, source).
 
-    For controls: ``permuted_explained_variance`` (draw, neuron), the same model with its numbers in a random order, and
+    For controls: ``permuted_explained_variance`` (draw, neuron), the same model with its numbers in a random order,
+    ``permuted_fitted_accuracy`` (draw), its answers with those components in place of its pre-activations, and
     ``untrained_explained_variance`` (neuron), a fresh model of the same shape.
     """
     from bindscope.measures.arithmetic.components import describe_neurons, summarise_neurons
@@ -135,8 +136,9 @@ def _pack(dataset: xr.Dataset) -> xr.Dataset:
 
 
 RESULTS = (
-    Result("neurons", "neurons as Fourier components", compute_neurons, steps=every_step, grows=True),
-    Result("spectra", "spectra of embeddings", compute_spectra, steps=every_step, grows=True),
+    Result("neurons", "neurons as Fourier components", compute_neurons, revision=2, steps=every_step,
+           grows=True),
+    Result("spectra", "spectra of embeddings", compute_spectra, revision=2, steps=every_step, grows=True),
     Result("key_frequencies", "restricted and excluded loss", compute_key_frequencies, steps=every_step,
            needs=("neurons",), grows=True),
     Result("clock_pizza", "clock or pizza", compute_clock_pizza, revision=2, n=N_TRIPLES, steps=every_step,

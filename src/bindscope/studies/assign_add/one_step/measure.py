@@ -21,4 +21,4 @@ def compute_one_step(context: Context) -> xr.Dataset:
     return dataset
 
 
-RESULTS = (Result("one_step", "one gradient step in the simplified model", compute_one_step, n=N_SUMS),)
+RESULTS = (Result("one_step", "one gradient step in the simplified model", compute_one_step, revision=2, n=N_SUMS),)

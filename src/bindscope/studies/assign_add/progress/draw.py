@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bindscope.measures.arithmetic.progress import CONTROL, SAMPLED_MEASURES, WEIGHT_MEASURES
+from bindscope.measures.arithmetic.progress import ALL_SPLITS, BESIDE, CONTROL, SAMPLED_MEASURES, WEIGHT_MEASURES
 from bindscope.studies.assign_add.learning.panels import mark_spikes
 from bindscope.studies.plots.style import (
     CATEGORIES,
@@ -33,6 +33,7 @@ MEASURE_NAMES: Mapping[str, str] = {
     "attn_l1_num_to_prev": "numbers attend one back, layer 1 (attn_l1_num_to_prev)",
     "attn_l2_equal_to_values": "= attends to both values, layer 2 (attn_l2_equal_to_values)",
     "probe_l1_var_from_num": "name read off the number (probe_l1_var_from_num)",
+    ALL_SPLITS: "… to both operands in all nine splits",
     CONTROL: "… fitted to shuffled names",
 }
 
@@ -40,7 +41,7 @@ MEASURE_NAMES: Mapping[str, str] = {
 def draw_progress(dataset: xr.Dataset, spikes: Sequence[Spike] = ()) -> Figure:
     """Measures of weights on the left, of sequences on the right, with the spikes of the run marked in both."""
     with new_figure(10.4, 4.6) as figure:
-        panels = (("In the weights", WEIGHT_MEASURES), ("Over sequences", (*SAMPLED_MEASURES, CONTROL)))
+        panels = (("In the weights", WEIGHT_MEASURES), ("Over sequences", (*SAMPLED_MEASURES, *BESIDE)))
         for index, (title, names) in enumerate(panels, start=1):
             axes = figure.add_subplot(1, 2, index)
             _draw_measures(axes, dataset, names)
@@ -56,7 +57,7 @@ def _draw_measures(axes: Axes, dataset: xr.Dataset, names: Sequence[str]) -> Non
     steps = dataset.step.values
     set_step_axis(axes, steps, "linear")
     for index, name in enumerate(names):
-        colour = MUTED if name == CONTROL else CATEGORIES[index % len(CATEGORIES)]
+        colour = MUTED if name in BESIDE else CATEGORIES[index % len(CATEGORIES)]
         if f"{name}_low" in dataset:
             low, high = dataset[f"{name}_low"].values, dataset[f"{name}_high"].values
             axes.fill_between(steps, low, high, color=colour, alpha=0.18, linewidth=0)
@@ -68,7 +69,7 @@ def _draw_measures(axes: Axes, dataset: xr.Dataset, names: Sequence[str]) -> Non
             linestyle=DASHES[index % len(DASHES)],
             marker=marker,
             markersize=3,
-            linewidth=1 if name == CONTROL else 1.8,
+            linewidth=1 if name in BESIDE else 1.8,
             label=MEASURE_NAMES[name],
             clip_on=False,
         )

@@ -3,7 +3,7 @@
 >>> library.fill("progress").dataset.attn_l2_equal_to_values.sel(step=5401)
 
 Over (step): the measures by their names, and for those over sequences ``NAME_low`` and ``NAME_high``. The control of the
-probe, fitted to variables dealt out again, is ``probe_l1_shuffled``.
+probe, fitted to variables dealt out again, is ``probe_l1_shuffled``; ``attn_l1_equal_to_operands_all`` is over all splits.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ N_PER_SPLIT = 200
 def compute_progress(context: Context) -> xr.Dataset:
     """Measure each checkpoint on the same sequences; those that were measured before are not measured again."""
     from bindscope.measures.arithmetic.forms import SumForms
-    from bindscope.measures.arithmetic.progress import CONTROL, MEASURES, draw_probes, label_progress, measure_progress
+    from bindscope.measures.arithmetic.progress import BESIDE, MEASURES, draw_probes, label_progress, measure_progress
 
-    run, names = context.run, (*MEASURES, CONTROL)
+    run, names = context.run, (*MEASURES, *BESIDE)
     task: Any = run.config.task
     probes = draw_probes(task, context.rng, context.n)
     counts: dict[str, int] = {}
@@ -53,6 +53,6 @@ def _rows_by_checkpoint(dataset: xr.Dataset, names: Sequence[str]) -> dict[str, 
 
 
 RESULTS = (
-    Result("progress", "seven progress measures at every checkpoint", compute_progress, n=N_PER_SPLIT,
+    Result("progress", "seven progress measures at every checkpoint", compute_progress, revision=2, n=N_PER_SPLIT,
            steps=every_step, passes=20, grows=True),
 )  # fmt: skip

@@ -95,7 +95,7 @@ def _draw_training(axes: Axes, dataset: xr.Dataset, sweep: Sweep) -> None:
     colours = ScalarMappable(scale(float(swept.min()), float(swept.max())), mpl.colormaps["viridis_r"])
     for name, value in zip(dataset.variant.values, swept):
         for seed in dataset.seed.values:
-            curve = dataset.split_accuracy.sel(variant=name, seed=seed, split=sweep.asked.split).dropna("step")
+            curve = sweep.asked.over_training(dataset.sel(variant=name, seed=seed))
             if len(curve):
                 axes.plot(curve.step, curve, color=colours.to_rgba(value), lw=0.9, alpha=0.85)
     set_fraction_axis(axes)

@@ -1,4 +1,4 @@
-"""Results: sweeps. Both are datasets of experiments, at the paper's size where they were trained there, else smaller."""
+"""Results: sweeps. All are datasets of experiments, at the paper's size where they were trained there, else smaller."""
 
 from __future__ import annotations
 
@@ -48,5 +48,11 @@ RESULTS: tuple[Result, ...] = (
         partial(compute_sweep, "two-variable-frequency"),
         kept=False,
         experiments=("two-variable-frequency", "two-variable-frequency-small"),
+    ),
+    Result(
+        "two-variable-rows",
+        "sums of two variables by how many of them training ever shows",
+        partial(compute_sweep, "two-variable-rows"),
+        kept=False,
     ),
 )

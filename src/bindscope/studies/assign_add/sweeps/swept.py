@@ -15,10 +15,12 @@ from bindscope.measures.stats.thresholds import Threshold, fit_threshold
 from bindscope.studies.framework.experiments import count_runs
 from bindscope.studies.framework.presets import find_preset
 
+ALL_NEW = "2add, 2var1 and 2var2"  # as one: the authors' test of two-variable sums
+
 
 @dataclass(frozen=True)
 class Curve:
-    """One accuracy along a sweep: a split, or the pairs of it that are held out in both orders."""
+    """One accuracy along a sweep: a split, the pairs of it that are held out in both orders, or all new two-variable sums."""
 
     label: str
     split: str
@@ -26,11 +28,19 @@ class Curve:
 
     def accuracies(self, dataset: xr.Dataset) -> np.ndarray:
         """At the end of each run: [variant, seed]."""
-        if self.half is not None:
+        if self.split == ALL_NEW:
+            found = dataset.new_accuracy
+        elif self.half is not None:
             found = dataset.last_half_accuracy.sel(split=self.split, half=self.half)
         else:
             found = dataset.last_accuracy.sel(split=self.split)
         return found.transpose("variant", "seed").values.astype(float)
+
+    def over_training(self, cell: xr.Dataset) -> xr.DataArray:
+        """Over the recorded steps of one run; all new sums as the splits that they are made of, by size."""
+        if self.split == ALL_NEW:
+            return (cell.split_accuracy * cell.new_weight).sum("split", skipna=False).dropna("step")
+        return cell.split_accuracy.sel(split=self.split).dropna("step")
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class Sweep:
     asked: Curve
     beside: Curve
     trained: tuple[Curve, ...]  # what training shows at every value: it must be learned all along
+    shown_beside: Sweep | None = None  # another sweep of the same setting
 
 
 PAIR_FRACTION = Sweep(
@@ -64,10 +75,22 @@ TWO_VARIABLE_FREQUENCY = Sweep(
     Curve("two variables (trained pairs)", "2tr"),
     (Curve("no variable (trained pairs)", "0tr"), Curve("one variable (trained pairs)", "1tr")),
 )
+TWO_VARIABLE_ROWS = Sweep(
+    "two-variable-rows",
+    "How many sums of two variables must ever be shown",
+    "two_variable_frequency",
+    "fraction of two-variable rows shown",
+    Curve("two variables, never shown", ALL_NEW),
+    Curve("two variables (trained pairs)", "2tr"),
+    TWO_VARIABLE_FREQUENCY.trained,
+    TWO_VARIABLE_FREQUENCY,
+)
 
 
 def sweep_of(dataset: xr.Dataset) -> Sweep:
     """Which sweep an experiment's dataset is of."""
+    if "new_accuracy" in dataset:
+        return TWO_VARIABLE_ROWS
     return next(sweep for sweep in (PAIR_FRACTION, TWO_VARIABLE_FREQUENCY) if sweep.coordinate in dataset.coords)
 
 

@@ -23,8 +23,8 @@ from bindscope.studies.framework.measuring import PACKED, hashes_of, parts_of_st
 from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, Result, every_step, last_step
 from bindscope.tasks.assign_add.sequence import OPERAND_POSITIONS
 
-N_SUMS = 200  # of each split
-N_BY_VARIABLE = 50  # of each variable in each position
+N_SUMS = 400  # of each split
+N_BY_VARIABLE = 400  # of each variable in each position
 N_ABLATED = 200
 
 
@@ -34,7 +34,8 @@ def compute_transplants(context: Context) -> xr.Dataset:
     ``fraction``; intervals beside each.
 
     The same for the sums of the variable that rises most as ``focus_…``. Controls: ``random_fraction``, as large a change
-    at random (for patterns: those of other sums), and ``drift_fraction``, the part carried over as many steps before.
+    at random (for patterns: those of other sums), twenty of which are ``random_draws`` (spike, controlled, draw), and
+    ``drift_fraction``, the part carried over as many steps before.
     """
     run, windows = context.run, find_windows(context.run)
     task: Any = run.config.task
@@ -142,7 +143,7 @@ def _count_from(context: Context, done: int, total: int) -> Any:
 
 
 RESULTS: tuple[Result, ...] = (
-    Result("transplants", "transplanting parts across the spikes", compute_transplants, revision=2, n=N_SUMS,
+    Result("transplants", "transplanting parts across the spikes", compute_transplants, revision=3, n=N_SUMS,
            steps=window_steps, needs=("trajectory",), passes=9 * 4 * len(ROWS) // 3),
     Result("by_variable", "accuracy by variable and operand", compute_by_variable, n=N_BY_VARIABLE, steps=every_step,
            passes=24, grows=True),
