@@ -92,4 +92,4 @@ def conclude_seeds(dataset: xr.Dataset) -> str:
     )
 
 
-RESULTS = (Result(SEEDS, "verdicts of other seeds", compute_seeds, kept=False),)
+RESULTS = (Result(SEEDS, "verdicts of other seeds", compute_seeds, kept=False, experiments=(SEEDS,)),)

@@ -54,5 +54,6 @@ RESULTS: tuple[Result, ...] = (
         "sums of two variables by how many of them training ever shows",
         partial(compute_sweep, "two-variable-rows"),
         kept=False,
+        experiments=("two-variable-rows", "two-variable-rows-small"),
     ),
 )
