@@ -6,6 +6,8 @@ EVIDENCE = (
     Wanted("majority", 50, "a majority with the paper's heads and more sequences", full=True),
     Wanted("print-symbolic", 51, "values never seen, from up to 8,192 programs", full=True),
     Wanted("language", 60, "perplexity over six pairs of trainings"),
+    Wanted("gain", 65, "which gain of identity scaling another task would choose"),
+    Wanted("same-different-gain", 66, "identity scaling at the gain that another task chose"),
     Wanted("aba-abb", 70, "both scalings, LSTM and MLP over seeds"),
     Wanted("copy", 71, "inverse scaling over seeds"),
     Wanted("print-real", 72, "printing a number over seeds"),

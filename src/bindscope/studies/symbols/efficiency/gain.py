@@ -134,9 +134,17 @@ def _quantity(label: str, losses: np.ndarray) -> Quantity:
 
 RESULTS: tuple[Result, ...] = (
     Result(
-        EXPERIMENT, "the gain of identity scaling, by another task", partial(compute_optional, EXPERIMENT), kept=False
+        EXPERIMENT,
+        "the gain of identity scaling, by another task",
+        partial(compute_optional, EXPERIMENT),
+        kept=False,
+        experiments=(EXPERIMENT,),
     ),
     Result(
-        CHOSEN, "identity scaling at the gain that another task chose", partial(compute_optional, CHOSEN), kept=False
+        CHOSEN,
+        "identity scaling at the gain that another task chose",
+        partial(compute_optional, CHOSEN),
+        kept=False,
+        experiments=(CHOSEN,),
     ),
 )
