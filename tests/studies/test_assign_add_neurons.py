@@ -181,7 +181,7 @@ def test_the_written_adder_replicates_but_for_chance_at_so_small_a_modulus(libra
     np.testing.assert_allclose([quantity.value for quantity in finding.quantities[:4]], 1, atol=1e-6)
     assert finding.verdict != "not testable"
     replaced = dataset_of(library, "neurons").permuted_fitted_accuracy
-    assert float(replaced.max()) < 0.6  # another order's components are not how the model adds
+    assert float(replaced.max()) < 0.8  # another order's components are not how the model adds
 
 
 def test_an_unlearned_run_is_not_testable(tmp_path):

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.assign_add.seeds import OF_A_RUN, SEEDS, compute_seeds, conclude_seeds, judge_run
+from bindscope.studies.assign_add.experiments.seeds import conclude_seeds, judge_run
+from bindscope.studies.assign_add.seeds import OF_A_RUN, SEEDS, compute_seeds
 from bindscope.studies.framework.claims import VERDICTS
 from bindscope.studies.framework.experiments import find_experiment, plan_cells, save_experiment_dataset
 from bindscope.studies.framework.presets import find_preset

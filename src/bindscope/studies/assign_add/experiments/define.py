@@ -132,9 +132,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             "Checkpoints are saved each 250 steps, so that parts are patched between checkpoints 250 to 750 steps apart; "
             "the same pairs are kept with every seed."
         ),
-        conclude=defer(f"{_STUDY}.seeds", "conclude_seeds"),
+        conclude=defer(f"{_STUDY}.experiments.seeds", "conclude_seeds"),
         draw=defer(f"{_STUDY}.experiments.draw", "draw_options"),
-        measure=defer(f"{_STUDY}.seeds", "measure_seeds"),
+        measure=defer(f"{_STUDY}.experiments.seeds", "measure_seeds"),
     ),
     _sweep("pair-fraction", FRACTION, FRACTIONS, RECORDED, minutes=25),
     _sweep("two-variable-frequency", FREQUENCY, FREQUENCIES, RECORDED, minutes=25),

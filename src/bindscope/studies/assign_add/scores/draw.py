@@ -67,7 +67,8 @@ def _draw_scores(axes: Axes, dataset: xr.Dataset, variable: str) -> None:
             label = f"{variable} as {operand} operand" if named else None
             axes.plot(dataset.step, totals.sel(variable=name, operand=operand), color=colour if named else GREY,
                       lw=1.8 if named else 0.6, alpha=1 if named else 0.6, label=label, zorder=3 if named else 2)  # fmt: skip
-    place_legend_above(axes, title="score of the value; grey: other variables")
+    axes.set_ylabel("score of the value; grey: other variables", fontsize=8)
+    place_legend_above(axes)
 
 
 def _draw_row(axes: Axes, dataset: xr.Dataset, variable: str) -> None:
@@ -76,4 +77,5 @@ def _draw_row(axes: Axes, dataset: xr.Dataset, variable: str) -> None:
         named = str(name) == variable
         axes.plot(dataset.step, dataset.last_position_to_variable.sel(variable=name), color=ORANGE if named else GREY,
                   lw=1.8 if named else 0.6, label=str(name) if named else None, zorder=3 if named else 2)  # fmt: skip
-    place_legend_above(axes, title="P₁₅·QK1·v, layer 1; grey: other variables")
+    axes.set_ylabel("P₁₅·QK1·v in layer 1; grey: other variables", fontsize=8)
+    place_legend_above(axes)

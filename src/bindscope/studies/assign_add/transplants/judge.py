@@ -109,7 +109,7 @@ def _last_variable(spike: xr.Dataset, by_variable: xr.Dataset) -> tuple[Conditio
     return (
         Condition(
             all_hold([is_restricted, stays_within(old, LITTLE_OF_IT), reaches(new, MOST_OF_IT)]),
-            f"{name}, which training never shows, goes {words} at spike {number}",
+            f"sums with {name}, which training never shows, go {words} at spike {number}",
             rises + ("" if is_restricted else ", which training does show"),
             f"{rises}, which may be too little",
         ),
