@@ -164,6 +164,23 @@ def test_new_two_variable_sums_are_counted_one_by_one():
     assert float(found.new_accuracy) == pytest.approx(np.mean(right))
 
 
+@BOTH
+def test_a_threshold_that_may_lie_outside_the_sweep_does_not_replicate(sweep, claim):
+    early = np.array([0.03, *np.full(9, 0.99)])  # between the first two values, so that its interval reaches the first
+    finding = claim.judge({claim.results[0]: made_sweep(sweep, early)})
+    assert finding.verdict == "inconclusive", finding.reason
+    assert "not clearly inside the sweep" in finding.reason
+
+
+@BOTH
+def test_values_at_the_ends_alone_cannot_tell_a_threshold_from_a_line(sweep, claim):
+    dataset = made_sweep(sweep, np.repeat([0.03, 0.99], 2))
+    dataset = dataset.assign_coords({sweep.coordinate: ("variant", [0.05, 0.06, 0.94, 0.95])})
+    finding = claim.judge({claim.results[0]: dataset})
+    assert finding.verdict == "differs"
+    assert "A straight line would pass as steep too" in finding.reason
+
+
 def test_runs_that_succeed_here_and_there_do_not_pass_the_shuffled_control():
     scattered = np.array([0.03, 1, 0.03, 1, 0.03, 0.03, 1, 0.03, 1, 1])
     finding = judge_sweep(PAIR_FRACTION, {"pair-fraction": made_sweep(PAIR_FRACTION, scattered, n_seeds=1)})
