@@ -183,3 +183,11 @@ def written(pairs) -> Callable[..., xr.Dataset]:
 )
 def test_a_depth_is_named_by_its_hops(ways: list[str], name: str) -> None:
     assert name_algorithm(ways) == name
+
+
+def test_depths_that_are_too_rare_are_left_out_and_said_to_be() -> None:
+    drawn = draw_chain_pairs(BindingTask(lines=6, max_depth=4), np.random.default_rng(0), 8)
+    assert drawn.depths == [1, 2]
+    assert drawn.note == "chains deeper than 2: two so deep are too rare in one program"
+    with pytest.raises(BindscopeError, match="too short"):
+        draw_chain_pairs(BindingTask(lines=2, max_depth=2), np.random.default_rng(0), 8)

@@ -160,21 +160,29 @@ def verification(run: Run) -> Verification:
     return verify(library, study.claims)
 
 
-def test_the_constructed_mechanism_is_recognised(verification: Verification) -> None:
+@pytest.fixture(scope="module")
+def mechanism(run: Run) -> Verification:
+    """Its mechanism on enough pairs for intervals to lie on one side of their thresholds."""
+    study = find_study("binding")
+    library = Library(run, study.results, run.path / "more", n=90, runs_directory=run.path / "none")
+    return verify(library, [study.find_claim(name) for name in ("VB1", "VB2", "VB3", "VB4", "VB5")])
+
+
+def test_the_constructed_mechanism_is_recognised(mechanism: Verification, verification: Verification) -> None:
+    for judged in mechanism.judged:
+        assert judged.finding.verdict == "replicates", judged.finding.reason
     verdicts = {judged.claim.id: judged.finding.verdict for judged in verification.judged}
-    assert {name for name, verdict in verdicts.items() if verdict == "replicates"} >= {
-        "VB1",
-        "VB2",
-        "VB3",
-        "VB4",
-        "VB5",
-    }
     assert verdicts["VB7"] == "differs"  # nothing of a heuristic is in written weights
     assert verdicts["VB8"] == verdicts["VB10"] == "not testable"
 
 
-def test_only_heads_of_the_mechanism_are_chosen(verification: Verification) -> None:
-    heads = verification.filled["heads"].dataset
+def test_few_pairs_leave_the_mechanism_inconclusive(verification: Verification) -> None:
+    verdicts = {judged.claim.id: judged.finding.verdict for judged in verification.judged}
+    assert verdicts["VB3"] == "inconclusive"
+
+
+def test_only_heads_of_the_mechanism_are_chosen(mechanism: Verification) -> None:
+    heads = mechanism.filled["heads"].dataset
     assert set(heads.ranked_head.values.tolist()) == {0}
     assert heads.logit_difference.sel(head=1).max() == 0  # the decoy moves nothing, anywhere
 
@@ -239,4 +247,4 @@ def test_a_run_with_little_in_it_gets_verdicts_all_the_same(tmp_path: Path, step
     verdicts = {judged.claim.id: judged.finding.verdict for judged in found.judged}
     assert verdicts["VB1"] == "replicates"  # its evaluations are whole
     assert verdicts["VB5"] == verdicts["VB7"] == "not testable"
-    assert verdicts["VB3"] == ("replicates" if steps else "not testable")
+    assert verdicts["VB3"] == ("inconclusive" if steps else "not testable")  # of few pairs

@@ -51,7 +51,8 @@ def algorithm(question: Algorithm, /, *, out: Path | None = None, json: Flag = F
         print(json_format.dumps({**about, "depths": [asdict(reading) for reading in readings]}))
     else:
         title = f"{opened.name} at step {dataset.attrs['step']:,}: {summarise_algorithm(readings)}"
-        print(f"{title}\n\n{format_hops(readings)}\n\n{format_arrows(readings)}")
+        left_out = f"\nleft out: {dataset.attrs['left_out']}" if dataset.attrs["left_out"] else ""
+        print(f"{title}{left_out}\n\n{format_hops(readings)}\n\n{format_arrows(readings)}")
     if out is not None:
         from bindscope.studies.binding.algorithm.draw import draw_algorithm
 
@@ -69,6 +70,8 @@ def format_hops(readings: tuple[Reading, ...]) -> str:
         for reading in readings
         for hop in reading.hops
     ]
+    if not rows:
+        return "no depth is learned"
     return format_table(["depth", "reference", *WAYS, "n", "so it is followed by"], rows, numbers=[0, 2, 3, 4, 5, 6, 7])
 
 

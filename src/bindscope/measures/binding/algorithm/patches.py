@@ -62,10 +62,19 @@ class ChainPairs:
 
     value: dict[int, CounterfactualPairs]
     pointer: dict[tuple[int, str], PointerPairs]
+    max_depth: int  # of the task
 
     @property
     def depths(self) -> list[int]:
         return list(self.value)
+
+    @property
+    def note(self) -> str:
+        """Which depths of the task are left out."""
+        deepest = self.depths[-1]
+        return (
+            f"chains deeper than {deepest}: two so deep are too rare in one program" if deepest < self.max_depth else ""
+        )
 
 
 def path_of(depth: int) -> list[str]:
@@ -80,16 +89,28 @@ def members_of(name: str, depth: int) -> list[str]:
 
 
 def draw_chain_pairs(task: BindingTask, rng: np.random.Generator, n: int) -> ChainPairs:
-    """``n`` value pairs of each depth, and ``n`` pointer pairs of each depth and reference."""
+    """``n`` value pairs of each depth, and ``n`` pointer pairs of each depth and reference.
+
+    Depths so rare that their pairs are not found are left out, with all deeper ones; a task without any is refused.
+    """
     deepest = min(task.max_depth, (task.lines - FIRST_ROOT_LINE + 1) // 2)  # two chains of that depth must fit
     if deepest < 1:
         raise BindscopeError(f"programs of {task.lines} lines are too short for roots from line {FIRST_ROOT_LINE} on.")
-    value, pointer = {}, {}
+    drawn = ChainPairs({}, {}, task.max_depth)
     for depth in range(1, deepest + 1):
-        value[depth] = sample_root_pairs(task, rng, n, range(depth, depth + 1), FIRST_ROOT_LINE)
-        for reference in references_of(depth):
-            pointer[depth, reference] = sample_pointer_pairs(task, rng, n, depth, reference, FIRST_ROOT_LINE)
-    return ChainPairs(value, pointer)
+        value = sample_root_pairs(task, rng, n, range(depth, depth + 1), FIRST_ROOT_LINE)
+        try:
+            pointer = {
+                (depth, reference): sample_pointer_pairs(task, rng, n, depth, reference, FIRST_ROOT_LINE)
+                for reference in references_of(depth)
+            }
+        except BindscopeError:
+            if depth == 1:
+                raise
+            break
+        drawn.value[depth] = value
+        drawn.pointer.update(pointer)
+    return drawn
 
 
 def measure_patches(model: Transformer, drawn: ChainPairs, on_progress: Progress | None = None) -> xr.Dataset:
@@ -124,7 +145,9 @@ def measure_patches(model: Transformer, drawn: ChainPairs, on_progress: Progress
     variables["accuracy"] = (("depth",), accuracy, {"units": "fraction"})
     for name, count in (("n", counts["value"]), ("n_hop", counts["hop"])):
         variables[name] = (count.dims[: 1 if name == "n" else 2], count.n.astype(int))
-    return xr.Dataset(variables, axes, {"n_drawn": len(drawn.value[depths[0]]), "interval": "95 %, Wilson"})
+    return xr.Dataset(
+        variables, axes, {"n_drawn": len(drawn.value[depths[0]]), "interval": "95 %, Wilson", "left_out": drawn.note}
+    )
 
 
 def _measure_depth(model: Transformer, drawn: ChainPairs, depth: int, counts: dict[str, _Counts]) -> float:

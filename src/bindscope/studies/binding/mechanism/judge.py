@@ -166,10 +166,12 @@ def is_distractor(position: str) -> bool:
 
 
 def worst_of(asides: list[Quantity]) -> Quantity:
-    """The control that comes nearest to failing: the highest end of all intervals."""
+    """The one that changes most answers; of equals the one known best, so that a rare kind alone decides nothing."""
     known = [aside for aside in asides if aside.value == aside.value]
     return (
-        max(known, key=lambda aside: (aside.high or 0, aside.value)) if known else Quantity("distractor", np.nan, 0, 1)
+        max(known, key=lambda aside: (aside.value, -(aside.high or 0)))
+        if known
+        else Quantity("distractor", np.nan, 0, 1)
     )
 
 
