@@ -170,7 +170,7 @@ def test_the_constructed_mechanism_is_recognised(verification: Verification) -> 
         "VB5",
     }
     assert verdicts["VB7"] == "differs"  # nothing of a heuristic is in written weights
-    assert verdicts["VB8"] == verdicts["VB10"] == "not testable"
+    assert (verdicts["VB8"], verdicts["VB10"]) == ("inconclusive", "not testable")  # one seed; no positions beyond
 
 
 def test_only_heads_of_the_mechanism_are_chosen(verification: Verification) -> None:
