@@ -27,6 +27,6 @@ def make_run(path: Path, steps: tuple[int, ...] = (0, 500, 1000, 1450, 2000), st
     run = Run.create(path, manifest)
     for step in steps:
         run.write_checkpoint(step, (solved if step >= MASTERED else fresh).state_dict())
-    for record in SimulatedRun(masters=(MASTERED, 1200), n_lines=TASK.lines).records():
+    for record in SimulatedRun(masters=(MASTERED, 1200), n_lines=TASK.lines, n_examples=3000).records():
         run.keep_evaluation(record)
     return Run.open(path)

@@ -173,7 +173,7 @@ def test_the_constructed_mechanism_is_recognised(mechanism: Verification, verifi
         assert judged.finding.verdict == "replicates", judged.finding.reason
     verdicts = {judged.claim.id: judged.finding.verdict for judged in verification.judged}
     assert verdicts["VB7"] == "differs"  # nothing of a heuristic is in written weights
-    assert verdicts["VB8"] == verdicts["VB10"] == "not testable"
+    assert (verdicts["VB8"], verdicts["VB10"]) == ("inconclusive", "not testable")  # one seed; no positions beyond
 
 
 def test_few_pairs_leave_the_mechanism_inconclusive(verification: Verification) -> None:

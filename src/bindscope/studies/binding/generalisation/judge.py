@@ -127,6 +127,8 @@ def _judge_grids(grids: list[_Grid], where: str) -> Finding:
         return not_testable(
             f"at its own length and depths the model answers {best:.1%}; that must be {KNOWN:.0%} first", beside
         )
+    if not all(grid.longer.n and grid.deeper.n for grid in known):
+        return not_testable("there are no longer or no deeper programs that this model has positions for", beside)
     criterion = [
         Condition(
             agree(grid.falls[kind] for grid in known),

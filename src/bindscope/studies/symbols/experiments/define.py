@@ -274,10 +274,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "same-different-gain",
         "How many sequences does identity scaling need at the gain that another task chose?",
         "templates-same-different",
-        (curve("both", (8, 16, 32, 64, 128)),),
+        (curve("both", (8, 16, 32, 64, 128, 256, 512)),),
         changes={**RECORDED, "model.identity_gain": CHOSEN_GAIN},
+        seeds=6,
         minutes=0.2,
-        limits=f"{LIMITS} The gain is the one with the lowest mean validation loss in 'gain'.",
+        limits=f"{LIMITS.replace('a hundred', 'three hundred')} The gain is the one with the lowest mean validation loss in 'gain'.",
     ),
     _experiment(
         "width",

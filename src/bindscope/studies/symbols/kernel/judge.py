@@ -92,18 +92,18 @@ def _trained_criterion(
     floors = {task: float(kernel.floor.sel(task=task)) for task in refused if len(_losses(trained, [task]))}
     below = {task: floor - float(_losses(trained, [task]).min()) for task, floor in floors.items()}
     lowest = max(below, key=lambda task: below[task], default=None)
-    train = "'bindscope experiment learnability' with larger n"
+    train = "'bindscope experiment learnability'"
     return (
         Condition(
             None if late else True,
             f"trained transformers halve their loss in all {len(learnable)} learnable tasks",
             "",
             f"trained transformers have not halved their loss, within the n trained, in {len(late)} of {len(learnable)} "
-            f"learnable tasks ({_names(late)}); {train} would say whether they do",
+            f"learnable tasks ({_names(late)}); {train} trains what is missing",
         ),
         Condition(
             None if lowest is None or len(below) < FEWEST_OF_EACH else below[lowest] <= NOISE,
-            f"they stay at their floor or above in the {len(below)} tasks that N cannot hold",
+            f"trained transformers stay at their floor or above in the {len(below)} tasks that N cannot hold",
             ""
             if lowest is None
             else f"on {find_task(lowest).title} a transformer is {below[lowest]:.2f} below the floor of N",
