@@ -17,7 +17,7 @@ from studies.test_binding_claims import CASES, Datasets
 from studies.test_symbols_efficiency import SAME, results_of
 from studies.test_symbols_kernel_claim import changed
 
-BINDING = ("VB1", "VB2", "VB6", "VB7", "VB8", "VB9", "VB10", "VB11", "VB12")
+BINDING = ("VB1", "VB2", "VB3", "VB4", "VB5", "VB6", "VB7", "VB8", "VB9", "VB10", "VB11", "VB12")
 
 
 def conditions_on(

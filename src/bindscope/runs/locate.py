@@ -7,7 +7,7 @@ from pathlib import Path
 from bindscope.errors import BindscopeError, suggest_nearest
 
 RUNS_DIRECTORY = Path("runs")
-SHOWN_FIRST = "binding-laptop"
+SHOWN_FIRST = "binding-neutral"
 CONSTRUCTED_NAME = "binding-constructed"  # of the run that 'bindscope construct' writes
 SHIPPED_DIRECTORY = Path(__file__).parent.parent / "shipped"
 MANIFEST = "manifest.json"
