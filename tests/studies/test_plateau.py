@@ -54,6 +54,8 @@ def test_the_conclusion_tells_what_is_as_predicted_and_what_is_not():
     told = conclude_plateau(made({**EXPONENTS, "width": 0.0}, noise=0.05))
     assert told.count("not as predicted") == 1
     assert "width: exponent" in told.split("not as predicted")[0].rsplit(";", 1)[-1]
+    few = conclude_plateau(made(EXPONENTS, noise=1.5, n_seeds=1))
+    assert "too few runs to tell" in few
     assert "500" in conclude_plateau(made(EXPONENTS))
 
 

@@ -34,6 +34,7 @@ class Slope(NamedTuple):
     high: float
     n: int
     n_cut_off: int  # runs that had not learned by their last step: their plateaus are longer, and left out
+    centre: tuple[float, float] = (np.nan, np.nan)  # mean log factor and mean log steps, through which the line goes
 
 
 def find_slope(dataset: xr.Dataset, factor: str) -> Slope:
@@ -56,7 +57,7 @@ def find_slope(dataset: xr.Dataset, factor: str) -> Slope:
     value = float(spread @ y / (spread @ spread))
     rest = y - y.mean() - value * spread
     half = student_quantile(len(x) - 2) * float(np.sqrt(rest @ rest / (len(x) - 2) / (spread @ spread)))
-    return Slope(value, value - half, value + half, len(x), n_cut_off)
+    return Slope(value, value - half, value + half, len(x), n_cut_off, (float(x.mean()), float(y.mean())))
 
 
 def conclude_plateau(dataset: xr.Dataset) -> str:
@@ -67,16 +68,22 @@ def conclude_plateau(dataset: xr.Dataset) -> str:
         if not np.isfinite(slope.value):
             parts.append(f"{factor}: too few runs learned to tell ({slope.n} did, {slope.n_cut_off} were cut off)")
             continue
-        within = "as predicted" if slope.low <= expected <= slope.high else "not as predicted"
+        within = _judge(slope, expected)
         cut = f", {slope.n_cut_off} cut off runs left out" if slope.n_cut_off else ""
         parts.append(
             f"{factor}: exponent {slope.value:.2f} [{slope.low:.2f} to {slope.high:.2f}] over {slope.n} runs{cut}, "
-            f"{within} ({expected:g})"
+            f"{within} (predicted {expected:g})"
         )
     base = dataset.learned.sel(variant="base").values
     known = base[np.isfinite(base)]
     lead = f"At the base setting every depth is at 90 % after {_steps(known)} steps. " if len(known) else ""
     return f"{lead}Steps on the plateau go as a power of each factor: {'; '.join(parts)}."
+
+
+def _judge(slope: Slope, expected: float) -> str:
+    if not slope.low <= expected <= slope.high:
+        return "not as predicted"
+    return "as predicted" if not slope.low <= 0 <= slope.high else "too few runs to tell the prediction from no effect"
 
 
 def draw_plateau(dataset: xr.Dataset) -> Figure:
@@ -98,13 +105,15 @@ def _chart(factor: str, expected: float) -> Any:
             steps, last = part.learned.sel(seed=seed).values, part.last_step.sel(seed=seed).values
             axes.plot(x, steps, "o", color=BLUE, ms=5, label="every depth at 90 %")
             cut = ~np.isfinite(steps) & np.isfinite(last)
-            axes.plot(x[cut], last[cut], "^", color=GREY, ms=5, label="not by this step")
+            if cut.any():
+                axes.plot(x[cut], last[cut], "^", color=GREY, ms=5, label="not by this step")
         slope, base = find_slope(dataset, factor), dataset.learned.sel(variant="base").mean().item()
         centre = float(dataset[factor].sel(variant="base"))
         span = np.array([x.min(), x.max()])
         axes.plot(span, base * (span / centre) ** expected, "--", color=ORANGE, lw=1.3, label="predicted")
         if np.isfinite(slope.value):
-            axes.plot(span, base * (span / centre) ** slope.value, color=BLUE, lw=1.3, label=f"fit: {slope.value:.2f}")
+            fit = np.exp(slope.centre[1] + slope.value * (np.log(span) - slope.centre[0]))
+            axes.plot(span, fit, color=BLUE, lw=1.3, label=f"fit: {slope.value:.2f}")
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xticks(sorted(set(x)), [f"{value:g}" for value in sorted(set(x))])
