@@ -50,7 +50,11 @@ def made(cells: dict[tuple[str, int], float], **attrs) -> xr.Dataset:
     status = np.where(np.isnan(values), "", "finished")
     changes = {variant: {} for variant in variants}
     dataset = xr.Dataset(
-        {"last_accuracy": (("variant", "seed"), values), "status": (("variant", "seed"), status)},
+        {
+            "last_accuracy": (("variant", "seed"), values),
+            "last_step": (("variant", "seed"), values * 0 + 3),
+            "status": (("variant", "seed"), status),
+        },
         {"variant": variants, "seed": seeds},
     )
     dataset.attrs = {
@@ -80,6 +84,34 @@ def test_runs_of_other_settings_are_not_joined():
     other = made({("a", 1): 0.2, ("b", 1): 0.4}, changes=json.dumps({"a": {"task.lines": 3}, "b": {}}))
     assert set(join_datasets(own, other).variant.values) == {"a", "b"}
     assert not np.isfinite(join_datasets(own, other).last_accuracy.sel(variant="a", seed=1))
+
+
+def test_a_run_is_taken_whole_from_one_of_both_and_variants_keep_their_order():
+    own, other = made({("b", 0): 0.5, ("a", 0): 0.4}), made({("b", 0): 0.1, ("b", 1): 0.2, ("c", 0): 0.3})
+    short, long = np.array([[[0.5, np.nan]], [[0.4, np.nan]]]), np.array([[[0.1, 0.9], [0.2, 0.9]], [[0.3, 0.9]] * 2])
+    own["accuracy"] = (("variant", "seed", "step"), short)
+    other["accuracy"] = (("variant", "seed", "step"), long)
+    joined = join_datasets(own.assign_coords(step=[0, 1]), other.assign_coords(step=[0, 1]))
+    assert list(joined.variant.values) == ["b", "a", "c"]
+    assert joined.accuracy.sel(variant="b", seed=0).notnull().values.tolist() == [True, False]
+    assert joined.accuracy.sel(variant="b", seed=1).values.tolist() == [0.2, 0.9]
+
+
+@pytest.mark.parametrize("path", sorted(experiments.SHIPPED_DATASETS.glob("*.nc")), ids=lambda path: path.stem)
+def test_a_shipped_dataset_joined_with_a_part_of_itself_is_itself(path):
+    whole = load_experiment_dataset(path)
+    joined = join_datasets(whole.isel(seed=slice(1)), whole)
+    assert list(joined.variant.values) == list(whole.variant.values)
+    assert (joined.last_step.fillna(-1) == whole.last_step.fillna(-1)).all()
+
+
+def test_a_dataset_that_was_never_made_is_made_though_nothing_is_left_to_train(small, tmp_path):
+    list(train_evidence(list_evidence(tmp_path), tmp_path))
+    (tmp_path / "experiment-small" / "small.nc").unlink()
+    item = list_evidence(tmp_path)[1]
+    assert (item.left, item.unsaved) == ((), True)
+    assert not list(train_evidence([item], tmp_path))
+    assert (tmp_path / "experiment-small" / "small.nc").is_file()
 
 
 def test_what_is_left_is_trained_in_order_and_only_once(small, tmp_path):

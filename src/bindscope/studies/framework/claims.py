@@ -166,19 +166,19 @@ class Condition:
 
 
 def reaches(quantity: Quantity, threshold: float) -> bool | None:
-    """Whether a quantity is at least ``threshold`` with its whole interval; None where the interval spans it.
+    """Whether a quantity is at least ``threshold`` with its whole interval; None where that spans it or nothing is known.
 
     >>> reaches(Quantity("end", 0.93, 0.88, 0.96), 0.9) is None
     True
     """
     low, high = ends_of(quantity)
-    return None if low < threshold <= high else low >= threshold
+    return None if low < threshold <= high or low != low or high != high else low >= threshold
 
 
 def stays_within(quantity: Quantity, threshold: float) -> bool | None:
-    """Whether a quantity is at most ``threshold`` with its whole interval; None where the interval spans it."""
+    """Whether a quantity is at most ``threshold`` with its whole interval; None where that spans it or nothing is known."""
     low, high = ends_of(quantity)
-    return None if low <= threshold < high else high <= threshold
+    return None if low <= threshold < high or low != low or high != high else high <= threshold
 
 
 def all_hold(conditions: Iterable[bool | None]) -> bool | None:

@@ -49,6 +49,7 @@ class Item:
     claims: tuple[str, ...]  # that read it
     cells: tuple[Cell, ...]
     left: tuple[Cell, ...]  # of the cells, those that nobody has trained
+    unsaved: bool = False  # a run has ended here that the dataset made here lacks
 
     @property
     def name(self) -> str:
@@ -97,27 +98,24 @@ def train_evidence(
     cluster: str | None = None,
     say: Callable[[str], None] = print,
 ) -> Iterator[tuple[Item, Run]]:
-    """Train what is left, in order, and yield each run as it ends with its item; an experiment's dataset is made anew after its runs.
+    """Train what is left, in order, and yield each run as it ends with its item; an experiment's
+    dataset is made again after its runs.
 
     With ``hours``, nothing is begun that would not end in time at its estimated cost, and what is left out is said. A
     run that takes longer than estimated is said to while it trains.
     """
     deadline = None if hours is None else time.monotonic() + 3600 * hours
     for item in items:
-        if not item.left:
+        if not item.left and not item.unsaved:
             continue
         cells = item.left[: _count_affordable(item.left, jobs, deadline)]
         if len(cells) < len(item.left):
             say(f"{item.name}: {len(item.left) - len(cells)} of {len(item.left)} runs are left for another time.")
-        if not cells:
-            continue
-        trained = False
-        with _Overrun(item.name, max((cell.seconds for cell in cells), default=0.0), say) as watch:
-            for _, run in train_cells(cells, item.directory(runs_directory), jobs, cluster):
-                watch.begin()
-                trained = True
+        with _Overrun(cells, len(cells) if cluster else jobs, say) as watch:
+            for cell, run in train_cells(cells, item.directory(runs_directory), jobs, cluster):
+                watch.end(cell)
                 yield item, run
-        if trained and item.experiment is not None:
+        if item.experiment is not None and (cells or item.unsaved):
             make_dataset(item.experiment, item.directory(runs_directory))
 
 
@@ -136,11 +134,12 @@ def join_datasets(own: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
     import json
 
     settings = ("preset", "common_changes", "sweeps")
-    if any(own.attrs[name] != other.attrs[name] for name in settings):
+    if any(own.attrs.get(name, "") != other.attrs.get(name, "") for name in settings):
         return own
     changes, others = (json.loads(dataset.attrs["changes"]) for dataset in (own, other))
     same = [name for name in map(str, other.variant.values) if changes.get(name, others[name]) == others[name]]
-    joined = _untexted(own).combine_first(_untexted(other.sel(variant=same)))
+    order = [*map(str, own.variant.values), *(name for name in same if name not in own.variant.values)]
+    joined = _untexted(own).combine_first(_without_cells(_untexted(other.sel(variant=same)), own)).sel(variant=order)
     for name, variable in joined.data_vars.items():
         if variable.dtype == object:
             joined[name] = variable.fillna("").astype(str)
@@ -157,11 +156,14 @@ def _find_item(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
         return _find_run(wanted, study, runs_directory)
     directory = runs_directory / f"experiment-{experiment.name}"
     cells = tuple(plan_cells(experiment, full=wanted.full))
-    known = _cells_of_datasets(directory / f"{experiment.name}.nc", SHIPPED_DATASETS / f"{experiment.name}.nc")
-    left = tuple(
-        cell for cell in cells if (cell.variant, cell.seed) not in known and _ended_run(cell, directory) is None
+    here, shipped = (
+        _cells_of_dataset(path / f"{experiment.name}.nc", experiment) for path in (directory, SHIPPED_DATASETS)
     )
-    return Item(wanted, experiment, study.claims_on(experiment.name), cells, left)
+    ended = {cell for cell in cells if not cell.shipped and _ended_run(cell, directory) is not None}
+    there = {cell for cell in cells if cell.shipped or (cell.variant, cell.seed) in here | shipped}
+    left = tuple(cell for cell in cells if cell not in ended | there)
+    unsaved = any((cell.variant, cell.seed) not in here for cell in ended)
+    return Item(wanted, experiment, study.claims_on(experiment.name), cells, left, unsaved)
 
 
 def _find_run(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
@@ -175,15 +177,23 @@ def _find_run(wanted: Wanted, study: Study, runs_directory: Path) -> Item:
     return Item(wanted, None, study.claims_on_runs(), (cell,), () if trained else (cell,))
 
 
-def _cells_of_datasets(*paths: Path) -> set[tuple[str, int]]:
-    """The (variant, seed) that datasets hold."""
-    found = set()
-    for path in paths:
-        if path.is_file():
-            ends = load_experiment_dataset(path).last_step.transpose("variant", "seed")
-            rows, columns = np.nonzero(np.isfinite(ends.values))
-            found |= {(str(ends.variant.values[i]), int(ends.seed.values[j])) for i, j in zip(rows, columns)}
-    return found
+def _cells_of_dataset(path: Path, experiment: Experiment) -> set[tuple[str, int]]:
+    """The (variant, seed) that a dataset holds, of variants with the experiment's present settings."""
+    import json
+
+    if not path.is_file():
+        return set()
+    dataset = load_experiment_dataset(path)
+    planned = {variant.name: json.loads(json.dumps(dict(variant.changes))) for variant in experiment.variants}
+    changes = json.loads(dataset.attrs["changes"])
+    common = json.loads(dataset.attrs["common_changes"]) == json.loads(json.dumps(dict(experiment.changes)))
+    if dataset.attrs["preset"] != experiment.preset or not common:
+        return set()
+    ends = dataset.last_step.transpose("variant", "seed")
+    cells = [
+        (str(ends.variant.values[i]), int(ends.seed.values[j])) for i, j in zip(*np.nonzero(np.isfinite(ends.values)))
+    ]
+    return {cell for cell in cells if planned.get(cell[0]) == changes[cell[0]]}
 
 
 def _ended_run(cell: Cell, directory: Path) -> Run | None:
@@ -206,6 +216,13 @@ def _count_affordable(cells: Sequence[Cell], jobs: int, deadline: float | None) 
     return int((ends <= deadline - time.monotonic()).sum()) * jobs
 
 
+def _without_cells(dataset: xr.Dataset, own: xr.Dataset) -> xr.Dataset:
+    """The same without the runs that ``own`` has: a run is taken whole from one of both."""
+    there = own.last_step.notnull().reindex(variant=dataset.variant, seed=dataset.seed, fill_value=False)
+    of_cells = [name for name, variable in dataset.data_vars.items() if {"variant", "seed"} <= set(variable.dims)]
+    return dataset.assign({name: dataset[name].where(~there) for name in of_cells})
+
+
 def _untexted(dataset: xr.Dataset) -> xr.Dataset:
     """The same with empty texts missing, as numbers of cells without a run are."""
     texts = [name for name, variable in dataset.data_vars.items() if variable.dtype.kind in "UO"]
@@ -213,24 +230,30 @@ def _untexted(dataset: xr.Dataset) -> xr.Dataset:
 
 
 class _Overrun:
-    """Says so when a run takes longer than estimated; ``begin`` with each new one."""
+    """Says so when a run takes longer than it was estimated to. ``jobs`` runs train at once, in their order."""
 
-    def __init__(self, name: str, seconds: float, say: Callable[[str], None]) -> None:
-        self.name, self.seconds, self.say = name, seconds, say
-        self.timer: threading.Timer | None = None
+    def __init__(self, cells: Sequence[Cell], jobs: int, say: Callable[[str], None]) -> None:
+        self.waiting, self.jobs, self.say = list(cells), jobs, say
+        self.timers: dict[Cell, threading.Timer] = {}
 
     def __enter__(self) -> _Overrun:
-        self.begin()
+        for _ in range(min(self.jobs, len(self.waiting))):
+            self._begin(self.waiting.pop(0))
         return self
 
     def __exit__(self, *problem: object) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
+        for timer in self.timers.values():
+            timer.cancel()
 
-    def begin(self) -> None:
-        self.__exit__()
-        minutes = self.seconds / 60
-        words = f"{self.name}: a run takes longer than the {minutes:.0f} minutes that were estimated; it goes on."
-        self.timer = threading.Timer(self.seconds, self.say, (words,))
-        self.timer.daemon = True
-        self.timer.start()
+    def end(self, cell: Cell) -> None:
+        """A run has ended, and the next one begins in its place."""
+        if cell in self.timers:
+            self.timers.pop(cell).cancel()
+        if self.waiting:
+            self._begin(self.waiting.pop(0))
+
+    def _begin(self, cell: Cell) -> None:
+        words = f"{cell.config.name}: takes longer than the {cell.seconds / 60:.0f} minutes estimated; it goes on."
+        self.timers[cell] = threading.Timer(cell.seconds, self.say, (words,))
+        self.timers[cell].daemon = True
+        self.timers[cell].start()

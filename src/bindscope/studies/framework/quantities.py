@@ -14,12 +14,14 @@ from bindscope.studies.framework.claims import Quantity, Unit, ends_of
 
 
 def fraction_of(label: str, fraction: float, n: int) -> Quantity:
-    """A fraction of ``n`` with its Wilson interval.
+    """A fraction of ``n`` with its Wilson interval; anything is possible of one that is missing.
 
     >>> str(fraction_of("heads", 0.5, 10))
     'heads 50 % [23.7–76.3]'
     """
-    low, high = wilson_interval(np.clip(np.nan_to_num(fraction) * n, 0, n), n)
+    if np.isnan(fraction):
+        return Quantity(label, float("nan"), 0.0, 1.0, int(n))
+    low, high = wilson_interval(np.clip(fraction * n, 0, n), n)
     return Quantity(label, float(fraction), float(low), float(high), int(n))
 
 
@@ -49,7 +51,7 @@ def range_of(
     return Quantity(label, float(centre), float(known.min()), float(known.max()), len(known), unit)
 
 
-def difference_of(label: str, first: Quantity, second: Quantity) -> Quantity:
+def difference_of(label: str, first: Quantity, second: Quantity, unit: Unit | None = None) -> Quantity:
     """How much higher the first of two independent quantities is, with Newcombe's interval from those of both.
 
     >>> str(difference_of("surplus", fraction_of("a", 0.5, 100), fraction_of("b", 0.2, 100)))
@@ -59,7 +61,9 @@ def difference_of(label: str, first: Quantity, second: Quantity) -> Quantity:
     difference = first.value - second.value
     below = np.hypot(first.value - low_1, high_2 - second.value)
     above = np.hypot(high_1 - first.value, second.value - low_2)
-    return Quantity(label, difference, float(difference - below), float(difference + above), first.n, first.unit)
+    return Quantity(
+        label, difference, float(difference - below), float(difference + above), first.n, unit or first.unit
+    )
 
 
 def times(quantity: Quantity, factor: float) -> Quantity:

@@ -7,7 +7,7 @@ from typing import Any
 
 import xarray as xr
 
-from bindscope.studies.assign_add.judging import difference_of, highest_of, lowest_of
+from bindscope.studies.assign_add.judging import highest_of, lowest_of
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.assign_add.seeds import SEEDS, state_seeds
 from bindscope.studies.framework.claims import (
@@ -22,7 +22,7 @@ from bindscope.studies.framework.claims import (
     stays_within,
 )
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import cell_of
+from bindscope.studies.framework.quantities import cell_of, difference_of
 
 KNOWN = 0.9  # accuracy below which a circuit is not yet to be looked for
 ALIKE = 0.9  # mean cosine that counts as close to 1

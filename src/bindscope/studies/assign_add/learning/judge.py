@@ -10,7 +10,6 @@ import xarray as xr
 
 from bindscope.measures.arithmetic.spikes import RESTRICTED, SUM_PHASES, Spike, SpikeCriterion
 from bindscope.measures.stats.shuffles import fraction_of_shuffles
-from bindscope.studies.assign_add.judging import all_hold
 from bindscope.studies.assign_add.learning.phases import (
     FIRST_SPIKE,
     phases_and_spikes,
@@ -26,6 +25,7 @@ from bindscope.studies.framework.claims import (
     Finding,
     Fixed,
     Quantity,
+    all_hold,
     conclude,
     not_testable,
     reaches,

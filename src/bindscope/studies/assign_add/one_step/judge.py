@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.arithmetic.one_step import DIRECTIONS, SHARP_BETA, chosen, scale_limit
-from bindscope.studies.assign_add.judging import all_hold, difference_of, highest_of
+from bindscope.studies.assign_add.judging import highest_of
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.framework.claims import (
     Claim,
@@ -16,12 +16,13 @@ from bindscope.studies.framework.claims import (
     Finding,
     Fixed,
     Quantity,
+    all_hold,
     conclude,
     reaches,
     stays_within,
 )
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.quantities import cell_of
+from bindscope.studies.framework.quantities import cell_of, difference_of
 
 MOST_GAP = 0.2  # how far the memory may be from its prediction
 MOST_OFF_DIAGONAL = 0.01  # of the predicted memory

@@ -16,7 +16,6 @@ from bindscope.measures.stats.thresholds import (
     fraction_of_shuffles,
     straight_line,
 )
-from bindscope.studies.assign_add.judging import all_hold
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.assign_add.sweeps.swept import (
     PAIR_FRACTION,
@@ -33,6 +32,7 @@ from bindscope.studies.framework.claims import (
     Finding,
     Fixed,
     Quantity,
+    all_hold,
     conclude,
     not_testable,
     reaches,

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.arithmetic.spike_transplants import DIRECTIONS
-from bindscope.studies.assign_add.judging import all_hold, highest_of, lowest_of
+from bindscope.studies.assign_add.judging import highest_of, lowest_of
 from bindscope.studies.assign_add.published import REPORTED
 from bindscope.studies.assign_add.scores.describe import describe_scores_around
 from bindscope.studies.assign_add.seeds import SEEDS, state_seeds
@@ -19,6 +19,7 @@ from bindscope.studies.framework.claims import (
     Finding,
     Fixed,
     Quantity,
+    all_hold,
     conclude,
     not_testable,
     reaches,

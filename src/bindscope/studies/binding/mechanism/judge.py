@@ -29,8 +29,9 @@ from bindscope.studies.framework.trajectory import phases_of
 KNOWN = 0.9  # fraction of pairs answered correctly, both programs, below which there is no mechanism to look for
 CARRIED = 0.8  # patching success at a position that the value passes through
 ASIDE = 0.1  # the most that a position off the chain may reach
-SEEN = "binding-laptop, binding-plain and the first patches of 8-layer prototypes"
+SEEN = "binding-laptop, binding-plain, an earlier training of binding-deep; then all four shipped runs, when hops without heads began to fail VB4"
 SINCE = Fixed("2026-11-17", SEEN)
+LEAST_PAIRS = 30  # that have a kind of distractor, for it to be judged
 BEFORE = 0.2  # the most that the later circuit may carry in the heuristic phase
 AFTER = 0.5
 
@@ -166,13 +167,11 @@ def is_distractor(position: str) -> bool:
 
 
 def worst_of(asides: list[Quantity]) -> Quantity:
-    """The one that changes most answers; of equals the one known best, so that a rare kind alone decides nothing."""
-    known = [aside for aside in asides if aside.value == aside.value]
-    return (
-        max(known, key=lambda aside: (aside.value, -(aside.high or 0)))
-        if known
-        else Quantity("distractor", np.nan, 0, 1)
-    )
+    """One that surely changes too many answers, else the one whose interval reaches highest; kinds too rare to tell are left out."""
+    known = [aside for aside in asides if aside.value == aside.value and (aside.n or 0) >= LEAST_PAIRS]
+    if not known:
+        return Quantity("distractor", np.nan, 0, 1)
+    return max(known, key=lambda aside: (stays_within(aside, ASIDE) is False, aside.high or 0))
 
 
 def stays_aside(aside: Quantity) -> Condition:

@@ -11,7 +11,16 @@ from bindscope.measures.binding.hops import MATTERS
 from bindscope.studies.binding.mechanism.judge import ASIDE, KNOWN, SINCE, stays_aside, unlearned
 from bindscope.studies.binding.mechanism.measure import ENOUGH
 from bindscope.studies.binding.published import REPORTED
-from bindscope.studies.framework.claims import Claim, Condition, Finding, Quantity, conclude, reaches, stays_within
+from bindscope.studies.framework.claims import (
+    Claim,
+    Condition,
+    Finding,
+    Quantity,
+    all_hold,
+    conclude,
+    reaches,
+    stays_within,
+)
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import cell_of, fraction_of
 
@@ -83,16 +92,25 @@ def _hops_with_heads(hops: xr.Dataset) -> list[str]:
 
 
 def _few_per_hop(counts: list[Quantity], n_all: int) -> Condition:
-    """At each hop that has heads, at most a quarter of all heads."""
-    made = [count for count in counts if count.value > 0]
-    holds = [stays_within(count, FEW * n_all) for count in made]
-    most = max((int(count.value) for count in made), default=0)
+    """At each hop at least one head, and at most a quarter of all heads."""
+    few = all_hold(stays_within(count, FEW * n_all) for count in counts)
+    without = {wanted: [_at(count) for count in counts if reaches(count, 1) is wanted] for wanted in (False, None)}
+    most = max(int(count.value) for count in counts)
+    if few is False:
+        no = f"a hop of the deepest chains is made by {_heads(most)}"
+    else:
+        no = f"no head by itself moves the answer at {', '.join(without[False])}"
     return Condition(
-        False if not made or False in holds else None if None in holds else True,
-        f"each hop of the deepest chains is made by at most {_heads(most)}",
-        f"a hop of the deepest chains is made by {_heads(most)}" if made else "no head moves the answer at any hop",
-        f"a hop of the deepest chains may be made by more than a {_fraction(FEW)} of the heads",
+        all_hold([few, *(reaches(count, 1) for count in counts)]),
+        f"each hop of the deepest chains is made by one to {_heads(most)}",
+        no,
+        f"a hop of the deepest chains may be made by no head ({', '.join(without[None])}) or by too many",
     )
+
+
+def _at(count: Quantity) -> str:
+    """The position whose heads were counted."""
+    return count.label.rpartition("at ")[2]
 
 
 def _in_order(hops: xr.Dataset) -> Condition:
