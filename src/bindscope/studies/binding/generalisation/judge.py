@@ -247,7 +247,7 @@ VB10 = Claim(
     draw=defer(f"{__package__}.draw", "draw_lengths"),
     fixed=Fixed(
         "2026-11-17",
-        "both shipped runs, which were trained on 2 to 16 lines, without the random variable beside them; no run of one length",
+        "binding-laptop and binding-plain, which were trained on 2 to 16 lines, without the random variable beside them; no run of one length",
     ),
 )
 

@@ -194,7 +194,7 @@ VB1 = Claim(
     draw=defer(f"{__package__}.draw", "draw_phases"),
     fixed=Fixed(
         "2026-11-17",
-        "both shipped runs and their seeds, and the first 700 steps of two runs with early evaluations; phases, plateau and "
+        "binding-laptop and binding-plain and their seeds, and the first 700 steps of two runs with early evaluations; phases, plateau and "
         "end since 2026-11-16, written before a run was judged",
     ),
 )

@@ -188,7 +188,7 @@ VB2 = Claim(
     draw=defer(f"{__package__}.draw", "draw_sources"),
     fixed=Fixed(
         "2026-11-17",
-        "both shipped runs and their seeds, in which depth 1 is last to reach 50 % and first to reach 90 %; all but the "
+        "binding-laptop and binding-plain and their seeds, in which depth 1 is last to reach 50 % and first to reach 90 %; all but the "
         "rule about accuracies since 2026-11-16, written before a run was judged",
     ),
 )

@@ -163,7 +163,7 @@ VB4 = Claim(
     ),
     criterion=(
         f"At most a {_fraction(FEW)} of all heads together change {ENOUGH:.0%} of the answers; each hop of the deepest "
-        f"chains is made by at most a {_fraction(FEW)} of all heads; and each hop's mean layer is later than that of the hop "
+        f"chains is made by at least one head and at most a {_fraction(FEW)} of them; and each hop's mean layer is later than that of the hop "
         "before. Judged on intervals."
     ),
     control_description=(

@@ -219,7 +219,7 @@ VB6 = Claim(
     draw=defer(f"{__package__}.draw", "draw_subspaces"),
     fixed=Fixed(
         "2026-11-17",
-        "both shipped runs, with all controls but the cross-swap; where to look was chosen on 2026-11-16 after sweeping "
+        "binding-laptop and binding-plain, with all controls but the cross-swap; where to look was chosen on 2026-11-16 after sweeping "
         "layers and positions of both",
     ),
 )
@@ -254,7 +254,7 @@ VB7 = Claim(
     draw=defer(f"{__package__}.draw", "draw_retention"),
     fixed=Fixed(
         "2026-11-17",
-        "both shipped runs without the random variable beside them (surpluses of 35 and 20 points, where it alone has about 24); "
+        "binding-laptop and binding-plain without the random variable beside them (surpluses of 35 and 20 points, where it alone has about 24); "
         "what it does on these programs, and what is lost where line 1 is right, only after",
     ),
 )
@@ -280,7 +280,9 @@ VB11 = Claim(
     results=("probes",),
     judge=judge_probes,
     draw=defer(f"{__package__}.draw", "draw_probes"),
-    fixed=Fixed("2026-11-17", "both shipped runs, with shuffled labels and the untrained model beside them"),
+    fixed=Fixed(
+        "2026-11-17", "binding-laptop and binding-plain, with shuffled labels and the untrained model beside them"
+    ),
 )
 
 CLAIMS = (VB6, VB7, VB11)
