@@ -90,7 +90,7 @@ def test_a_page_about_programs_offers_the_way_out(site: Any, page: Any) -> None:
     page.goto(site.at("#/1/patch?run=assign-add"))
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("about runs on binding; assign-add is a run on assign_add")
-    expect(notice.get_by_role("link", name="Open it with binding-laptop")).to_be_visible()
+    expect(notice.get_by_role("link", name="Open it with binding-neutral")).to_be_visible()
     notice.get_by_role("link", name="Stay with assign-add and open Arithmetic").click()
     expect(page.get_by_role("heading", name="Arithmetic", level=1)).to_be_visible()
     settle(page)

@@ -55,7 +55,7 @@ def test_flips_between_two_checkpoints_add_up(site: Any, page: Any) -> None:
 def test_every_claim_stands_in_the_table_and_opens_its_figure(site: Any, page: Any) -> None:
     open_page(page, site.at("#/1/claims?run=binding-laptop"))
     table = page.get_by_role("region", name="Published claims against this run")
-    verdicts = re.findall(r"(?:✓|≠|–|\?) (replicates|differs|not testable)", table.inner_text())
+    verdicts = re.findall(r"(?:✓|≠|–|\?) (replicates|differs|inconclusive|not testable)", table.inner_text())
     assert len(verdicts) == 12
     table.get_by_role("button", name=re.compile("^VB1 ")).click()
     figure = table.get_by_role("img").first

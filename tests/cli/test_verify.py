@@ -23,6 +23,7 @@ from cli.answers import answer, refusal
 from studies.made_runs import make_run
 
 FEW = ["--n", "16"]
+ENOUGH = ["--n", "90"]  # pairs for the intervals of VB3 to lie on one side of their thresholds
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +42,17 @@ def workplace(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def test_verdicts_are_printed_with_reasons_and_the_page_is_written(
     workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = answer(capsys, "verify", "made", "--claim", "VB1", "--claim", "vb3", *FEW)
+    text = answer(capsys, "verify", "made", "--claim", "VB1", "--claim", "vb3", *ENOUGH)
     assert "2 replicates" in text
     assert "VB3  Every position between root and colon carries the value" in text
-    assert "measured trajectory, chain in" in text
-    assert {path.name for path in (workplace / "runs/made/results").iterdir()} == {"trajectory.nc", "chain.nc"}
+    assert "measured trajectory, chain, algorithm in" in text
+    assert {path.name for path in (workplace / "runs/made/results").iterdir()} == {
+        "trajectory.nc",
+        "chain.nc",
+        "algorithm.nc",
+    }
     page = (workplace / "runs/made/verify.html").read_text(encoding="utf-8")
-    assert "bindscope verify made --claim VB1 --claim vb3 --n 16 --seed 0" in page
+    assert "bindscope verify made --claim VB1 --claim vb3 --n 90 --seed 0" in page
 
 
 def test_what_was_kept_is_used_again_and_said_to_be(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +60,7 @@ def test_what_was_kept_is_used_again_and_said_to_be(workplace: Path, capsys: pyt
     answer(capsys, *arguments, *FEW)
     before = (workplace / "runs/made/results/chain.nc").stat().st_mtime_ns
     text = answer(capsys, *arguments, *FEW)
-    assert "read     chain from runs/made/results" in text
+    assert "read     chain, algorithm from runs/made/results" in text
     assert "measured" not in text
     assert (workplace / "runs/made/results/chain.nc").stat().st_mtime_ns == before
     assert "measured chain" in answer(capsys, *arguments, "--n", "17")
@@ -78,26 +83,27 @@ def test_json_is_printed_without_loading_what_draws_and_with_no_page(name: str, 
 
 
 def test_json_holds_every_number(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(answer(capsys, "verify", "made", "--claim", "VB3", "--json", "--no-html", *FEW))
+    found = json.loads(answer(capsys, "verify", "made", "--claim", "VB3", "--json", "--no-html", *ENOUGH))
     (claim,) = found["claims"]
     assert (claim["id"], claim["verdict"]) == ("VB3", "replicates")
     assert claim["quantities"][0]["value"] == 1.0
     assert found["results"] == [
         {
-            "name": "chain",
+            "name": name,
             "origin": "computed",
-            "file": "runs/made/results/chain.nc",
-            "seconds": found["results"][0]["seconds"],
+            "file": f"runs/made/results/{name}.nc",
+            "seconds": found["results"][index]["seconds"],
             "reason": "",
             "note": "",
-            "n": 16,
+            "n": 90,
             "seed": 0,
         }
+        for index, name in enumerate(("chain", "algorithm"))
     ]
 
 
 def test_a_figure_is_drawn_from_what_was_kept(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "VB3 The value hops along the chain: replicates." in answer(capsys, "figure", "made", "VB3", *FEW)
+    assert "VB3 The value hops along the chain: replicates." in answer(capsys, "figure", "made", "VB3", *ENOUGH)
     assert (workplace / "runs/made/results/VB3.svg").is_file()
     for name in ("three.pdf", "three.png", "three.svg"):
         answer(capsys, "figure", "made", "vb3", "--out", name, *FEW)

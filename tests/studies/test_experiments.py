@@ -87,7 +87,7 @@ def test_a_shipped_cell_differs_from_the_trained_one_in_nothing_but_when_it_stop
                 (trained,) = plan_cells(replace(experiment, variants=(without_shipped(experiment, cell.variant),)), [0])
                 stops = {"name": "same", "training.stop_at": 0.5}
                 assert override(trained.config, stops) == override(cell.config, stops)
-                assert cell.config.training.stop_at >= trained.config.training.stop_at
+                assert (cell.config.training.stop_at or 1.0) >= (trained.config.training.stop_at or 1.0)
                 ((_, run),) = train_cells([cell], SHIPPED_DATASETS)  # comes with Bindscope and is not trained
                 assert run.path.parent == SHIPPED_DATASETS.parent
 

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from bindscope.runs.directory import Run
 from bindscope.runs.locate import shipped_runs
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
+from bindscope.web.pages.weights import MOST_PARAMETERS
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
 ROLLDOWN = FRONTEND / "node_modules" / "rolldown" / "bin" / "cli.mjs"
@@ -32,7 +34,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def lab(sum_run: Path) -> Lab:
-    paths = [*shipped_runs(), sum_run]
+    paths = [path for path in (*shipped_runs(), sum_run) if Run.open(path).config.model.n_parameters <= MOST_PARAMETERS]
     return Lab.open(paths, read_only=paths)
 
 

@@ -171,7 +171,7 @@ def figure_points(dataset: xr.Dataset) -> Figure:
 
 
 def figure_result(dataset: xr.Dataset) -> Figure:
-    """The figure of the claim that reads this result alone."""
+    """The figure of the claim that reads this result and nothing else of a run."""
     from bindscope.studies.framework.verify import all_studies
 
     name = str(dataset.attrs.get("result", ""))
@@ -185,7 +185,8 @@ def figure_result(dataset: xr.Dataset) -> Figure:
             )
         )
     for study in all_studies():
+        experiments = {result.name for result in study.results if result.experiments}
         for claim in study.claims:
-            if claim.results == (name,):
+            if claim.results[:1] == (name,) and set(claim.results[1:]) <= experiments:
                 return claim.draw({name: dataset})
     raise BindscopeError(f"no figure shows the result '{name}' alone; see RunView.verify().plot(CLAIM).")

@@ -86,6 +86,7 @@ def slower_first_hop(seeds: xr.Dataset) -> Condition:
     """Depth 1 last at every threshold in every training, or at none in any; otherwise the answer hangs on the threshold."""
     table = _table(seeds)
     answers = {answer for row in table.values() for answer in row if answer is not None}
+    untold = [threshold for threshold, row in table.items() if set(row) == {None}]
     last = [threshold for threshold, row in table.items() if True in row]
     other = [threshold for threshold, row in table.items() if False in row]
     words = "depth 1 is the last to be learned"
@@ -93,12 +94,12 @@ def slower_first_hop(seeds: xr.Dataset) -> Condition:
         f"whether {words} hangs on what counts as learned: it is at {_listed(last)}, it is not at {_listed(other)}"
     )
     return Condition(
-        agree(answers),
+        None if untold else agree(answers),
         f"{words}, whatever accuracy from {LEARNED[0]:.0%} to {LEARNED[-1]:.0%} counts as that",
         f"{words} at none of the accuracies from {LEARNED[0]:.0%} to {LEARNED[-1]:.0%}",
         unclear
-        if answers
-        else f"whether {words} cannot be told: training was cut off, or evaluations are too far apart",
+        if len(answers) > 1
+        else f"whether {words} cannot be told at {_listed(untold)}: training was cut off, or evaluations are too far apart",
     )
 
 
