@@ -52,8 +52,10 @@ class Quantity:
             self.unit
         ]
         percent = " %" if self.unit == "fraction" else ""
-        interval = "" if self.low is None or self.high is None else f" [{show(self.low)}–{show(self.high)}]"
-        return f"{show(self.value)}{percent}{interval}"
+        if self.low is None or self.high is None:
+            return f"{show(self.value)}{percent}"
+        to = " to " if self.low < 0 else "–"
+        return f"{show(self.value)}{percent} [{show(self.low)}{to}{show(self.high)}]"
 
 
 @dataclass(frozen=True)
