@@ -36,7 +36,8 @@ class ScheduleConfig:
     """A linear warm-up from zero, then constant or falling linearly to ``final`` of the base rate at the last step.
 
     ``hold_steps``: how long the rate stays before it falls. ``hold_stages``: with staged data, it does not fall before
-    the last stage has begun either.
+    the last stage has begun either. ``fall_steps``: the fall takes so many steps wherever it begins, and training
+    ends with it, at the latest at the last step.
     """
 
     kind: Literal["constant", "linear"] = "constant"
@@ -44,10 +45,14 @@ class ScheduleConfig:
     final: float = 0.0
     hold_steps: int = 0
     hold_stages: bool = False
+    fall_steps: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("warmup_steps", "hold_steps"):
             _require(getattr(self, name) >= 0, f"schedule.{name}", "must not be negative", getattr(self, name))
+        if self.fall_steps is not None:
+            _require(self.fall_steps >= 1, "schedule.fall_steps", "must be at least 1, or none", self.fall_steps)
+            _require(self.kind == "linear", "schedule.fall_steps", "only a linear schedule falls", self.kind)
         _require(0 <= self.final <= 1, "schedule.final", "must lie in [0, 1]", self.final)
 
 

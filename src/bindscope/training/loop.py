@@ -27,7 +27,7 @@ from bindscope.training.loss import answer_accuracy, batch_loss
 from bindscope.training.optimizer import Optimizer, build_optimizer
 from bindscope.training.plan import checkpoint_steps
 from bindscope.training.progress import Observer, Progress
-from bindscope.training.schedule import learning_rate_factor
+from bindscope.training.schedule import last_step, learning_rate_factor
 from bindscope.training.state import Keeper, MemoryKeeper, Tally, TrainingState
 
 Evaluate = Callable[[Any], Mapping[str, Any]]
@@ -154,7 +154,8 @@ class _Training:
     def settle_step(self) -> None:
         """After an update, or before the first one: evaluate, keep and report what is due."""
         step, config = self.tally.step, self.config
-        is_last = step == self.total_steps
+        end = last_step(config.schedule, self.total_steps, self._last_stage_start())
+        is_last = step == end
         keeping = is_last or step in self.kept_steps
         evaluating = is_last or step % config.evaluate_every == 0 or (keeping and self._is_early(step))
         saving = is_last or step % config.save_every == 0
@@ -164,7 +165,7 @@ class _Training:
         evaluation = self._evaluate() if evaluating else None
         finished = is_last or (evaluation is not None and self.tally.streak >= EVALUATIONS_RUNNING)
         self.tally = replace(self.tally, elapsed=self.watch.elapsed, finished=finished)
-        progress = self.watch.glance(self.tally, self.total_steps, self.optimizer.lr, evaluation)
+        progress = self.watch.glance(self.tally, end, self.optimizer.lr, evaluation)
         if evaluation is not None:
             self.tally = replace(self.tally, loss_sum=0.0, loss_count=0)
         if self.processes.is_first:

@@ -21,8 +21,28 @@ def learning_rate_factor(
         return (step + 1) / schedule.warmup_steps
     if schedule.kind == "constant":
         return 1.0
-    falling = schedule.warmup_steps + schedule.hold_steps  # the step from which it falls
-    if schedule.hold_stages:
-        falling = max(falling, step if last_stage_start is None else last_stage_start)
-    done = (step - falling) / max(1, total_steps - falling)
+    start = fall_start(schedule, last_stage_start)
+    if start is None:
+        return 1.0
+    done = (step - start) / max(1, last_step(schedule, total_steps, last_stage_start) - start)
     return 1.0 + (schedule.final - 1.0) * min(1.0, max(0.0, done))
+
+
+def fall_start(schedule: ScheduleConfig, last_stage_start: int | None = 0) -> int | None:
+    """The step from which the rate falls; None while it waits for the last stage of the data."""
+    start = schedule.warmup_steps + schedule.hold_steps
+    if not schedule.hold_stages:
+        return start
+    return None if last_stage_start is None else max(start, last_stage_start)
+
+
+def last_step(schedule: ScheduleConfig, total_steps: int, last_stage_start: int | None = 0) -> int:
+    """The step that training ends with: ``total_steps``, or before it the end of a fall of ``fall_steps``.
+
+    >>> last_step(ScheduleConfig("linear", hold_stages=True, fall_steps=100), 1000, last_stage_start=500)
+    600
+    """
+    start = fall_start(schedule, last_stage_start)
+    if schedule.fall_steps is None or start is None:
+        return total_steps
+    return min(total_steps, start + schedule.fall_steps)

@@ -41,6 +41,7 @@ class Curriculum:
     full: float = 0.0  # fraction of the batches that are the whole task from the beginning
     whole_at_end: bool = False  # once the last stage has begun, every batch is the whole task
     uniform_lines: int = 8  # programs of up to so many lines extend chains of every depth alike, so that roots vary
+    varied_roots: bool = False  # scheduled programs begin with up to half their lines of constants, so that roots vary
 
     def __post_init__(self) -> None:
         if self.first_lines < 2:

@@ -110,7 +110,7 @@ class BindingTask(Task):
         assert self.curriculum is not None
         ended = self.curriculum.whole_at_end and stage == len(self.stages) - 1
         if rng.random() < self.curriculum.full or ended:
-            return self._sample_sized(rng, n_examples, Stage(self.n_variables, self.lines), self.grammar.exponent)
+            return self._sample_sized(rng, n_examples, Stage(self.n_variables, self.lines), self.grammar)
         now = self.stages[stage]
         n_lines = now.n_lines
         if rng.random() < 0.5:
@@ -122,18 +122,24 @@ class BindingTask(Task):
         return self._sample_sized(rng, n_examples, self.stages[stage])
 
     def _sample_sized(
-        self, rng: np.random.Generator, n_examples: int, size: Stage, exponent: float | None = None
+        self, rng: np.random.Generator, n_examples: int, size: Stage, grammar: Grammar | None = None
     ) -> Batch:
         """Programs over so many letters and lines; short ones are more in number and asked fewer queries each."""
-        assert self.curriculum is not None
-        if exponent is None:
-            exponent = 0.0 if size.n_lines <= self.curriculum.uniform_lines else self.exponent
-        grammar = replace(self.grammar, n_variables=size.n_letters, exponent=exponent)
+        grammar = grammar or self._scheduled_grammar(size)
         n_programs = max(1, n_examples * self.lines // size.n_lines)
         n_queries = max(1, self.queries * size.n_lines // self.lines)
         eligible = self.may_be_asked if self.held_out else None
         drawn = sample_questions(rng, grammar, n_programs, size.n_lines, n_queries, self.balance, eligible=eligible)
         return ask_questions(*drawn)
+
+    def _scheduled_grammar(self, size: Stage) -> Grammar:
+        """What the programs of a stage are drawn from."""
+        assert self.curriculum is not None
+        exponent = 0.0 if size.n_lines <= self.curriculum.uniform_lines else self.exponent
+        first_constants = (size.n_lines + 1) // 2 if self.curriculum.varied_roots else 1
+        return replace(
+            self.grammar, n_variables=size.n_letters, exponent=exponent, first_constants=first_constants
+        )
 
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
         """``n_examples`` training programs of one length, each with ``queries`` queries.
