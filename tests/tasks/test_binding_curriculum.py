@@ -78,6 +78,27 @@ def test_short_programs_extend_chains_of_every_depth_alike():
     assert 0.45 < np.mean(refers == 0) < 0.55
 
 
+def test_scheduled_programs_begin_with_up_to_half_their_lines_of_constants_where_that_is_asked_for():
+    task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(varied_roots=True, full=0.5))
+    size = len(task.stages) - 1
+    scheduled, _ = tokens_to_programs(task.sample_probe(np.random.default_rng(0), 4000, size).tokens, task.queries)
+    n_first = scheduled.is_constant.cumprod(1).sum(1)  # constants before the first reference
+    at_least = np.array([(n_first >= n).mean() for n in (1, 2, 3, 4, 5)])
+    # of those given, each number from 1 to 4 is as likely; each further line is a constant half of the time
+    expected = [sum(0.25 * 0.5 ** max(0, n - first) for first in (1, 2, 3, 4)) for n in (1, 2, 3, 4, 5)]
+    assert at_least == pytest.approx(expected, abs=0.03)
+
+
+def test_the_whole_task_among_scheduled_batches_and_in_evaluation_has_its_own_constants():
+    task = BindingTask(
+        lines=8, queries=8, balance="weights", curriculum=Curriculum(varied_roots=True, whole_at_end=True)
+    )
+    whole = task.sample_stage(np.random.default_rng(0), 4000, len(task.stages) - 1)
+    for batch in (whole, task.sample_evaluation(np.random.default_rng(0), 4000)["test"]):
+        programs, _ = tokens_to_programs(batch.tokens, batch.layout.n_blocks)
+        assert programs.is_constant[:, 1].mean() == pytest.approx(0.5, abs=0.03)
+
+
 def test_evaluation_is_the_whole_task():
     split = TASK.sample_evaluation(np.random.default_rng(0), 200)["test"]
     assert letters_and_lines(split) == (26, 8)

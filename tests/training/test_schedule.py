@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
 from bindscope.training.config import ScheduleConfig
-from bindscope.training.schedule import learning_rate_factor
+from bindscope.training.schedule import last_step, learning_rate_factor
 
 lengths = st.tuples(st.integers(0, 50), st.integers(1, 200)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
@@ -50,7 +50,22 @@ def test_a_rate_that_waits_for_the_last_stage_falls_from_there_to_the_end():
     assert factors[20] == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("setting", [{"warmup_steps": -1}, {"final": 1.5}])
+def test_a_fall_of_so_many_steps_ends_training_wherever_it_begins():
+    schedule = ScheduleConfig("linear", warmup_steps=2, final=0.5, hold_stages=True, fall_steps=8)
+    assert last_step(schedule, 100, last_stage_start=None) == 100
+    assert last_step(schedule, 100, last_stage_start=10) == 18
+    assert last_step(schedule, 15, last_stage_start=10) == 15
+    factors = [learning_rate_factor(schedule, step, 100, last_stage_start=10) for step in (10, 14, 18)]
+    assert factors == pytest.approx([1.0, 0.75, 0.5])
+    assert last_step(ScheduleConfig("linear", warmup_steps=2, hold_steps=3, fall_steps=4), 100) == 9
+
+
+@pytest.mark.parametrize("setting", [{"warmup_steps": -1}, {"final": 1.5}, {"kind": "linear", "fall_steps": 0}])
 def test_an_impossible_schedule_is_refused(setting):
-    with pytest.raises(BindscopeError, match=next(iter(setting))):
+    with pytest.raises(BindscopeError, match=list(setting)[-1]):
         ScheduleConfig(**setting)
+
+
+def test_a_constant_rate_has_no_fall():
+    with pytest.raises(BindscopeError, match="fall_steps"):
+        ScheduleConfig("constant", fall_steps=10)

@@ -77,3 +77,15 @@ def test_the_rate_is_held_until_the_last_stage_also_in_a_run_that_goes_on(make_m
     assert [record["lr"] for record in resumed.evaluations] == [
         record["lr"] for record in whole.evaluations if record["step"] > begun + 5
     ]
+
+
+def test_training_ends_so_many_steps_after_the_last_stage_began_also_in_a_run_that_goes_on(make_model, task):
+    config = replace(CONFIG, schedule=ScheduleConfig("linear", hold_stages=True, fall_steps=7))
+    whole = run(make_model(), task, config)
+    begun = whole.evaluations[-1]["stage"]["starts"][-1]
+    assert whole.evaluations[-1]["step"] == max(whole.weights) == begun + 7 < CONFIG.steps
+    assert whole.states[begun + 7].tally.finished
+    resumed = run(make_model(seed=9), task, config, state=whole.states[begun + 5])
+    assert resumed.evaluations[-1]["step"] == begun + 7
+    for name, value in whole.weights[begun + 7].items():
+        assert torch.equal(value, resumed.weights[begun + 7][name])
