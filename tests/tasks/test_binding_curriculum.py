@@ -78,14 +78,14 @@ def test_short_programs_extend_chains_of_every_depth_alike():
     assert 0.45 < np.mean(refers == 0) < 0.55
 
 
-def test_scheduled_programs_begin_with_up_to_half_their_lines_of_constants_where_that_is_asked_for():
+def test_scheduled_programs_begin_with_two_to_half_their_lines_of_constants_where_that_is_asked_for():
     task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(varied_roots=True, full=0.5))
     size = len(task.stages) - 1
     scheduled, _ = tokens_to_programs(task.sample_probe(np.random.default_rng(0), 4000, size).tokens, task.queries)
     n_first = scheduled.is_constant.cumprod(1).sum(1)  # constants before the first reference
     at_least = np.array([(n_first >= n).mean() for n in (1, 2, 3, 4, 5)])
-    # of those given, each number from 1 to 4 is as likely; each further line is a constant half of the time
-    expected = [sum(0.25 * 0.5 ** max(0, n - first) for first in (1, 2, 3, 4)) for n in (1, 2, 3, 4, 5)]
+    # of those given, each number from 2 to 4 is as likely; each further line is a constant half of the time
+    expected = [sum(0.5 ** max(0, n - first) for first in (2, 3, 4)) / 3 for n in (1, 2, 3, 4, 5)]
     assert at_least == pytest.approx(expected, abs=0.03)
 
 
@@ -124,6 +124,7 @@ def test_the_binding_task_is_staged():
         ({"pass_at": 0}, "pass_at"),
         ({"full": 1}, "full"),
         ({"uniform_lines": -1}, "uniform_lines"),
+        ({"p_constant": 1.5}, "p_constant"),
     ],
 )
 def test_an_impossible_curriculum_is_refused(settings, names):

@@ -41,7 +41,8 @@ class Curriculum:
     full: float = 0.0  # fraction of the batches that are the whole task from the beginning
     whole_at_end: bool = False  # once the last stage has begun, every batch is the whole task
     uniform_lines: int = 8  # programs of up to so many lines extend chains of every depth alike, so that roots vary
-    varied_roots: bool = False  # scheduled programs begin with up to half their lines of constants, so that roots vary
+    varied_roots: bool = False  # scheduled programs begin with two constants or more, up to half their lines
+    p_constant: float | None = None  # that a later line of a scheduled program is a constant; None: as in the task
 
     def __post_init__(self) -> None:
         if self.first_lines < 2:
@@ -54,6 +55,8 @@ class Curriculum:
             raise BindscopeError(f"task.curriculum.pass_at: must lie in (0, 1], got {self.pass_at}.")
         if not 0 <= self.full < 1:
             raise BindscopeError(f"task.curriculum.full: must lie in [0, 1), got {self.full}.")
+        if self.p_constant is not None and not 0 <= self.p_constant <= 1:
+            raise BindscopeError(f"task.curriculum.p_constant: must lie in [0, 1], or none, got {self.p_constant}.")
         if self.uniform_lines < 0:
             raise BindscopeError(f"task.curriculum.uniform_lines: must not be negative, got {self.uniform_lines}.")
 

@@ -36,7 +36,7 @@ class Grammar:
     p_constant: float = 0.5
     exponent: float = 3.0
     reassign: float = 0.0
-    first_constants: int = 1  # programs begin with so many constants at most, each number from 1 on alike
+    first_constants: tuple[int, int] = (1, 1)  # with how many constants a program begins, each number alike
     assignable: np.ndarray | None = None  # [variable, constant] bool: direct assignments that may appear; None: all
 
 
@@ -119,8 +119,9 @@ def _draw_structure(rng: np.random.Generator, grammar: Grammar, n_programs: int,
     shape = (n_lines, n_programs)
     extends = rng.random(shape, np.float32) >= grammar.p_constant
     reference_draw = rng.random(shape, np.float32) * BELOW_ONE
-    if grammar.first_constants > 1:
-        n_first = rng.integers(1, grammar.first_constants + 1, n_programs)
+    fewest, most = grammar.first_constants
+    if most > 1:
+        n_first = rng.integers(fewest, most + 1, n_programs)
         extends &= np.arange(n_lines)[:, None] >= n_first
     depths = np.arange(grammar.max_depth + 1, dtype=np.float32)
     weight_of_depth = np.maximum(depths, 1) ** np.float32(grammar.exponent)  # by depth, which is 1 or more

@@ -135,10 +135,13 @@ class BindingTask(Task):
     def _scheduled_grammar(self, size: Stage) -> Grammar:
         """What the programs of a stage are drawn from."""
         assert self.curriculum is not None
-        exponent = 0.0 if size.n_lines <= self.curriculum.uniform_lines else self.exponent
-        first_constants = (size.n_lines + 1) // 2 if self.curriculum.varied_roots else 1
+        curriculum = self.curriculum
         return replace(
-            self.grammar, n_variables=size.n_letters, exponent=exponent, first_constants=first_constants
+            self.grammar,
+            n_variables=size.n_letters,
+            exponent=0.0 if size.n_lines <= curriculum.uniform_lines else self.exponent,
+            first_constants=(2, max(2, size.n_lines // 2)) if curriculum.varied_roots else (1, 1),
+            p_constant=self.p_constant if curriculum.p_constant is None else curriculum.p_constant,
         )
 
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
