@@ -35,6 +35,10 @@ CARRIED = 0.8  # patching success at a position that the value passes through
 ASIDE = 0.1  # the most that a position off the chain may reach
 SEEN = "binding-laptop, binding-plain, an earlier training of binding-deep; then all four shipped runs, when hops without heads began to fail VB4, VB3 to judge the order of layers on intervals, and VB4 to count four kinds of distractors"
 SINCE = Fixed("2026-11-17", SEEN)
+OFF_CHAIN = (
+    "right-hand sides off the chain and after the root (the nearest, the nearest constant, the nearest with the same root, "
+    "the last)"
+)
 LEAST_PAIRS = 30  # that have a kind of distractor, for it to be judged
 BEFORE = 0.2  # the most that the later circuit may carry in the heuristic phase
 AFTER = 0.5
@@ -236,8 +240,7 @@ VB3 = Claim(
         f"intervals: a position starts between the first layer that may reach {CARRIES:.0%} and the first that surely does."
     ),
     control_description=(
-        "Right-hand sides off the chain and after the root (the nearest, the nearest constant, the nearest with the same "
-        f"root, the last) each reach at most {ASIDE:.0%} at any layer; the worst counts."
+        f"Patching succeeds in at most {ASIDE:.0%} of pairs at any layer of {OFF_CHAIN}; the worst counts."
     ),
     results=("chain", "algorithm"),
     judge=judge_chain,
@@ -261,8 +264,7 @@ VB5 = Claim(
         "first checkpoint of the systematic one."
     ),
     control_description=(
-        f"At four kinds of positions off the chain the same layers reach at most {ASIDE:.0%} at any checkpoint; the worst "
-        "counts."
+        f"The same layers reach at most {ASIDE:.0%} at any checkpoint at {OFF_CHAIN}; the worst counts."
     ),
     fixed=SINCE,
     results=("trajectory", "emergence"),

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.binding.hops import MATTERS
-from bindscope.studies.binding.mechanism.judge import ASIDE, KNOWN, SINCE, stays_aside, unlearned, worst_of
+from bindscope.studies.binding.mechanism.judge import ASIDE, KNOWN, OFF_CHAIN, SINCE, stays_aside, unlearned, worst_of
 from bindscope.studies.binding.mechanism.measure import ENOUGH
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import (
@@ -173,9 +173,8 @@ VB4 = Claim(
         "before. Judged on intervals."
     ),
     control_description=(
-        "Random sets of as many heads change at most half of that; the same heads at right-hand sides off the chain and after "
-        "the root (the nearest, the nearest constant, the nearest with the same root, the last) each at most "
-        f"{ASIDE:.0%}; the worst counts."
+        f"Random sets of as many heads change at most half of that; the same heads at {OFF_CHAIN} at most {ASIDE:.0%}, the "
+        "worst counting."
     ),
     results=("heads", "hops"),
     judge=judge_heads,
