@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bindscope.errors import BindscopeError
+from bindscope.errors import BindscopeError, NotYet
 from bindscope.measures.binding.algorithm.patches import draw_chain_pairs, measure_patches
 from bindscope.measures.binding.random_variable import COMPARISONS
 from bindscope.measures.stats.fractions import fraction_variables
@@ -21,11 +21,17 @@ from bindscope.studies.binding.generalisation.measure import find_experiment_res
 from bindscope.studies.binding.learning.cells import summarise_cell
 from bindscope.studies.binding.learning.measure import phase_checkpoints, phases_of_run
 from bindscope.studies.binding.mechanism.judge import in_order
-from bindscope.studies.binding.mechanism.measure import MOST_CHECKPOINTS, chain_names, frozen_circuit, track_steps
+from bindscope.studies.binding.mechanism.measure import (
+    MOST_CHECKPOINTS,
+    chain_names,
+    compute_emergence,
+    frozen_circuit,
+    track_steps,
+)
 from bindscope.studies.framework.experiments import save_experiment_dataset
-from bindscope.studies.framework.results import Context, NotTestable
+from bindscope.studies.framework.results import Context, Filled, NotTestable
 from bindscope.studies.framework.trajectory import trajectory_dataset
-from bindscope.studies.framework.verify import find_study
+from bindscope.studies.framework.verify import find_study, judge
 from bindscope.studies.plots.style import save_figure
 from bindscope.tasks.binding import BindingTask
 from bindscope.theory.constructed import construct_dereferencer
@@ -598,6 +604,24 @@ def test_an_order_of_layers_is_what_all_starts_within_the_intervals_say(seed: in
         answers.add(starts == sorted(starts))
     found = in_order(cells.assign_coords(position=names), names)
     assert found == (answers.pop() if len(answers) == 1 else None)
+
+
+def test_a_model_that_carries_no_value_yet_has_no_circuit_yet(run: Run) -> None:
+    nothing = chain(skip=("rhs 2", "query", "colon"))
+    with pytest.raises(NotYet, match="there is no circuit: training ended at step 2,000 of 2,000; train for longer"):
+        compute_emergence(Context(run, n=8, found={"chain": nothing}))
+
+
+def test_what_more_training_may_give_is_inconclusive_and_what_it_cannot_is_not_testable() -> None:
+    claim = find_study("binding").find_claim("VB5")
+    later, never = (Filled("", None, "computed", reason=f"{may}", may_come=may) for may in (True, False))
+    whole = Filled("", trajectory(), "kept")
+    for filled, verdict in (
+        ((whole, later), "inconclusive"),
+        ((never, later), "not testable"),
+        ((later, never), "not testable"),
+    ):
+        assert judge(claim, dict(zip(claim.results, filled))).finding.verdict == verdict
 
 
 @pytest.fixture(scope="module")

@@ -191,7 +191,8 @@ AA1 = Claim(
     ),
     criterion=(
         "The three phases are found in order; a spike lifts all splits with variables in trained positions, a later one "
-        f"lifts the three with restricted positions and no other, and every split ends at {END:.0%} or more. A phase or spike "
+        f"lifts the three with restricted positions and no other, and every split ends at {END:.0%} or more. The last phases "
+        "cannot be told while training has not come to them, nor a phase or spike "
         f"that is missing where accuracy rises between evaluations more than {SpikeCriterion().window:,} steps apart cannot "
         "be told."
     ),
