@@ -10,6 +10,10 @@ class BindscopeError(Exception):
     """One clear sentence: what was wrong, where, and what to do. The command line prints it and exits with 2."""
 
 
+class NotYet(BindscopeError):
+    """What was asked of a run is not there yet; more training, or more checkpoints, may bring it."""
+
+
 def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """A hint to end an error with: ``" Did you mean 'lines'?"``, or the known words when none is near."""
     known = sorted(known)

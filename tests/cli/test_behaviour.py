@@ -97,14 +97,14 @@ def test_the_lens_of_one_program_ends_with_the_model_s_prediction(workplace: Pat
     ("arguments", "sentence"),
     [
         (["behaviour", "small", "--by", "dept"], "Did you mean 'depth'?"),
-        (["behaviour", "small", "--n", "0"], "give at least 1"),
+        (["behaviour", "small", "--n", "0"], "--n. Must be >= 1"),
         (["behaviour", "small", "--step", "7"], "the nearest is 8"),
         (["behaviour", "small", "--lengths", "2:25"], "a range such as 2-25"),
         (["behaviour", "small", "--lengths", "9-4"], "the smaller one first"),
         (["behaviour", "small", "--lengths", "4", "--depths", "9"], "smaller depths"),
         (["behaviour", "small", "--confusion", "--lengths", "4"], "give one of them"),
         (["lens", "small", "--steps", "4,5"], "step 5 was not saved"),
-        (["lens", "small", "--n", "0"], "give at least 1"),
+        (["lens", "small", "--n", "0"], "--n. Must be >= 1"),
         (["lens", "small", "--program", "a=5;b=c;#b:"], "line 2: 'c' is used before it is assigned"),
     ],
 )

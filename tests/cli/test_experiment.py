@@ -55,7 +55,7 @@ def test_variants_that_a_directory_has_too_few_tokens_for_are_named_with_the_rea
     [
         (["identiy"], "Did you mean 'identity'?"),
         (["loss", "--only", "al"], "Did you mean 'all'?"),
-        (["loss", "--seeds", "0"], "at least 1"),
+        (["loss", "--seeds", "0"], "--seeds. Must be >= 1"),
         (["loss", "--show", "--out", "nowhere"], "there is no dataset of it yet"),
         (["loss", "--figure", "loss.xyz", "--show"], "unknown format 'xyz'"),
         (["loss", "--pretrained", "gpt2"], "the experiment gpt2 starts from pretrained weights, 'loss' does not"),

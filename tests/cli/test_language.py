@@ -60,7 +60,7 @@ def test_samples_are_pieces_of_the_text(directory: Path, capsys: pytest.CaptureF
     ("arguments", "sentence"),
     [
         (["nowhere.txt"], "there is no file or directory"),
-        (["made.txt", "--seeds", "0"], "--seeds: give at least 1"),
+        (["made.txt", "--seeds", "0"], "--seeds. Must be >= 1"),
         (["made.txt", "--preset", "binding-tiny"], "needs a run on text"),
         (["made.txt", "--figure", "figure.gif"], "figure.gif"),
         (["made.txt", "--set", "task.sorce=x"], "Did you mean 'task.source'"),

@@ -90,12 +90,12 @@ def test_probes_are_shown_beside_what_line_1_gives(workplace: Path, tmp_path: Pa
         (["subspace", "small", "--position", "collon"], "Did you mean 'colon'?"),
         (["subspace", "small", "--position", "somewhere"], "Known: chain, changed, colon"),
         (["subspace", "small", "--step", "5"], "step 5 was not saved"),
-        (["subspace", "small", "--n", "0"], "at least 1"),
+        (["subspace", "small", "--n", "0"], "--n. Must be >= 1"),
         (["subspace", "small", "--refit"], "--over-training"),
         (["subspace", "smal"], "Did you mean 'small'?"),
         (["probe", "small", "--layers", "7"], "layer 7: the model has layers 0 to 1"),
         (["probe", "small", "--step", "5"], "step 5 was not saved"),
-        (["probe", "small", "--n", "0"], "at least 1"),
+        (["probe", "small", "--n", "0"], "--n. Must be >= 1"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_and_nothing_is_written(

@@ -162,7 +162,7 @@ def test_an_interruption_keeps_what_was_finished(
     ("arguments", "sentence"),
     [
         (["verify", "made", "--claim", "VB13"], "there is no claim 'VB13'"),
-        (["verify", "made", "--n", "0"], "--n: give at least 1"),
+        (["verify", "made", "--n", "0"], "--n. Must be >= 1"),
         (["verify", "mode"], "Did you mean 'made'?"),
         (["figure", "made", "VB3", "--out", "x.gif"], "unknown format 'gif'"),
         (["figure", "made", "VB12", "--n", "16"], "VB12: no figure, for nothing could be measured"),

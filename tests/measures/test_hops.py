@@ -5,7 +5,7 @@ import pytest
 
 from bindscope.interventions.ablation import ablate_heads, ablate_together
 from bindscope.measures.binding.hops import ANYWHERE, ablate_hops, mean_layers, measure_hop_heads
-from bindscope.measures.binding.mechanism import mark_columns
+from bindscope.measures.binding.mechanism import join_heads, mark_columns
 from bindscope.tasks.binding import BindingTask, distractor_positions, named_positions, sample_root_pairs
 from bindscope.theory.constructed import construct_dereferencer
 
@@ -41,6 +41,25 @@ def test_a_hop_without_heads_has_no_layer_and_noise_does_not_count() -> None:
     layers = mean_layers(effects)
     assert layers[0] == 2
     assert np.isnan(layers[1])
+
+
+def test_heads_that_carry_the_value_together_carry_none_at_any_distractor(model, pairs, monkeypatch) -> None:
+    mechanism = np.tile([1.0, 0.0], (model.config.n_layers, 1))  # [layer, head]: the second head of each is a decoy
+
+    def joined():
+        return join_heads(model, pairs, mechanism, np.random.default_rng(0), enough=2)  # never enough: all of them
+
+    found, columns = joined(), distractor_positions(pairs)
+    assert float(found.joint_success[-1]) == 1
+    assert found.n_distractor.values.tolist() == [int((column >= 0).sum()) for column in columns.values()]
+    known = found.n_distractor.values > 0
+    assert known.sum() >= 3
+    assert (found.distractor_success.values[known] == 0).all()
+    on_chain = {"colon": named_positions(pairs)["colon"], "nowhere": np.full(len(pairs), -1)}
+    monkeypatch.setattr("bindscope.measures.binding.mechanism.distractor_positions", lambda pairs: on_chain)
+    found = joined()  # a position on the chain would be seen
+    assert float(found.distractor_success.sel(distractors="colon")) == 1
+    assert np.isnan(found.distractor_success.sel(distractors="nowhere"))
 
 
 def test_ablating_the_mechanism_loses_answers_and_the_decoy_none(model, pairs) -> None:

@@ -43,20 +43,42 @@ def test_three_phases_and_two_spikes_replicate(steps, tmp_path: Path):
     ("settings", "words"),
     [({"second": False}, "No refinement phase"), ({"first": False}, "No assignment and no refinement phase")],
 )
-def test_a_run_without_a_spike_differs_when_it_has_ended(settings, words):
-    finding = AA1.judge({"trajectory": trajectory(**settings)})
+@pytest.mark.parametrize(
+    ("status", "how_far"),
+    [
+        ("training", "training is at step 20,000 of 20,000; verify again"),
+        ("interrupted", "training was interrupted at step 20,000 of 20,000; 'bindscope resume' goes on"),
+        ("finished", "training ended at step 20,000 of 20,000; train for longer, as with --set training.steps=40000"),
+    ],
+)
+def test_a_run_that_has_not_come_to_its_last_phases_is_inconclusive(settings, words, status, how_far):
+    finding = AA1.judge({"trajectory": trajectory(status=status, **settings)})
+    assert finding.verdict == "inconclusive"
+    assert f"{words} was found: {how_far}" in finding.reason
+
+
+def test_a_run_that_passes_over_a_phase_differs():
+    dataset = trajectory(first=False, second=False)
+    dataset.split_accuracy.loc[{"step": slice(10000, None)}] = 0.99  # everything at once
+    finding = AA1.judge({"trajectory": dataset})
     assert finding.verdict == "differs"
-    assert words in finding.reason
+    assert "No assignment phase was found" in finding.reason
 
 
-def test_a_run_in_training_is_not_judged_before_its_last_phase():
-    finding = AA1.judge({"trajectory": trajectory(status="training", second=False)})
-    assert finding.verdict == "not testable"
-    assert "addition, assignment" in finding.reason
+def test_few_evaluations_are_judged_neither_while_training_nor_after():
+    after, during = (AA1.judge({"trajectory": trajectory(UNEVEN[:7], status)}) for status in ("finished", "training"))
+    assert (after.verdict, during.verdict) == ("not testable", "inconclusive")
+    assert "a smaller training.evaluate_every" in after.reason
 
 
-def test_few_evaluations_are_not_judged():
-    assert AA1.judge({"trajectory": trajectory(UNEVEN[:7])}).verdict == "not testable"
+def test_a_run_without_the_second_spike_differs_though_it_has_all_phases():
+    dataset = trajectory()
+    slow = np.clip((dataset.step.values - 6000) / 13000, 0, 1)
+    for split in ("1var", "2var1", "2var2"):
+        dataset.split_accuracy.loc[{"split": split}] = 0.99 * slow
+    finding = AA1.judge({"trajectory": dataset})
+    assert finding.verdict == "differs"
+    assert "No later spike lifts the splits in restricted positions alone" in finding.reason
 
 
 @pytest.mark.parametrize("steps", [EACH_250, UNEVEN], ids=["each 250", "uneven"])

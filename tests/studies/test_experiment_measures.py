@@ -108,6 +108,11 @@ def test_grids_of_models_of_one_length_are_those_that_vb10_reads(runs, monkeypat
     own = generalisation.measure_grid(run, 20, np.random.default_rng(experiment_measures.SEED))
     for name in ("accuracy", "n", "line_1_where_wrong", "line_1_by_chance"):
         np.testing.assert_allclose(read[name].transpose(*own[name].dims), own[name], atol=1e-6)
+    assert (read.attrs["preset"], read.attrs["trained_lines"], read.attrs["trained_min_lines"]) == (
+        "binding-plain",
+        16,
+        16,
+    )
     assert "Seed 0 answers" in experiment.conclude(dataset)
     assert all(axes.has_data() for axes in experiment.draw(dataset).axes)
 

@@ -246,5 +246,4 @@ def test_a_run_with_little_in_it_gets_verdicts_all_the_same(tmp_path: Path, step
     found = verify(Library(run, study.results, run.path / "results", n=8, runs_directory=tmp_path), study.claims)
     verdicts = {judged.claim.id: judged.finding.verdict for judged in found.judged}
     assert verdicts["VB1"] == "replicates"  # its evaluations are whole
-    assert verdicts["VB5"] == verdicts["VB7"] == "not testable"
-    assert verdicts["VB3"] == ("inconclusive" if steps else "not testable")  # of few pairs
+    assert verdicts["VB3"] == verdicts["VB5"] == verdicts["VB7"] == "inconclusive"  # few pairs, and what may still come

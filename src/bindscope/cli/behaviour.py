@@ -14,7 +14,7 @@ from bindscope.cli.behaviour_tables import (
     format_steps,
 )
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import find_run
 
@@ -37,7 +37,7 @@ def behaviour(
     lengths: str | None = None,
     depths: str = "1-13",
     step: str = "last",
-    n: int | None = None,
+    n: AtLeastOne | None = None,
     seed: Seed = 1,
     json: Flag = False,
     out: Path | None = None,
@@ -91,8 +91,6 @@ def behaviour(
                if asked]  # fmt: skip
     if len(instead) > 1:
         raise BindscopeError(f"{' and '.join(instead)}: each is a table of its own; give one of them.")
-    if n is not None and n < 1:
-        raise BindscopeError(f"--n: give at least 1, got {n}.")
     opened = Run.open(find_run(run))
     require_kind(opened.name, opened.config.task, "programs")
     if step == "all":

@@ -6,7 +6,7 @@ import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
@@ -20,7 +20,7 @@ def copying(
     widths: str = "32,64,128,256,512",
     n: int = 128,
     steps: str = "1,4",
-    seeds: int = 3,
+    seeds: AtLeastOne = 3,
     seed: Seed = 0,
     out: Path | None = None,
     json: Flag = False,
@@ -56,8 +56,6 @@ def copying(
     from bindscope.studies.symbols.width.measure import measure_directions
 
     check_out(out)
-    if seeds < 1:
-        raise BindscopeError(f"--seeds: give at least 1, got {seeds}.")
     sizes, at_steps = _numbers("--widths", widths), _numbers("--steps", steps)
     with show_progress("copying") as on_progress:
         dataset = measure_directions(sizes, n, range(seed, seed + seeds), at_steps, on_progress)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import Flag
+from bindscope.cli.options import AtLeastOne, Flag
 from bindscope.cli.table import format_duration, format_table
 from bindscope.runs.locate import RUNS_DIRECTORY
 
@@ -24,9 +24,9 @@ def experiment(
     name: str | None = None,
     /,
     *,
-    seeds: int | None = None,
+    seeds: AtLeastOne | None = None,
     steps: int | None = None,
-    jobs: int = 1,
+    jobs: AtLeastOne = 1,
     cluster: str | None = None,
     only: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     out: Path | None = None,
@@ -75,15 +75,12 @@ def experiment(
     show
         Train nothing: the answer from the dataset made here before, else from the shipped one.
     """
-    from bindscope.errors import BindscopeError
     from bindscope.studies.framework.experiments import all_experiments, find_experiment, plan_cells
 
     if name is None:
         print(format_experiments(all_experiments()))
         return
     chosen = find_experiment(name) if pretrained is None else _find_pretrained(name, pretrained)
-    if min(1 if seeds is None else seeds, jobs) < 1:
-        raise BindscopeError("--seeds and --jobs: give at least 1.")
     if figure is not None:
         from bindscope.studies.plots.style import figure_format
 

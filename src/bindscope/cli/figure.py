@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.runs.locate import is_shipped
 
 
@@ -14,7 +14,7 @@ def figure(
     /,
     *,
     out: Path | None = None,
-    n: int | None = None,
+    n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
 ) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.labelled import dataset_to_mapping
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.cli.outcome import check_out, write_out
 from bindscope.cli.table import format_table
-from bindscope.errors import BindscopeError
 from bindscope.runs.locate import find_run
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def fourier(
     *,
     step: str = "last",
     neuron: int | None = None,
-    n: int = 200,
+    n: AtLeastOne = 200,
     seed: Seed = 0,
     out: Path | None = None,
     json: Flag = False,
@@ -61,8 +60,6 @@ def fourier(
     from bindscope.runs.directory import Run
 
     check_out(out)
-    if n < 1:
-        raise BindscopeError(f"--n: give at least 1, got {n}.")
     opened = Run.open(find_run(run))
     require_kind(opened.name, opened.config.task, "sums")
     found = opened.find_step(step)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import Device, Setting
+from bindscope.cli.options import AtLeastOne, Device, Setting
 from bindscope.cli.settings import parse_settings
 from bindscope.runs.locate import RUNS_DIRECTORY
 
@@ -23,7 +23,7 @@ def language(
     /,
     *,
     identity: Annotated[tuple[Identity, ...], Parameter(negative="")] = ("both",),
-    seeds: int = 3,
+    seeds: AtLeastOne = 3,
     steps: int | None = None,
     preset: str = "text-small",
     tokenizer: str | None = None,
@@ -74,7 +74,6 @@ def language(
     figure
         The figure's file; its ending chooses the format (svg, png, pdf).
     """
-    from bindscope.errors import BindscopeError
     from bindscope.families import require_kind
     from bindscope.runs.data import prepare_data
     from bindscope.studies.framework.experiments import plan_cells
@@ -82,8 +81,6 @@ def language(
     from bindscope.studies.symbols.language.define import NAME, PLAIN, language_experiment
     from bindscope.tasks.text import LIBRARY
 
-    if seeds < 1:
-        raise BindscopeError("--seeds: give at least 1.")
     require_kind(f"--preset {preset}", find_preset(preset).config.task, "text")
     if figure is not None:
         from bindscope.studies.plots.style import figure_format

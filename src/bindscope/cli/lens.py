@@ -11,9 +11,8 @@ from cyclopts import Parameter
 
 from bindscope.cli.asking import option
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.cli.table import format_table
-from bindscope.errors import BindscopeError
 from bindscope.questions.opened import Opened
 from bindscope.questions.program import Lens
 from bindscope.questions.question import to_steps
@@ -28,7 +27,7 @@ def lens(
     *,
     steps: Annotated[str, Parameter(name=["--steps", "--step"])] = "all",
     program: str | None = None,
-    n: int = 1000,
+    n: AtLeastOne = 1000,
     seed: Seed = 1,
     json: Flag = False,
     out: Path | None = None,
@@ -65,8 +64,6 @@ def lens(
 
     from bindscope.measures.lens import logit_lens
 
-    if n < 1:
-        raise BindscopeError(f"--n: give at least 1, got {n}.")
     opened = Opened.at(run)
     task, chosen = opened.task_of("programs"), opened.find_steps(to_steps(steps))
     console = Console(stderr=True)

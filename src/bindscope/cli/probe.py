@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import Seed
+from bindscope.cli.options import AtLeastOne, Seed
 from bindscope.cli.outcome import check_out, open_binding_run, show_progress, write_out
 from bindscope.cli.table import format_table
 
@@ -24,7 +24,7 @@ def probe(
     probes: Annotated[tuple[Literal["linear", "logistic", "mlp"], ...], Parameter(negative="")] = ("linear",),
     layers: Annotated[tuple[int, ...], Parameter(negative="")] = (),
     positions: Where | None = None,
-    n: int = 1000,
+    n: AtLeastOne = 1000,
     seed: Seed = 1,
     step: str = "last",
     out: Path | None = None,
@@ -65,11 +65,8 @@ def probe(
     import numpy as np
     import torch
 
-    from bindscope.errors import BindscopeError
     from bindscope.measures.binding.probes import probe_positions
 
-    if n < 1:
-        raise BindscopeError(f"--n: give at least 1, got {n}.")
     check_out(out)
     opened, task = open_binding_run(run)
     found = opened.find_step(step)

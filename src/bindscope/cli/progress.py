@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.labelled import dataset_to_mapping
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bindscope.studies.framework.results import Library
+
 
 def progress(
     run: str,
     /,
     *,
-    n: int | None = None,
+    n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
     scores: str | None = None,
@@ -57,31 +59,40 @@ def progress(
         The figure's file (svg, png, pdf); the numbers then go to results/ beside it. By default both go to results/
         inside the run, or to runs/verify-NAME for a shipped run.
     """
-    from bindscope.cli.outcome import show_progress
-    from bindscope.cli.verify import open_library
-    from bindscope.families import require_kind
     from bindscope.studies.plots.style import figure_format, save_figure
 
     if out is not None:
         figure_format(out)  # refused before anything is measured
-    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=None if out is None else out.parent)
-    require_kind(library.name, study, "sums")
     name = "progress" if scores is None else "score_terms"
+    library, dataset, path = _measure(name, run, n, seed, fresh, None if out is None else out.parent)
+    if json:
+        print(json_format.dumps(dataset_to_mapping(dataset)))
+        return
+    trajectory = library.fill("trajectory").dataset
+    if scores is None:
+        text, figure = format_progress(dataset), _draw(trajectory, dataset)
+    else:
+        text, figure = _show_scores(trajectory, dataset, scores)
+    print(text)
+    print(f"\nnumbers  {path}")
+    print(f"figure   {save_figure(figure, out or library.folder / f'{name}.svg')}")
+
+
+def _measure(
+    name: str, run: str, n: int | None, seed: int, fresh: bool, out: Path | None
+) -> tuple[Library, xr.Dataset, Path | None]:
+    """A result of a run on sums, read or measured, with the library it is in and its file."""
+    from bindscope.cli.outcome import show_progress
+    from bindscope.cli.verify import open_library
+    from bindscope.families import require_kind
+
+    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out)
+    require_kind(library.name, study, "sums")
     with show_progress("checkpoints") as on_progress:
         filled = library.fill(name, on_progress)
     if filled.dataset is None:
         raise BindscopeError(f"{library.run.name}: {filled.reason}")
-    if json:
-        print(json_format.dumps(dataset_to_mapping(filled.dataset)))
-        return
-    trajectory = library.fill("trajectory").dataset
-    if scores is None:
-        text, figure = format_progress(filled.dataset), _draw(trajectory, filled.dataset)
-    else:
-        text, figure = _show_scores(trajectory, filled.dataset, scores)
-    print(text)
-    print(f"\nnumbers  {filled.path}")
-    print(f"figure   {save_figure(figure, out or library.folder / f'{name}.svg')}")
+    return library, filled.dataset, filled.path
 
 
 def _show_scores(trajectory: xr.Dataset | None, dataset: xr.Dataset, variable: str) -> tuple[str, Any]:

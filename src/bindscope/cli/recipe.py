@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bindscope.cli.experiment import format_cells
+from bindscope.cli.options import AtLeastOne
 from bindscope.runs.locate import RUNS_DIRECTORY
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ def ablate_recipe(
     /,
     *,
     only: Annotated[tuple[str, ...], Parameter(negative="")] = (),
-    seeds: int = 3,
+    seeds: AtLeastOne = 3,
     steps: int | None = None,
-    jobs: int = 1,
+    jobs: AtLeastOne = 1,
     out: Path | None = None,
 ) -> None:
     """Train a binding preset without each part of its recipe, and compare.
@@ -50,14 +51,11 @@ def ablate_recipe(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from bindscope.errors import BindscopeError
     from bindscope.runs.files import write_atomically
     from bindscope.runs.sweep import train_sweep
     from bindscope.studies.binding.experiments.recipe import ablation_configs, ablation_dataset
     from bindscope.studies.framework.presets import find_preset
 
-    if seeds < 1 or jobs < 1:
-        raise BindscopeError("--seeds and --jobs: give at least 1.")
     configs = ablation_configs(find_preset(preset).config, range(seeds), only or None, steps)
     directory = out or RUNS_DIRECTORY / f"recipe-{preset}"
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

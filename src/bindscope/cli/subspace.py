@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from bindscope.cli.asking import naming_options, option
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.cli.outcome import check_out, open_binding_run, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.questions.opened import Opened
@@ -27,7 +27,7 @@ def subspace(
     rank: int | None = None,
     layer: int | None = None,
     position: str | None = None,
-    n: int = 300,
+    n: AtLeastOne = 300,
     seed: Seed = 1,
     step: Annotated[str, option(Swap, "step")] = "last",
     control: Annotated[Literal["found", "random", "rest"], option(Swap, "control")] = "found",
@@ -90,8 +90,6 @@ def subspace(
     from bindscope.errors import BindscopeError
     from bindscope.subspaces import Search, default_search, measure_subspace, sweep_subspaces
 
-    if n < 1:
-        raise BindscopeError(f"--n: give at least 1, got {n}.")
     if refit and not over_training:
         raise BindscopeError("--refit: says how --over-training fits its axes; give that too.")
     if keep and not over_training:

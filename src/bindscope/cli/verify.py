@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import AtLeastOne, Flag, Seed
 from bindscope.cli.table import format_duration, format_table
 from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, results_folders, study_results
 
@@ -28,7 +28,7 @@ def verify(
     /,
     *,
     claim: Annotated[tuple[str, ...], Parameter(negative="")] = (),
-    n: int | None = None,
+    n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
     out: Path | None = None,
@@ -99,13 +99,10 @@ def open_library(
 
     The name of a study whose claims are about experiments gives those without a run.
     """
-    from bindscope.errors import BindscopeError
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.results import Library
     from bindscope.studies.framework.verify import find_study, open_study, studies_without_runs
 
-    if n is not None and n < 1:
-        raise BindscopeError(f"--n: give at least 1, got {n}.")
     if name in studies_without_runs():
         return open_study(name, study_results(name, out=out), RUNS_DIRECTORY, n, seed, fresh)
     opened = Run.open(find_run(name))

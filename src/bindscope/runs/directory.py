@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.errors import BindscopeError, NotYet, suggest_nearest
 from bindscope.runs.files import (
     read_json,
     read_verified,
@@ -253,7 +253,7 @@ class Run:
 
     def _require_checkpoints(self) -> None:
         if not self.steps:
-            raise BindscopeError(f"{self.path}: no checkpoint was saved yet.")
+            raise NotYet(f"{self.path}: no checkpoint was saved yet.")
 
 
 def list_runs(folder: Path | str) -> tuple[list[Run], list[str]]:

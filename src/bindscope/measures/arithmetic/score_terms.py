@@ -40,7 +40,7 @@ def score_terms(forms: SumForms, task: AssignAddTask, tokens: np.ndarray, operan
 
 
 def _stream_parts(forms: SumForms, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the stream before layer 2 is the sum of: token, position and layer 1's output, [sequence, position, d_model] each."""
+    """What the residual stream before layer 2 is the sum of: token, position and layer 1's output, [sequence, position, d_model] each."""
     embedded = forms.tokens[tokens]
     positions = np.broadcast_to(forms.positions, embedded.shape)
     x = embedded + positions

@@ -19,7 +19,7 @@ from bindscope.interventions.outcome import summarise_outcomes
 from bindscope.interventions.patching import patch_sites
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import CounterfactualPairs, named_positions
+from bindscope.tasks.binding import CounterfactualPairs, distractor_positions, named_positions
 
 FRACTIONS = ("success", "kept")
 N_RANDOM_SETS = 8
@@ -75,10 +75,11 @@ def mark_columns(pairs: CounterfactualPairs, column: np.ndarray) -> np.ndarray:
 def join_heads(
     model: Transformer, pairs: CounterfactualPairs, effect: np.ndarray, rng: np.random.Generator, enough: float
 ) -> xr.Dataset:
-    """The strongest 1, 2, … heads together, until the whole interval is above ``enough``, or all; beside random sets of as many."""
+    """The strongest 1, 2, … heads together, until the whole interval is above ``enough``, or all; beside random sets of as
+    many, and beside the same heads at each kind of distractor, over the pairs that have one."""
     contrast, n_heads = contrast_pairs(pairs), effect.shape[1]
-    positions = named_positions(pairs)
-    beyond_root, aside = ~mark_columns(pairs, positions["rhs 1"]), mark_columns(pairs, positions["distractor"])
+    beyond_root = ~mark_columns(pairs, named_positions(pairs)["rhs 1"])
+    asides = {kind: mark_columns(pairs, column) for kind, column in distractor_positions(pairs).items()}
     order = np.argsort(-effect.ravel(), kind="stable")
 
     def joint_success(heads: Sequence[int], marks: np.ndarray) -> float:
@@ -92,17 +93,20 @@ def join_heads(
     sets = [rng.choice(len(order), size, replace=False).tolist() for _ in range(N_RANDOM_SETS)]
     low, high = wilson_interval(np.array(curve) * len(pairs), len(pairs))
     chosen = order[:size]
+    n_aside = {kind: int(marks.any(1).sum()) for kind, marks in asides.items()}
+    changed = [joint_success(chosen.tolist(), asides[kind]) if n else np.nan for kind, n in n_aside.items()]
     return xr.Dataset(
         {
             "joint_success": ("rank", np.array(curve)),
             "joint_success_low": ("rank", low),
             "joint_success_high": ("rank", high),
             "random_success": ("draw", np.array([joint_success(heads, beyond_root) for heads in sets])),
-            "distractor_success": ((), joint_success(chosen.tolist(), aside)),
+            "distractor_success": ("distractors", changed),
+            "n_distractor": ("distractors", list(n_aside.values())),
             "ranked_layer": ("rank", chosen // n_heads),
             "ranked_head": ("rank", chosen % n_heads),
         },
-        {"rank": np.arange(1, size + 1)},
+        {"rank": np.arange(1, size + 1), "distractors": list(asides)},
     )
 
 

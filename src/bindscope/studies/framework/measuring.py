@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import xarray as xr
 
+from bindscope.errors import NotYet
 from bindscope.studies.framework.experiments import Cell, Progress
-from bindscope.studies.framework.results import CHECKPOINT, Context, NotTestable, Result, with_progress
+from bindscope.studies.framework.results import CHECKPOINT, Context, Result, with_progress
 from bindscope.studies.framework.trajectory import trajectory_dataset
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def parts_of_steps(context: Context, measure: Callable[[int], Part], known: Mapp
     """What ``measure`` gives at each saved step; what is ``known`` by the hash of a step's weights is taken from there."""
     run, found = context.run, dict(known)
     if not run.steps:
-        raise NotTestable("no checkpoint was saved yet")
+        raise NotYet("no checkpoint was saved yet")
     for step in with_progress(run.steps, context.on_progress):
         sha256 = run.manifest.checkpoints[step].sha256
         if sha256 not in found:

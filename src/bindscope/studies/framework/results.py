@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.errors import BindscopeError, NotYet, suggest_nearest
 from bindscope.runs.results import NAMES, is_current, read_result, write_result
 from bindscope.schema import to_mapping
 from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
@@ -124,6 +124,7 @@ class Filled:
     dataset: xr.Dataset | None
     origin: Origin
     reason: str = ""  # why there is no dataset
+    may_come: bool = False  # more training might give one
     path: Path | None = None
     seconds: float = 0.0
     note: str = ""  # something a person should know: a damaged file that was computed again
@@ -252,15 +253,15 @@ class Library:
         return self.results[name]
 
     def _fill(self, result: Result, on_progress: OnProgress | None) -> Filled:
-        missing = [self.filled[need].reason for need in result.needs if self.filled[need].dataset is None]
+        missing = [self.filled[need] for need in result.needs if self.filled[need].dataset is None]
         if missing:
-            return Filled(result.name, None, "read", reason=missing[0])
+            return Filled(result.name, None, "read", reason=missing[0].reason, may_come=missing[0].may_come)
         try:
             key = self.key(result)
             found, note = self._look_up(result, key)
             return found or self._make(result, key, note, on_progress)
         except _Unavailable as problem:
-            return Filled(result.name, None, "computed", reason=str(problem))
+            return Filled(result.name, None, "computed", reason=str(problem), may_come=problem.may_come)
 
     def _look_up(self, result: Result, key: str) -> tuple[Filled | None, str]:
         """A saved dataset whose key matches, and a note about files that could not be read."""
@@ -294,7 +295,7 @@ class Library:
         try:
             dataset = result.compute(context)
         except BindscopeError as problem:
-            raise _Unavailable(str(problem)) from None
+            raise _Unavailable(str(problem), isinstance(problem, NotYet)) from None
         seconds = time.perf_counter() - start
         if not result.kept:
             return Filled(result.name, dataset, "read", seconds=seconds, note=note, key=key)
@@ -321,6 +322,10 @@ def _required(run: Run | None) -> Run:
 
 class _Unavailable(Exception):
     """Inside this file only: a result that cannot be made."""
+
+    def __init__(self, reason: str, may_come: bool) -> None:
+        super().__init__(reason)
+        self.may_come = may_come
 
 
 def _hash(content: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bindscope.errors import BindscopeError
+from bindscope.errors import BindscopeError, NotYet
 from bindscope.families import Family, LearnedParts, find_family
 from bindscope.intervals import wilson_interval
 from bindscope.measures.phases import Lasts, Phase, find_transition
@@ -39,7 +39,7 @@ def trajectory_dataset(
     """
     evaluated = _latest_by_step(record for record in records if "watched" in record)
     if not evaluated:
-        raise BindscopeError("the run holds no evaluation yet: train it for at least one evaluation first.")
+        raise NotYet("the run holds no evaluation yet: train it for at least one evaluation first.")
     found = _find_family(family, config)
     evaluations = [_splits_of(record) for record in evaluated]
     splits = list(evaluations[0])

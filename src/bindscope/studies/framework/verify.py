@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.families import UnknownFamily, all_families, find_family
-from bindscope.studies.framework.claims import VERDICTS, Claim, Finding, Quantity, Study, not_testable
+from bindscope.studies.framework.claims import VERDICTS, Claim, Finding, Quantity, Study, inconclusive, not_testable
 from bindscope.studies.framework.experiments import MADE_BY, SHIPPED_RUNS
 from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
 
@@ -139,12 +139,21 @@ def judge_kept(library: Library, claim: Claim) -> Judged | tuple[str, ...]:
 
 
 def judge(claim: Claim, filled: Mapping[str, Filled], run: str = "") -> Judged:
-    """What the filled results say about a claim; without all of them nothing can be said, and the reason is given."""
-    missing = [filled[name].reason for name in claim.results if filled[name].dataset is None]
+    """What the filled results say about a claim; without all of them nothing can be said, and the reason is given.
+
+    Where more training might give what is missing, that is inconclusive; otherwise the claim is not testable.
+    """
+    lacking = [filled[name] for name in claim.results if filled[name].dataset is None]
+    missing = sorted(lacking, key=lambda each: each.may_come)  # what no training brings comes first
     found = ((name, filled[name].dataset) for name in claim.results)
     datasets = {name: dataset for name, dataset in found if dataset is not None}
-    finding = not_testable(missing[0]) if missing else claim.judge(datasets)
-    return Judged(claim, finding, datasets, _sources(datasets.values(), run))
+    return Judged(
+        claim, _say_why(missing[0]) if missing else claim.judge(datasets), datasets, _sources(datasets.values(), run)
+    )
+
+
+def _say_why(missing: Filled) -> Finding:
+    return (inconclusive if missing.may_come else not_testable)(missing.reason)
 
 
 def _sources(datasets: Iterable[xr.Dataset], run: str) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from bindscope.errors import NotYet
 from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.studies.framework.measuring import measure_every_step, untrained_model
-from bindscope.studies.framework.results import Context, NotTestable, Result, every_step, last_step
+from bindscope.studies.framework.results import Context, Result, every_step, last_step
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -62,7 +63,7 @@ def compute_answer_probes(context: Context) -> xr.Dataset:
 
     run = context.run
     if not run.steps:
-        raise NotTestable("no checkpoint was saved yet")
+        raise NotYet("no checkpoint was saved yet")
     task: Any = run.config.task
     rng, model = context.rng, run.checkpoint("last")
     sums = ProbeSums.draw(task, rng, context.n)

@@ -65,7 +65,7 @@ def draw_looks(results: Mapping[str, xr.Dataset]) -> Figure:
         subtitle = (
             f"{dataset.attrs.get('run', '')} · {n} sequences of each split, 95 % intervals · maps at step {step:,}"
         )
-        title_figure(figure, "AA4 · Where the layers look", subtitle)
+        title_figure(figure, "AA4 · Where the layers attend", subtitle)
     return figure
 
 

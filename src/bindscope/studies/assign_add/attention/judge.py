@@ -1,4 +1,4 @@
-"""AA4: where the two layers look."""
+"""AA4: where the two layers attend."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SAID = {
 
 
 def judge_attention(results: Mapping[str, xr.Dataset]) -> Finding:
-    """AA4: the three looks of the circuit are there at the end, and in neither control."""
+    """AA4: the three attention patterns of the circuit are there at the end, and in neither control."""
     dataset = results["attention"]
     last = dataset.isel(step=-1)
     accuracy = float(last.accuracy.sel(split=TRAINED_SPLITS).min())
@@ -64,14 +64,14 @@ def judge_attention(results: Mapping[str, xr.Dataset]) -> Finding:
 
 
 def _judged(label: str, dataset: xr.Dataset, name: str, look: str) -> Quantity:
-    """A look over the splits it is judged on: ``=`` in layer 1 on sums with at most one variable, as the authors have it."""
+    """One pattern over the splits it is judged on: ``=`` in layer 1 on sums with at most one variable, as the authors have it."""
     splits = [str(split) for split in dataset.split.values if look != "operands" or str(split)[0] in "01"]
     fraction = float(dataset[name].sel(look=look, split=splits).mean())
     return fraction_of(label, fraction, int(dataset.attrs["n"]) * len(splits))
 
 
 def look_by_position(last: xr.Dataset, n: int) -> tuple[Quantity, Quantity]:
-    """Layer 2's look where every variable stands as in training, and where at least one stands where it never did."""
+    """Layer 2's attention where every variable stands as in training, and where at least one stands where it never did."""
     restricted = [str(split) for split in last.split.values if "var" in str(split)]
     usual = [str(split) for split in last.split.values if "var" not in str(split)]
     fractions = last["fraction"].sel(look="values")
@@ -98,7 +98,7 @@ def shuffled_look(dataset: xr.Dataset) -> Quantity:
 CLAIMS = (
     Claim(
         id="AA4",
-        title="Where the layers look",
+        title="Where the layers attend",
         statement=(
             "In layer 1 the equals sign attends to the two operands and each assigned number to the variable before it; "
             "in layer 2 the equals sign attends to the numbers that the operands stand for."
@@ -122,7 +122,7 @@ CLAIMS = (
         draw=defer(f"{__package__}.draw", "draw_looks"),
         fixed=Fixed(
             "2026-11-17",
-            "the released run and assign-add; thresholds of 2026-11-16, the splits of the first look since the authors' "
+            "the released run and assign-add; thresholds of 2026-11-16, the splits of the first since the authors' "
             "reading was known",
         ),
     ),

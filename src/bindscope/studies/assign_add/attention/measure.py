@@ -1,4 +1,4 @@
-"""Result ``attention``: the three looks of the circuit at every checkpoint, and the mean maps of the last one."""
+"""Result ``attention``: the three attention patterns of the circuit at every checkpoint, and the mean maps of the last one."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def compute_attention(context: Context) -> xr.Dataset:
 
 
 RESULTS = (
-    Result("attention", "where the layers look", compute_attention, n=N_SEQUENCES, steps=every_step, grows=True,
+    Result("attention", "where the layers attend", compute_attention, n=N_SEQUENCES, steps=every_step, grows=True,
            passes=18),
 )  # fmt: skip

@@ -27,12 +27,14 @@ from bindscope.studies.framework.claims import (
     Quantity,
     all_hold,
     conclude,
+    inconclusive,
     not_testable,
     reaches,
     stays_within,
 )
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import fraction_of
+from bindscope.studies.framework.training import few_evaluations, tell_training
 from bindscope.tasks.assign_add import SPLIT_NAMES
 
 if TYPE_CHECKING:
@@ -42,7 +44,6 @@ LEAST_EVALUATIONS = 8
 END = 0.95
 N_SHUFFLES = 100
 MOST_BY_CHANCE = 0.05  # fraction of shuffled runs in which phases and spikes may appear
-UNFINISHED = ("training", "interrupted")
 WATCHED = (*FIRST_SPIKE, *RESTRICTED)  # every split with a variable
 
 
@@ -51,9 +52,8 @@ def judge_learning(results: Mapping[str, xr.Dataset]) -> Finding:
     dataset = results["trajectory"]
     phases, spikes = phases_and_spikes(dataset)
     quantities = _quantities(dataset, phases, spikes)
-    problem = _what_hinders(dataset, phases)
-    if problem:
-        return not_testable(problem, quantities)
+    if hindered := _what_hinders(dataset, phases, quantities):
+        return hindered
     criterion = (_phases_follow(dataset, phases), *_has_spikes(dataset, spikes), _ends_high(dataset))
     by_chance = fraction_with_phases(dataset)
     shuffled = fraction_of("three phases and two spikes, evaluations shuffled", by_chance, N_SHUFFLES)
@@ -157,18 +157,17 @@ def _quantities(dataset: xr.Dataset, phases: Sequence[Phase], spikes: Sequence[S
     )
 
 
-def _what_hinders(dataset: xr.Dataset, phases: Sequence[Phase]) -> str | None:
-    missing = [split for split in SPLIT_NAMES if split not in dataset.split.values]
-    if missing:
-        return f"the run was not evaluated on the split {missing[0]}"
-    n_evaluations = dataset.sizes["step"]
-    if n_evaluations < LEAST_EVALUATIONS:
-        return f"the run has {n_evaluations} evaluations; phases and spikes need {LEAST_EVALUATIONS} or more"
+def _what_hinders(dataset: xr.Dataset, phases: Sequence[Phase], quantities: tuple[Quantity, ...]) -> Finding | None:
+    """Why such a run cannot be judged, or not yet: the last phases may still come, one that was passed over does not."""
+    unknown = [split for split in SPLIT_NAMES if split not in dataset.split.values]
+    if unknown:
+        return not_testable(f"the run was not evaluated on the split {unknown[0]}", quantities)
+    if few := few_evaluations(dataset, LEAST_EVALUATIONS, "phases and spikes need", quantities):
+        return few
     names = [phase.name for phase in phases]
-    if dataset.attrs.get("status") in UNFINISHED and set(SUM_PHASES) - set(names):
-        last, total = int(dataset.step[-1]), int(dataset.attrs["total_steps"])
-        seen = ", ".join(names) or "no phase"
-        return f"training has not ended (step {last:,} of {total:,}), and so far only {seen} is seen"
+    if len(names) < len(SUM_PHASES) and names == list(SUM_PHASES[: len(names)]):
+        missing = " and no ".join(SUM_PHASES[len(names) :])
+        return inconclusive(f"no {missing} phase was found: {tell_training(dataset)}", quantities)
     return None
 
 
@@ -192,7 +191,8 @@ AA1 = Claim(
     ),
     criterion=(
         "The three phases are found in order; a spike lifts all splits with variables in trained positions, a later one "
-        f"lifts the three with restricted positions and no other, and every split ends at {END:.0%} or more. A phase or spike "
+        f"lifts the three with restricted positions and no other, and every split ends at {END:.0%} or more. The last phases "
+        "cannot be told while training has not come to them, nor a phase or spike "
         f"that is missing where accuracy rises between evaluations more than {SpikeCriterion().window:,} steps apart cannot "
         "be told."
     ),

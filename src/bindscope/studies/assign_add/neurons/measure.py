@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from bindscope.errors import NotYet
 from bindscope.measures.arithmetic.cyclic import CyclicNumbers
 from bindscope.measures.arithmetic.neurons import FITS
 from bindscope.studies.framework.measuring import PACKED, measure_every_step
@@ -120,7 +121,7 @@ def sums_task(run: Run) -> AssignAddTask:
             f"{run.name}: its task is {task.family}; Fourier components are looked for in runs on modular addition"
         )
     if not run.steps:
-        raise NotTestable("no checkpoint was saved yet")
+        raise NotYet("no checkpoint was saved yet")
     return task
 
 

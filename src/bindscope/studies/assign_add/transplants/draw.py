@@ -30,7 +30,7 @@ EXTRA = ("jump", "undone", "random")  # beside the splits: all that jump togethe
 
 
 def draw_spikes(results: Mapping[str, xr.Dataset]) -> Figure:
-    """A heat map of parts and splits for each spike; below, accuracy by variable, where = looks, and ablations."""
+    """A heat map of parts and splits for each spike; below, accuracy by variable, where = attends, and ablations."""
     transplants, by_variable, ablations = (results[name] for name in ("transplants", "by_variable", "part_ablations"))
     n_spikes, n_parts = min(2, transplants.sizes["spike"]), transplants.sizes["part"]
     with new_figure(12.4, 2.6 + 0.19 * n_parts + 3.6) as figure:

@@ -56,7 +56,7 @@ def judge_spikes(results: Mapping[str, xr.Dataset]) -> Finding:
 
 
 def _routes(spike: xr.Dataset) -> tuple[Condition, ...]:
-    """Where layer 2 looks, and the weights that decide it, carry the jump; the weights that compute do not."""
+    """Where layer 2 attends, and the weights that decide it, carry the jump; the weights that compute do not."""
     number = int(spike.spike)
     carrying = [_carried(spike, part, direction) for part in (ROUTING, LOOKING) for direction in DIRECTIONS]
     computing = [_carried(spike, COMPUTING, direction) for direction in DIRECTIONS]
@@ -66,7 +66,7 @@ def _routes(spike: xr.Dataset) -> tuple[Condition, ...]:
     return (
         Condition(
             all_hold(reaches(quantity, MOST_OF_IT) for quantity in carrying),
-            f"routing and where layer 2 looks each carry at least {_percent(least.value)} {words}",
+            f"routing and where layer 2 attends each carry at least {_percent(least.value)} {words}",
             f"'{least.label}' carries only {least.number} of spike {number} one of the two ways",
             f"'{least.label}' carries {least.number} of spike {number} one of the two ways, which may be too little",
         ),
@@ -158,7 +158,7 @@ def _over_draws(label: str, spike: xr.Dataset, part: str) -> Quantity:
 def _fractions(spike: xr.Dataset) -> tuple[Quantity, ...]:
     number = int(spike.spike)
     steps = f"{int(spike.before_step):,} → {int(spike.after_step):,}"
-    names = {LOOKING: "where layer 2 looks", ROUTING: "routing", COMPUTING: "computing"}
+    names = {LOOKING: "where layer 2 attends", ROUTING: "routing", COMPUTING: "computing"}
     return tuple(
         cell_of(f"spike {number} ({steps}) {'reproduced' if direction == 'reproduce' else 'undone'} by {words}", spike,
                 "total_fraction", part=part, direction=direction)
@@ -201,7 +201,7 @@ AA10 = Claim(
         "follows, over the splits that jump. Accuracy by variable and operand around the second spike."
     ),
     criterion=(
-        f"For both spikes, the weights that route, and where layer 2 looks by itself, reproduce and undo at least "
+        f"For both spikes, the weights that route, and where layer 2 attends by itself, reproduce and undo at least "
         f"{MOST_OF_IT:.0%} of the jump and the weights that compute at most {LITTLE_OF_IT:.0%}; and at the second spike "
         f"one restricted variable rises from at most {LITTLE_OF_IT:.0%} to at least {MOST_OF_IT:.0%}, which all others "
         "had reached before."

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bindscope.errors import NotYet
 from bindscope.measures.arithmetic.by_variable import (
     OPERANDS,
     ask_by_variable,
@@ -106,7 +107,7 @@ def compute_part_ablations(context: Context) -> xr.Dataset:
     """Over (part, kind, split): accuracy at the last checkpoint with one part of the circuit taken away."""
     run = context.run
     if not run.steps:
-        raise NotTestable("no checkpoint was saved yet")
+        raise NotYet("no checkpoint was saved yet")
     step = run.steps[-1]
     task: Any = run.config.task
     asked = ask_splits(task, context.rng, context.n)

@@ -49,7 +49,7 @@ def draw_first_layer(results: Mapping[str, xr.Dataset]) -> Figure:
         _draw_equals_positions(axes[3], dataset)
         for curves in axes[2:]:
             mark_spikes(curves, spikes)
-        title_figure(figure, "AA8 · Layer 1 looks one back, and = at the operands\n", _subtitle(dataset))
+        title_figure(figure, "AA8 · Layer 1 attends one back, and = to the operands\n", _subtitle(dataset))
     return figure
 
 
@@ -85,7 +85,7 @@ def draw_matrices(dataset: xr.Dataset) -> Figure:
     """
     with new_figure(13.2, 5.1) as figure:
         axes = [figure.add_subplot(1, 3, index) for index in range(1, 4)]
-        _draw_all_pairs(axes[0], dataset, "row: who looks; column: at whom")
+        _draw_all_pairs(axes[0], dataset, "row: who attends; column: to whom")
         _draw_positions(axes[1], dataset.assign(positions=dataset.positions.expand_dims("step")))
         _draw_variables(
             axes[2], dataset.variable_identity.values, [str(name) for name in dataset.query_variable.values]
@@ -99,7 +99,7 @@ def draw_matrices(dataset: xr.Dataset) -> Figure:
 
 
 def _draw_all_pairs(
-    axes: Axes, dataset: xr.Dataset, subtitle: str = "row: who looks; column: at whom; last checkpoint"
+    axes: Axes, dataset: xr.Dataset, subtitle: str = "row: who attends; column: to whom; last checkpoint"
 ) -> None:
     kinds = dataset.query_kind.values
     _draw_matrix(axes, dataset.qk1.values)
@@ -123,7 +123,7 @@ def _draw_positions(axes: Axes, dataset: xr.Dataset) -> None:
     axes.set_xticks(range(N_PREFIX - 1))
     axes.set_yticks(range(1, N_PREFIX))
     axes.set_xlabel("position attended to")
-    axes.set_ylabel("position that looks")
+    axes.set_ylabel("position that attends")
     axes.invert_yaxis()
     _title(
         axes,

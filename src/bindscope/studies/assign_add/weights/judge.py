@@ -153,7 +153,7 @@ _FIXED = Fixed("2026-11-16", "the released run; a pattern in the weights of one 
 
 AA8 = Claim(
     id="AA8",
-    title="Layer 1 looks one back, and = at the operands",
+    title="Layer 1 attends one back, and = to the operands",
     statement=(
         "Layer 1's QK, tried on all pairs of embeddings, lets numbers score variables highly and positions 0 to 11 "
         "prefer the one before them, so that each assigned number attends to its variable; = prefers positions 13 and 14."

@@ -9,13 +9,14 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bindscope.studies.binding.generalisation.measure import saw_one_length
 from bindscope.studies.plots.heat_map import add_colour_bar, draw_fraction_map
 from bindscope.studies.plots.style import BLUE, INK, MUTED, ORANGE, new_figure, set_fraction_ticks, title_figure
 
 
 def draw_lengths(results: Mapping[str, xr.Dataset]) -> Figure:
     """Accuracy, and answers equal to line 1's constant where it is wrong, over length and depth."""
-    dataset = results["lengths"]
+    dataset, whose = _judged_grid(results["lengths"], results["fixed-length"])
     n = int(dataset.n.max())
     with new_figure(9.6, 3.9) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
@@ -23,9 +24,16 @@ def draw_lengths(results: Mapping[str, xr.Dataset]) -> Figure:
         _draw_cells(right, dataset, dataset.line_1_where_wrong, "line 1's constant, where it is wrong")
         left.set_ylabel("lines")
         add_colour_bar(right, mesh, percent=True)
-        where = f"{dataset.attrs.get('run', '')} at its last checkpoint · up to {n:,} programs a cell, in per cent"
+        where = f"{whose} at its last checkpoint · up to {n:,} programs a cell, in per cent"
         title_figure(figure, "VB10 · Other lengths and depths", f"{where} · framed: trained lengths and depths")
     return figure
+
+
+def _judged_grid(own: xr.Dataset, fixed: xr.Dataset) -> tuple[xr.Dataset, str]:
+    """What the verdict is about, and whose it is: the run's own, or of models of one length where it saw several."""
+    if saw_one_length(own) or not fixed.sizes["seed"]:
+        return own, str(own.attrs.get("run", ""))
+    return fixed.isel(seed=0), f"{fixed.attrs['preset']} on one length, seed {int(fixed.seed[0])},"
 
 
 def draw_held_out(results: Mapping[str, xr.Dataset]) -> Figure:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from bindscope.studies.binding.generalisation.measure import FIXED_LENGTH, KNOWN
+from bindscope.studies.binding.generalisation.measure import FIXED_LENGTH, KNOWN, saw_one_length
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import (
     Claim,
@@ -69,15 +69,19 @@ def judge_held_out(results: Mapping[str, xr.Dataset]) -> Finding:
 def judge_lengths(results: Mapping[str, xr.Dataset]) -> Finding:
     """VB10: accuracy falls away from the lengths and depths of training, and wrong answers come from line 1."""
     own, fixed = results["lengths"], results["fixed-length"]
-    is_fixed = int(own.attrs["trained_min_lines"]) == int(own.attrs["trained_lines"])
-    if is_fixed or fixed.sizes["seed"]:
-        grids = [own] if is_fixed else [fixed.isel(seed=index) for index in range(fixed.sizes["seed"])]
-        name = "this run" if is_fixed else f"the experiment '{FIXED_LENGTH}'"
-        return _judge_grids([_Grid(grid) for grid in grids], name)
+    if saw_one_length(own):
+        return _judge_grids([_Grid(own)], "this run")
+    varied = (
+        f"this run was trained on programs of {own.attrs['trained_min_lines']} to {own.attrs['trained_lines']} lines, so "
+        "that other lengths are nothing new to it"
+    )
+    if fixed.sizes["seed"]:
+        who = f"{fixed.attrs['preset']} trained on {fixed.attrs['trained_lines']} lines alone (experiment '{FIXED_LENGTH}')"
+        finding = _judge_grids([_Grid(fixed.isel(seed=index)) for index in range(fixed.sizes["seed"])], who)
+        return finding.adding(f"Not judged on this run: {varied}.")
     grid = _Grid(own)
     return inconclusive(
-        f"this run was trained on programs of {own.attrs['trained_min_lines']} to {own.attrs['trained_lines']} lines, so "
-        "that other lengths are nothing new to it; three seeds of one length are trained by 'bindscope experiment "
+        f"{varied}; three seeds of {fixed.attrs['preset']} on one length are trained by 'bindscope experiment "
         f"{FIXED_LENGTH}'",
         (grid.longer, grid.shorter, grid.deeper, grid.heuristic),
         (grid.within, grid.by_chance),
@@ -117,7 +121,7 @@ class _Grid:
         return reaches(difference_of("", self.heuristic, self.by_chance), BEYOND_CHANCE)
 
 
-def _judge_grids(grids: list[_Grid], where: str) -> Finding:
+def _judge_grids(grids: list[_Grid], who: str) -> Finding:
     """Every condition must come out alike in all trainings; where they differ it cannot be told."""
     numbers = tuple(q for g in grids for q in (g.longer, g.shorter, g.deeper, g.heuristic))
     beside = tuple(q for g in grids for q in (g.within, g.by_chance))
@@ -125,10 +129,10 @@ def _judge_grids(grids: list[_Grid], where: str) -> Finding:
     if not known:
         best = max(grid.within.value for grid in grids)
         return not_testable(
-            f"at its own length and depths the model answers {best:.1%}; that must be {KNOWN:.0%} first", beside
+            f"at its own length and depths {who} answers {best:.1%}; that must be {KNOWN:.0%} first", beside
         )
     if not all(grid.longer.n and grid.deeper.n for grid in known):
-        return not_testable("there are no longer or no deeper programs that this model has positions for", beside)
+        return not_testable(f"there are no longer or no deeper programs that {who} has positions for", beside)
     criterion = [
         Condition(
             agree(grid.falls[kind] for grid in known),
@@ -155,7 +159,7 @@ def _judge_grids(grids: list[_Grid], where: str) -> Finding:
     )
     n = len(known)
     cut = f"; {len(grids) - n} more had not learned their own length" if len(grids) > n else ""
-    said = f"Judged on {where}, {'one seed' if n == 1 else f'{n} seeds'}{cut}."
+    said = f"Judged on {who}, {'one seed' if n == 1 else f'{n} seeds'}{cut}."
     return conclude(tuple(criterion), control, numbers, beside).adding(said)
 
 
@@ -230,7 +234,8 @@ VB10 = Claim(
     paper=REPORTED["VB10"],
     measure=(
         "Accuracy and answers equal to line 1's constant for programs of 2–25 lines with chains of 1–13 links: of this run "
-        "where training showed one length only, otherwise of 'bindscope experiment fixed-length'."
+        "where training showed one length only, otherwise of the preset that 'bindscope experiment fixed-length' trains on one "
+        "length, whatever the run."
     ),
     criterion=(
         f"Programs at least {LONGER:g} times as long, programs as much shorter, and chains deeper than in training are each "

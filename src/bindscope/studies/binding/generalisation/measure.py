@@ -23,7 +23,6 @@ LENGTHS = (2, 4, 8, 12, 16, 20, 25)
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 13)
 FIXED_LENGTH = "fixed-length"
 KNOWN = 0.95  # accuracy on what training showed, below which nothing can be said of anything else
-GRID_ATTRIBUTES = {"trained_lines": 16, "trained_min_lines": 16, "trained_max_depth": 4}  # of that experiment's preset
 
 
 def held_out_step(run: Run) -> Sequence[int]:
@@ -40,7 +39,7 @@ def compute_lengths(context: Context) -> xr.Dataset:
 def measure_grid(
     run: Run, n: int, rng: np.random.Generator, on_progress: Callable[[int, int], None] | None = None
 ) -> xr.Dataset:
-    """The grid of a run's last checkpoint; ``fixed_length`` says whether training showed one length only."""
+    """The grid of a run's last checkpoint, with the lengths and depths that training showed."""
     from bindscope.measures.binding.generalisation import length_depth_grid
 
     task: Any = run.config.task
@@ -48,20 +47,37 @@ def measure_grid(
     lengths = sorted({length for length in (*LENGTHS, task.lines) if length <= most})
     depths = sorted({*DEPTHS, task.max_depth})
     dataset = length_depth_grid(run.checkpoint("last"), task, lengths, depths, n, rng, on_progress)
+    return dataset.assign_attrs(_trained_on(task))
+
+
+def _trained_on(task: Any) -> dict[str, int]:
+    """The lengths and depths that training shows."""
     shortest = task.curriculum.first_lines if task.curriculum else task.min_lines or task.lines
-    dataset.attrs |= {"trained_lines": task.lines, "trained_min_lines": shortest}
-    return dataset
+    return {"trained_lines": task.lines, "trained_min_lines": shortest, "trained_max_depth": task.max_depth}
+
+
+def saw_one_length(grid: xr.Dataset) -> bool:
+    """Whether training showed programs of one length only to the model of a grid."""
+    return int(grid.attrs["trained_min_lines"]) == int(grid.attrs["trained_lines"])
 
 
 def compute_fixed_length(context: Context) -> xr.Dataset:
-    """The grids of models that were trained on one length, over (seed, lines, depth); empty where nobody trained them."""
+    """The grids of models that were trained on one length, over (seed, lines, depth); empty where nobody trained them.
+
+    They are of the experiment's own ``preset``, whatever run is asked about.
+    """
     path = find_experiment_dataset(FIXED_LENGTH, context.runs_directory)
     if path is None:
-        return xr.Dataset(coords={"seed": np.array([], int)})
-    dataset = load_experiment_dataset(path).isel(variant=0, drop=True)
+        empty = xr.Dataset(coords={"seed": np.array([], int)})
+        return empty.assign_attrs(preset=find_experiment(FIXED_LENGTH).preset)
+    dataset = load_experiment_dataset(path).isel(variant=0)
+    preset, changes = str(dataset.attrs["preset"]), json.loads(str(dataset.attrs["common_changes"]))
+    changes |= json.loads(str(dataset.attrs["changes"]))[str(dataset.variant.values)]
+    trained = override(find_preset(preset).config, changes)
+    dataset = dataset.drop_vars("variant")
     grids = dataset[[name for name in dataset.data_vars if str(name).startswith("grid_")]]
     known = {name: str(name).removeprefix("grid_") for name in [*grids.data_vars, "grid_lines", "grid_depth"]}
-    return grids.rename(known).assign_attrs(GRID_ATTRIBUTES)
+    return grids.rename(known).assign_attrs(_trained_on(trained.task))
 
 
 def compute_held_out(context: Context) -> xr.Dataset:

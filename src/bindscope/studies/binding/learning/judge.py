@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import xarray as xr
@@ -18,12 +18,14 @@ from bindscope.studies.framework.claims import (
     Quantity,
     all_hold,
     conclude,
+    inconclusive,
     not_testable,
     reaches,
     stays_within,
 )
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.quantities import fraction_of, range_of
+from bindscope.studies.framework.training import few_evaluations, tell_training
 from bindscope.studies.framework.trajectory import phases_of
 
 LEAST_EVALUATIONS = 5
@@ -42,8 +44,8 @@ def judge_phases(results: Mapping[str, xr.Dataset]) -> Finding:
     phases = {phase.name: phase for phase in phases_of(dataset)}
     own = {name: _phase_quantity(dataset, phase) for name, phase in phases.items()}
     end = _last_accuracy(dataset)
-    if problem := what_hinders(dataset):
-        return not_testable(problem, (*own.values(), end))
+    if hindered := what_hinders(dataset, (*own.values(), end)):
+        return hindered
     digits = _digits_first(dataset, phases.get("random"))
     criterion = (_in_order(dataset, tuple(phases)), digits[0], _plateau(dataset, own), _ends_well(phases, end))
     shuffled = fraction_of("three phases, evaluations shuffled", fraction_of_shuffles_with_phases(dataset), N_SHUFFLES)
@@ -64,17 +66,26 @@ def tell_seeds(seeds: xr.Dataset) -> str:
     return f"{alike} of {n} seeds of these settings went through all three phases in the steps given."
 
 
-def what_hinders(dataset: xr.Dataset) -> str | None:
-    """Why the phases of such a run cannot be judged at all."""
-    n_evaluations = dataset.sizes["step"]
-    if n_evaluations < LEAST_EVALUATIONS:
-        return f"the run has {n_evaluations} evaluations; its phases need {LEAST_EVALUATIONS} or more"
+def what_hinders(dataset: xr.Dataset, quantities: tuple[Quantity, ...] = ()) -> Finding | None:
+    """Why the phases of such a run cannot be judged at all, or not yet."""
     gain = float(dataset.rule_accuracy.sel(rule="line_1")) - float(dataset.split_chance.sel(split="test"))
     if gain < LEAST_GAIN:
-        return (
-            "in these programs answering with line 1 is hardly better than chance, so there is no heuristic to acquire"
+        return not_testable(
+            "in these programs answering with line 1 is hardly better than chance, so there is no heuristic to acquire",
+            quantities,
         )
-    return None
+    return few_evaluations(dataset, LEAST_EVALUATIONS, "its phases need", quantities)
+
+
+def lacks_phases(dataset: xr.Dataset, phases: Iterable[str], wanted: Iterable[str]) -> Finding | None:
+    """What is said without some phases: training may still bring them, but not one that was passed over."""
+    known = set(phases)
+    missing = [name for name in wanted if name not in known]
+    if not missing:
+        return None
+    if "systematic" in known:
+        return not_testable(f"this run has no {missing[0]} phase: it became systematic without one")
+    return inconclusive(f"no {' and no '.join(missing)} phase was found: {tell_training(dataset)}")
 
 
 def phases_in_order(names: tuple[str, ...]) -> bool | None:

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.phases import find_transition
-from bindscope.studies.binding.learning.judge import tell_seeds, what_hinders
+from bindscope.studies.binding.learning.judge import lacks_phases, tell_seeds, what_hinders
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import (
     Claim,
@@ -18,7 +18,6 @@ from bindscope.studies.framework.claims import (
     Quantity,
     agree,
     conclude,
-    inconclusive,
     not_testable,
     reaches,
     stays_within,
@@ -36,14 +35,13 @@ LEARNED = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # accuracies from which on a de
 def judge_sources(results: Mapping[str, xr.Dataset]) -> Finding:
     """VB2: the heuristic phase answers from lines 1 and 2, and depth 1 is learned last."""
     dataset, seeds = results["trajectory"], results["seeds"]
-    if problem := what_hinders(dataset):
-        return not_testable(problem)
+    if hindered := what_hinders(dataset):
+        return hindered
     if dataset.sizes["root_line"] < 3 or dataset.sizes["depth"] < 2:
         return not_testable("programs this short have no roots from line 3 on, or no chain deeper than 1")
     phases = {phase.name: phase for phase in phases_of(dataset)}
-    if "heuristic" not in phases:
-        say = not_testable if "systematic" in phases else inconclusive
-        return say("this run has no heuristic phase to look at")
+    if lacking := lacks_phases(dataset, phases, ["heuristic"]):
+        return lacking
     heuristic = phases["heuristic"]
     during = dataset.sel(step=slice(heuristic.first_step, heuristic.last_step))
     n_misleading = int(dataset.n_misleading)

@@ -142,8 +142,9 @@ def _draw_joint(axes: Axes, dataset: xr.Dataset) -> None:
     )
     random = dataset.random_success.values
     axes.plot(np.full(len(random), rank[-1]), random, "x", color=GREY, markersize=5, label="random", clip_on=False)
+    asides = dataset.distractor_success.values
     axes.plot(
-        rank[-1], float(dataset.distractor_success), "s", color=ORANGE, markersize=4, label="distractor", clip_on=False
+        np.full(len(asides), rank[-1]), asides, "s", color=ORANGE, markersize=4, label="distractors", clip_on=False
     )
     names = [f"+L{layer}.H{head}" for layer, head in zip(dataset.ranked_layer.values, dataset.ranked_head.values)]
     if len(rank) <= 8:

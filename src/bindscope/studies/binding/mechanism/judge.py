@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import xarray as xr
 
 from bindscope.measures.binding.algorithm.reading import read_algorithm, summarise_algorithm
-from bindscope.measures.phases import find_transition
+from bindscope.measures.phases import Phase, find_transition
+from bindscope.studies.binding.learning.judge import lacks_phases, what_hinders
 from bindscope.studies.binding.mechanism.measure import CARRIES, chain_names
 from bindscope.studies.binding.published import REPORTED
 from bindscope.studies.framework.claims import (
@@ -17,7 +19,9 @@ from bindscope.studies.framework.claims import (
     Finding,
     Fixed,
     Quantity,
+    all_hold,
     conclude,
+    inconclusive,
     not_testable,
     reaches,
     stays_within,
@@ -29,8 +33,12 @@ from bindscope.studies.framework.trajectory import phases_of
 KNOWN = 0.9  # fraction of pairs answered correctly, both programs, below which there is no mechanism to look for
 CARRIED = 0.8  # patching success at a position that the value passes through
 ASIDE = 0.1  # the most that a position off the chain may reach
-SEEN = "binding-laptop, binding-plain, an earlier training of binding-deep; then all four shipped runs, when hops without heads began to fail VB4"
+SEEN = "binding-laptop, binding-plain, an earlier training of binding-deep; then all four shipped runs, when hops without heads began to fail VB4, VB3 to judge the order of layers on intervals, and VB4 to count four kinds of distractors"
 SINCE = Fixed("2026-11-17", SEEN)
+OFF_CHAIN = (
+    "right-hand sides off the chain and after the root (the nearest, the nearest constant, the nearest with the same root, "
+    "the last)"
+)
 LEAST_PAIRS = 30  # that have a kind of distractor, for it to be judged
 BEFORE = 0.2  # the most that the later circuit may carry in the heuristic phase
 AFTER = 0.5
@@ -50,7 +58,7 @@ def judge_chain(results: Mapping[str, xr.Dataset]) -> Finding:
         [f"{position} at depth {depth}" for (depth, position), holds in reached.items() if holds is wanted]
         for wanted in (False, None)
     )
-    disorder = [depth for depth in way if not _in_order(dataset, depth)]
+    ordered = {depth: in_order(dataset.sel(depth=depth), chain_names(depth)) for depth in way}
     criterion = (
         Condition(
             False if skipped else None if unclear else True,
@@ -59,9 +67,10 @@ def judge_chain(results: Mapping[str, xr.Dataset]) -> Finding:
             f"whether {_some(unclear)} carries the value in {CARRIED:.0%} of pairs cannot be told",
         ),
         Condition(
-            not disorder,
+            all_hold(ordered.values()),
             "where it is carried, later positions carry it at later layers",
-            f"at depth {', '.join(map(str, disorder))} later positions do not come at later layers",
+            f"at {_depths(ordered, False)} later positions do not come at later layers",
+            f"whether at {_depths(ordered, None)} later positions carry it at later layers cannot be told",
         ),
     )
     asides = [_best_of(dataset, str(kind), str(kind)) for kind in dataset.position.values if is_distractor(str(kind))]
@@ -81,16 +90,15 @@ def explain_algorithm(dataset: xr.Dataset) -> str:
 
 def judge_emergence(results: Mapping[str, xr.Dataset]) -> Finding:
     """VB5: the circuit of the last checkpoint comes with the systematic phase."""
-    dataset = results["emergence"]
-    phases = {phase.name: phase for phase in phases_of(results["trajectory"])}
-    for name in ("heuristic", "systematic"):
-        if name not in phases:
-            return not_testable(f"this run has no {name} phase")
+    dataset, trajectory = results["emergence"], results["trajectory"]
+    phases = {phase.name: phase for phase in phases_of(trajectory)}
+    if lacking := what_hinders(trajectory) or lacks_phases(trajectory, phases, ("heuristic", "systematic")):
+        return lacking
     heuristic, systematic = phases["heuristic"], phases["systematic"]
     before = dataset.sel(step=slice(heuristic.first_step, heuristic.last_step))
     after = dataset.step.values[dataset.step.values >= systematic.first_step]
     if not before.sizes["step"] or not len(after):
-        return not_testable("no checkpoint was saved inside the heuristic or the systematic phase")
+        return _lacks_checkpoint(systematic if before.sizes["step"] else heuristic)
     highest = int(before.step.values[before.circuit.values.argmax()])
     early = cell_of(
         f"heuristic phase, highest (step {highest:,})", dataset, "circuit", int(dataset.attrs["n"]), step=highest
@@ -115,6 +123,13 @@ def judge_emergence(results: Mapping[str, xr.Dataset]) -> Finding:
     appeared = Quantity("half of its final value from step", np.nan if appears is None else appears, unit="step")
     start = Quantity("systematic phase from step", systematic.first_step, unit="step")
     return conclude(criterion, (stays_aside(worst_of(asides)),), (appeared, start, early, late), tuple(asides))
+
+
+def _lacks_checkpoint(phase: Phase) -> Finding:
+    return inconclusive(
+        f"no measured checkpoint lies in the {phase.name} phase (steps {phase.first_step:,} to {phase.last_step:,}); train "
+        "again and save more often, with a smaller training.checkpoints.every"
+    )
 
 
 def unlearned(dataset: xr.Dataset) -> Finding:
@@ -144,15 +159,33 @@ def _best_of(dataset: xr.Dataset, label: str, position: str) -> Quantity:
     return fraction_of(label, sum(cell.value * (cell.n or 0) for cell in cells) / n if n else np.nan, n)
 
 
-def _in_order(dataset: xr.Dataset, depth: int) -> bool:
-    """Whether the layers at which positions start to carry the value never fall along the chain."""
-    success = dataset.success.sel(depth=depth)
-    starts = [
-        int((success.sel(position=position) >= CARRIES).values.argmax())
-        for position in chain_names(depth)
-        if bool((success.sel(position=position) >= CARRIES).any())
-    ]
-    return starts == sorted(starts)
+def in_order(cells: xr.Dataset, positions: Sequence[str]) -> bool | None:
+    """Whether the layers at which positions start to carry the value never fall along the chain, by whole intervals.
+
+    True where no layers that the intervals allow would fall, False where all would, None otherwise. A position that may not
+    carry the value at all cannot be out of order for sure.
+    """
+    allowed = [_possible_starts(cells.sel(position=position)) for position in positions]
+    known = [layers for layers, _ in allowed if layers]
+    if all(max(before) <= min(after) for before, after in pairwise(known)):
+        return True
+    reached = 0  # the earliest layer at which the chain can be when all positions so far came in order
+    for layers in (layers for layers, surely in allowed if surely):
+        if max(layers) < reached:
+            return False
+        reached = min(layer for layer in layers if layer >= reached)
+    return None
+
+
+def _possible_starts(cells: xr.Dataset) -> tuple[list[int], bool]:
+    """Layers that may be the first to carry the value, up to the first that surely does; and whether there is such a one."""
+    may, surely = cells.success_high.values >= CARRIES, cells.success_low.values >= CARRIES
+    until = int(surely.argmax()) + 1 if surely.any() else len(surely)
+    return np.flatnonzero(may[:until]).tolist(), bool(surely.any())
+
+
+def _depths(ordered: Mapping[int, bool | None], wanted: bool | None) -> str:
+    return f"depth {', '.join(str(depth) for depth, holds in ordered.items() if holds is wanted)}"
 
 
 def _highest(emergence: xr.Dataset, kind: str) -> Quantity:
@@ -170,11 +203,15 @@ def worst_of(asides: list[Quantity]) -> Quantity:
     """One that surely changes too many answers, else the one whose interval reaches highest; kinds too rare to tell are left out."""
     known = [aside for aside in asides if aside.value == aside.value and (aside.n or 0) >= LEAST_PAIRS]
     if not known:
-        return Quantity("distractor", np.nan, 0, 1)
+        return Quantity("distractor", np.nan, 0, 1, 0)
     return max(known, key=lambda aside: (stays_within(aside, ASIDE) is False, aside.high or 0))
 
 
 def stays_aside(aside: Quantity) -> Condition:
+    if not aside.n:
+        return Condition(
+            None, "", "", f"no kind of distractor is in {LEAST_PAIRS} or more pairs, so the control says nothing"
+        )
     words = f"off the chain ({aside.label}) {aside.value:.0%} of the answers change"
     return Condition(stays_within(aside, ASIDE), words, f"{words}, too many")
 
@@ -199,11 +236,11 @@ VB3 = Claim(
     ),
     criterion=(
         f"At every depth, every right-hand side after the root's and the query reach {CARRIED:.0%} at some layer, and "
-        "the layers at which positions start to carry the value (50 %) do not fall along the chain; judged on intervals."
+        f"the layers at which positions start to carry the value ({CARRIES:.0%}) do not fall along the chain. Judged on "
+        f"intervals: a position starts between the first layer that may reach {CARRIES:.0%} and the first that surely does."
     ),
     control_description=(
-        "Right-hand sides off the chain and after the root (the nearest, the nearest constant, the nearest with the same "
-        f"root, the last) each reach at most {ASIDE:.0%} at any layer; the worst counts."
+        f"Patching succeeds in at most {ASIDE:.0%} of pairs at any layer of {OFF_CHAIN}; the worst counts."
     ),
     results=("chain", "algorithm"),
     judge=judge_chain,
@@ -227,8 +264,7 @@ VB5 = Claim(
         "first checkpoint of the systematic one."
     ),
     control_description=(
-        f"At four kinds of positions off the chain the same layers reach at most {ASIDE:.0%} at any checkpoint; the worst "
-        "counts."
+        f"The same layers reach at most {ASIDE:.0%} at any checkpoint at {OFF_CHAIN}; the worst counts."
     ),
     fixed=SINCE,
     results=("trajectory", "emergence"),

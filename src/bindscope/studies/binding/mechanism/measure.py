@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from bindscope.errors import NotYet
+from bindscope.studies.framework.measuring import compute_trajectory
 from bindscope.studies.framework.results import Context, NotTestable, Result, last_step, with_progress
+from bindscope.studies.framework.training import tell_training
 from bindscope.tasks.binding import distractor_positions, named_positions, sample_root_pairs
 
 if TYPE_CHECKING:
@@ -97,8 +100,9 @@ def compute_emergence(context: Context) -> xr.Dataset:
 
     circuit = frozen_circuit(context.found["chain"])
     if not circuit:
-        raise NotTestable(
-            "at the last checkpoint no position beyond the root carries the value, so there is no circuit"
+        raise NotYet(
+            "at the last checkpoint no position beyond the root carries the value, so there is no circuit: "
+            f"{tell_training(compute_trajectory(context))}"
         )
     pairs = sample_pairs(context.run, context.rng, context.n)
     depths = depths_of(pairs)
@@ -149,7 +153,7 @@ def track_steps(run: Run) -> list[int]:
 
 RESULTS = (
     Result("chain", "patching the chain", compute_chain, 2, n=240, steps=last_step),
-    Result("heads", "patching heads", compute_heads, 2, n=240, steps=last_step),
+    Result("heads", "patching heads", compute_heads, 3, n=240, steps=last_step),
     Result(
         "emergence", "the circuit through training", compute_emergence, 2, n=64, steps=track_steps, needs=("chain",)
     ),

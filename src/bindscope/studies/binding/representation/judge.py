@@ -35,6 +35,23 @@ BEYOND_CHANCE = 0.1  # how far answers without the circuit must exceed those of 
 SERVES = 0.5  # accuracy without the heuristic's heads where line 1 is wrong
 SERVED = 0.05  # how many more answers are lost without them where line 1 is right
 HARM = 0.2  # how much more the circuit's heads must matter than random ones
+ANSWERS_WITHOUT = {  # → label, which answers, without whose heads, of which programs
+    "right": ("no circuit, line 1 right: right answers", "accuracy", "circuit", "line 1 right"),
+    "wrong": ("no circuit, line 1 wrong: right answers", "accuracy", "circuit", "line 1 wrong"),
+    "falls back": ("no circuit, line 1 wrong: line 1's constant", "line_1", "circuit", "line 1 wrong"),
+    "fails": ("no heuristic, line 1 wrong: right answers", "accuracy", "heuristic", "line 1 wrong"),
+    "random": ("random heads, line 1 wrong: right answers", "accuracy", "random", "line 1 wrong"),
+}
+MATCHED = {  # → label, comparison over matched programs
+    "surplus": ("no circuit: surplus where line 1 is right, beyond a random variable's", "surplus beyond it"),
+    "given": (
+        "no circuit, line 1 wrong: line 1's constant, beyond a random variable",
+        "line 1 beyond random variable",
+    ),
+    "serves": ("no heuristic: answers lost where line 1 is right, above where it is wrong", "heuristic serves"),
+    "idle": ("no random heads: the same", "random heads serve"),
+    "null": ("surplus of a random variable's value", "surplus, random variable"),
+}
 READABLE = 0.5  # of the variables' values, above which a state would be stored
 WHOLE = 0.2  # of whole program states
 SOMETHING = 0.05  # how much better than controls probes must be to be believed
@@ -70,73 +87,80 @@ def judge_subspaces(results: Mapping[str, xr.Dataset]) -> Finding:
 
 def judge_retention(results: Mapping[str, xr.Dataset]) -> Finding:
     """VB7: the heuristic is still there under the circuit."""
-    dataset, lens = results["retention"], results["lens"]
-    after = dataset.sel(step=int(dataset.attrs["after"]))
-
-    def fraction(label: str, name: str, condition: str, group: str) -> Quantity:
-        n = int(after.n.sel(group=group))
-        return cell_of(label, after, name, n, condition=condition, group=group)
-
-    def beyond(label: str, comparison: str) -> Quantity:
-        return cell_of(label, after, "difference", int(after.n_matched), comparison=comparison)
-
-    right = fraction("no circuit, line 1 right: right answers", "accuracy", "circuit ablated", "line 1 right")
-    wrong = fraction("no circuit, line 1 wrong: right answers", "accuracy", "circuit ablated", "line 1 wrong")
-    falls_back = fraction("no circuit, line 1 wrong: line 1's constant", "line_1", "circuit ablated", "line 1 wrong")
-    fails = fraction("no heuristic, line 1 wrong: right answers", "accuracy", "heuristic ablated", "line 1 wrong")
-    random = fraction("random heads, line 1 wrong: right answers", "accuracy", "random ablated", "line 1 wrong")
-    surplus = beyond("no circuit: surplus where line 1 is right, beyond a random variable's", "surplus beyond it")
-    given = beyond(
-        "no circuit, line 1 wrong: line 1's constant, beyond a random variable", "line 1 beyond random variable"
+    found = _read_retention(results["retention"], results["lens"])
+    shown = ("surplus", "given", "serves", "fails", "line 1", "right", "wrong", "falls back")
+    beside = ("null", "idle", "random", "others")
+    return conclude(
+        _heuristic_is_there(found),
+        _random_heads_are_not(found),
+        tuple(found[name] for name in shown),
+        tuple(found[name] for name in beside),
     )
-    serves = beyond("no heuristic: answers lost where line 1 is right, above where it is wrong", "heuristic serves")
-    idle = beyond("no random heads: the same", "random heads serve")
-    early, others = (_logit(lens.isel(step=-1, layer=-1), name) for name in ("line 1", "others"))
-    criterion = (
+
+
+def _read_retention(retention: xr.Dataset, lens: xr.Dataset) -> dict[str, Quantity]:
+    """What the last checkpoint answers without some heads, differences over matched programs, and logits at the end."""
+    after = retention.sel(step=int(retention.attrs["after"]))
+    fractions = {
+        name: cell_of(label, after, answer, int(after.n.sel(group=group)), condition=f"{heads} ablated", group=group)
+        for name, (label, answer, heads, group) in ANSWERS_WITHOUT.items()
+    }
+    differences = {
+        name: cell_of(label, after, "difference", int(after.n_matched), comparison=comparison)
+        for name, (label, comparison) in MATCHED.items()
+    }
+    end = lens.isel(step=-1, layer=-1)
+    return fractions | differences | {candidate: _logit(end, candidate) for candidate in ("line 1", "others")}
+
+
+def _heuristic_is_there(found: Mapping[str, Quantity]) -> tuple[Condition, ...]:
+    """VB7's criterion."""
+    return (
         Condition(
-            reaches(surplus, BEYOND_CHANCE),
+            reaches(found["surplus"], BEYOND_CHANCE),
             "without the circuit's heads answers survive where line 1 is right, beyond what the value of a random variable "
             "would get right",
             "without the circuit's heads answers do not survive where line 1 is right, beyond what the value of a random "
             "variable would get right",
         ),
         Condition(
-            reaches(given, BEYOND_CHANCE),
+            reaches(found["given"], BEYOND_CHANCE),
             "where it is wrong line 1's constant is given more often than a random variable holds it",
             "where it is wrong line 1's constant is given about as often as a random variable holds it",
         ),
         Condition(
-            reaches(fails, SERVES),
+            reaches(found["fails"], SERVES),
             "without the heuristic's heads the circuit still answers where line 1 fails",
             "without the heuristic's heads answers are lost where line 1 fails too",
         ),
         Condition(
-            reaches(serves, SERVED),
+            reaches(found["serves"], SERVED),
             "without them more answers are lost where line 1 is right: there they still serve",
             "without them hardly more answers are lost where line 1 is right: there they do not serve any more",
         ),
         Condition(
-            reaches(difference_of("", early, others), 0),
+            reaches(difference_of("", found["line 1"], found["others"]), 0),
             "at the end line 1's constant still has a higher logit than the other constants",
             "at the end line 1's constant has no higher logit than the other constants",
         ),
     )
-    harm = difference_of("", random, wrong)
-    control = (
+
+
+def _random_heads_are_not(found: Mapping[str, Quantity]) -> tuple[Condition, ...]:
+    """VB7's control: random heads are neither the circuit's nor the heuristic's."""
+    harm = difference_of("", found["random"], found["wrong"])
+    return (
         Condition(
             reaches(harm, HARM),
             f"as many random heads cost {harm.value:.0%} fewer answers than the circuit's",
             "random heads matter as much as the circuit's",
         ),
         Condition(
-            stays_within(idle, SERVED),
+            stays_within(found["idle"], SERVED),
             "random heads do not serve where line 1 is right",
             "random heads seem to serve where line 1 is right too",
         ),
     )
-    null = beyond("surplus of a random variable's value", "surplus, random variable")
-    quantities = (surplus, given, serves, fails, early, right, wrong, falls_back)
-    return conclude(criterion, control, quantities, (null, idle, random, others))
 
 
 def judge_probes(results: Mapping[str, xr.Dataset]) -> Finding:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from bindscope.errors import NotYet
 from bindscope.studies.binding.learning.measure import phase_checkpoints, phases_of_run
 from bindscope.studies.binding.mechanism.measure import (
     EXCLUDED,
@@ -16,7 +17,9 @@ from bindscope.studies.binding.mechanism.measure import (
     sample_pairs,
     track_steps,
 )
+from bindscope.studies.framework.measuring import compute_trajectory
 from bindscope.studies.framework.results import Context, NotTestable, OnProgress, Result, last_step
+from bindscope.studies.framework.training import tell_training
 from bindscope.tasks.binding import sample_name_pairs
 
 if TYPE_CHECKING:
@@ -100,19 +103,28 @@ def compute_retention(context: Context) -> xr.Dataset:
     from bindscope.measures.binding.retention import measure_retention
 
     run = context.run
-    missing = {"heuristic", "systematic"} - {phase.name for phase in phases_of_run(run)}
-    if missing:
-        raise NotTestable(
-            f"this run has no {min(missing)} phase, so there is nothing to be retained or built on top of it"
-        )
+    _require_phases(context)
     steps = retention_steps(run)
     if len(steps) < 2:
-        raise NotTestable("no checkpoint of this run's heuristic phase was saved, so there is nothing to compare")
+        raise NotYet(
+            "no checkpoint of this run's heuristic phase was saved, so there is nothing to compare; train again and save "
+            "more often, with a smaller training.checkpoints.every"
+        )
     before, after = steps
     task: Any = run.config.task
     batch = task.sample_evaluation(context.rng, context.n)["test"]
     first, last = ((step, run.checkpoint(step)) for step in (before, after))
     return measure_retention(first, last, batch, context.rng, on_progress=context.on_progress)
+
+
+def _require_phases(context: Context) -> None:
+    """Without both phases there is nothing to be retained, or to be built on top of it."""
+    found = {phase.name for phase in phases_of_run(context.run)}
+    missing = [name for name in ("heuristic", "systematic") if name not in found]
+    if "systematic" in found and missing:
+        raise NotTestable("this run has no heuristic phase, so there is nothing to be retained")
+    if missing:
+        raise NotYet(f"no {' and no '.join(missing)} phase was found: {tell_training(compute_trajectory(context))}")
 
 
 def compute_lens(context: Context) -> xr.Dataset:
@@ -123,6 +135,8 @@ def compute_lens(context: Context) -> xr.Dataset:
     task: Any = run.config.task
     batch = task.sample_evaluation(context.rng, context.n)["test"]
     steps = track_steps(run)
+    if not steps:
+        raise NotYet("no checkpoint was saved yet")
     models = ((step, run.checkpoint(step)) for step in steps)
     told = context.on_progress
     on_progress = None if told is None else lambda done, total: told(done, len(steps))
