@@ -79,7 +79,7 @@ def test_short_programs_extend_chains_of_every_depth_alike():
 
 
 def test_scheduled_programs_begin_with_two_to_half_their_lines_of_constants_where_that_is_asked_for():
-    task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(varied_roots=True, full=0.5))
+    task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(side_by_side=True, full=0.5))
     size = len(task.stages) - 1
     scheduled, _ = tokens_to_programs(task.sample_probe(np.random.default_rng(0), 4000, size).tokens, task.queries)
     n_first = scheduled.is_constant.cumprod(1).sum(1)  # constants before the first reference
@@ -89,9 +89,29 @@ def test_scheduled_programs_begin_with_two_to_half_their_lines_of_constants_wher
     assert at_least == pytest.approx(expected, abs=0.03)
 
 
+def test_chains_side_by_side_never_branch():
+    task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(side_by_side=True, p_constant=0.0))
+    for size in range(task.stages.index(Stage(26, 3)), len(task.stages)):
+        programs, _ = tokens_to_programs(
+            (batch := task.sample_probe(np.random.default_rng(0), 500, size)).tokens, batch.layout.n_blocks
+        )
+        n_references = np.stack([(programs.reference == line).sum(1) for line in range(programs.n_lines)])
+        assert n_references.max() == 1
+        assert (programs.depth == 1).sum(1).min() >= 2
+        assert programs.depth.max() == min(task.max_depth, programs.n_lines - 1)
+
+
+def test_letters_are_added_at_so_many_lines():
+    stages = Curriculum(letters_at=4).stages(n_letters=26, n_lines=8)
+    assert [(stage.n_letters, stage.n_lines) for stage in stages] == [
+        (4, 2), (4, 3), (4, 4), (7, 4), (12, 4), (20, 4), (26, 4), (26, 5), (26, 6), (26, 8),
+    ]  # fmt: skip
+    assert Curriculum(letters_at=4).stages(n_letters=4, n_lines=3)[-1] == Stage(4, 3)
+
+
 def test_the_whole_task_among_scheduled_batches_and_in_evaluation_has_its_own_constants():
     task = BindingTask(
-        lines=8, queries=8, balance="weights", curriculum=Curriculum(varied_roots=True, whole_at_end=True)
+        lines=8, queries=8, balance="weights", curriculum=Curriculum(side_by_side=True, whole_at_end=True)
     )
     whole = task.sample_stage(np.random.default_rng(0), 4000, len(task.stages) - 1)
     for batch in (whole, task.sample_evaluation(np.random.default_rng(0), 4000)["test"]):

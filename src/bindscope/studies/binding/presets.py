@@ -60,6 +60,7 @@ NEUTRAL_TRAINING = replace(
 TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
 NEUTRAL_CURRICULUM = Curriculum(full=0.25, uniform_lines=16)
+ROOTS_CURRICULUM = replace(NEUTRAL_CURRICULUM, letters_at=4, side_by_side=True, p_constant=0.2, whole_at_end=True)
 NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=NEUTRAL_CURRICULUM)
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
@@ -101,9 +102,14 @@ PRESETS = (
     Preset(
         RunConfig(
             name="binding-neutral",
-            task=replace(NEUTRAL_TASK, curriculum=replace(NEUTRAL_CURRICULUM, whole_at_end=True)),
-            model=model_for(NEUTRAL_TASK, n_layers=10, n_heads=2, d_model=64, d_mlp=256, **NEUTRAL),
-            training=replace(NEUTRAL_TRAINING, steps=4_500),
+            task=replace(NEUTRAL_TASK, curriculum=ROOTS_CURRICULUM),
+            model=model_for(NEUTRAL_TASK, n_layers=8, n_heads=4, d_model=128, d_mlp=256, **NEUTRAL),
+            training=replace(
+                NEUTRAL_TRAINING,
+                steps=6_000,
+                batch_size=16,
+                schedule=replace(NEUTRAL_TRAINING.schedule, fall_steps=2_000),
+            ),
         ),
         "The paper's task from plain random weights: the data are scheduled, nothing is supplied.",
     ),

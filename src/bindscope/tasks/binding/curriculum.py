@@ -37,11 +37,12 @@ class Curriculum:
 
     first_letters: int = 4
     first_lines: int = 2
+    letters_at: int = 2  # how many lines programs have when letters are added
     pass_at: float = 0.95  # accuracy on fresh programs of the present stage that opens the next one
     full: float = 0.0  # fraction of the batches that are the whole task from the beginning
     whole_at_end: bool = False  # once the last stage has begun, every batch is the whole task
     uniform_lines: int = 8  # programs of up to so many lines extend chains of every depth alike, so that roots vary
-    varied_roots: bool = False  # scheduled programs begin with two constants or more, up to half their lines
+    side_by_side: bool = False  # scheduled programs are two chains or more that never branch
     p_constant: float | None = None  # that a later line of a scheduled program is a constant; None: as in the task
 
     def __post_init__(self) -> None:
@@ -61,9 +62,15 @@ class Curriculum:
             raise BindscopeError(f"task.curriculum.uniform_lines: must not be negative, got {self.uniform_lines}.")
 
     def stages(self, n_letters: int, n_lines: int) -> tuple[Stage, ...]:
-        """From the first stage to the whole task: letters grow by 1.6 + 1, then lines by a third."""
+        """From the first stage to the whole task: to ``letters_at`` lines, then all letters, then all lines.
+
+        Letters grow by 1.6 + 1, lines by a third.
+        """
         letters, lines = min(self.first_letters, n_letters), min(self.first_lines, n_lines)
         stages = [Stage(letters, lines)]
+        while lines < min(self.letters_at, n_lines):
+            lines += 1
+            stages.append(Stage(letters, lines))
         while letters < n_letters:
             letters = min(n_letters, int(1.6 * letters + 1))
             stages.append(Stage(letters, lines))

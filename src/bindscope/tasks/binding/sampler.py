@@ -37,6 +37,7 @@ class Grammar:
     exponent: float = 3.0
     reassign: float = 0.0
     first_constants: tuple[int, int] = (1, 1)  # with how many constants a program begins, each number alike
+    branches: bool = True  # whether a variable may be referred to by more than one line
     assignable: np.ndarray | None = None  # [variable, constant] bool: direct assignments that may appear; None: all
 
 
@@ -142,6 +143,9 @@ def _draw_structure(rng: np.random.Generator, grammar: Grammar, n_programs: int,
             passed = summed[:line] <= reference_draw[line] * summed[line - 1]
             chosen = np.add.reduce(passed.view(np.int8), axis=0, dtype=np.int64)
             np.copyto(origin[line], chosen * n_programs + columns, where=extends[line])
+            if not grammar.branches:
+                weights.ravel()[origin[line][extends[line]]] = 0
+                weights[:line].cumsum(0, out=summed[:line])
         depth[line] = depth.take(origin[line]) + 1  # a constant finds its own depth, still 0
         weights[line] = weight_of_depth.take(depth[line])
         summed[line] = weights[line] + summed[line - 1] if line else weights[line]
