@@ -66,7 +66,7 @@ def test_the_command_shows_the_terms_of_one_variable(run: Run, tmp_path: Path, c
 def test_the_figure_shows_the_variable_that_rises_across_the_last_spike(scores: xr.Dataset):
     steps = (0, 100)
     assert steps_around(scores, []) == steps
-    assert steps_around(scores, [Spike(1, 20, 40, 0.5, ("1tr",))]) == steps
+    assert steps_around(scores, [Spike(1, 20, 40, ("1tr",), 0.5)]) == steps
     one = scores.copy(deep=True)
     one.term.loc[{"step": 100, "variable": "c", "operand": "second"}] += 5
     assert find_riser(one, steps) == "c"

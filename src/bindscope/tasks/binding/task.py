@@ -137,7 +137,9 @@ class BindingTask(Task):
         assert self.curriculum is not None
         exponent = 0.0 if size.n_lines <= self.curriculum.uniform_lines else self.exponent
         first_constants = (size.n_lines + 1) // 2 if self.curriculum.varied_roots else 1
-        return replace(self.grammar, n_variables=size.n_letters, exponent=exponent, first_constants=first_constants)
+        return replace(
+            self.grammar, n_variables=size.n_letters, exponent=exponent, first_constants=first_constants
+        )
 
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:
         """``n_examples`` training programs of one length, each with ``queries`` queries.
