@@ -189,7 +189,7 @@ describe('score terms', () => {
   });
   it('are laid out and told at a checkpoint', () => {
     expect(termCells(body, 'l', 'first', 100)).toEqual({ rows: ['E₌', 'P₁₅', 'h₌'], columns: ['E', 'P', 'h'], values: late });
-    expect(tellScore(body, 'l', 'first', 0)).toBe('first operand: the score is −8.3, of which −8.3 is the match of what layer 1 brought to both.');
+    expect(tellScore(body, 'l', 'first', 0)).toBe('At step 0 the score is −8.3, of which −8.3 is the match of what layer 1 brought to both.');
     expect([termReach(body, 'l'), termReach(body, 'a')]).toEqual([9, 1]);
     expect([signed(-0.04), signed(-1.26)]).toEqual(['0.0', '−1.3']);
   });

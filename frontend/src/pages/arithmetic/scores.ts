@@ -46,11 +46,11 @@ export function termCells(body: Body, variable: string, operand: string, step: n
   };
 }
 
-/** `first operand: the score is 2.5, of which 2.0 is the match of what layer 1 brought to both.` */
+/** `At step 11,200 the score is 2.5, of which 2.0 is the match of what layer 1 brought to both.` */
 export function tellScore(body: Body, variable: string, operand: string, step: number): string {
   const score = termCells(body, variable, operand, step).values.reduce<number>((sum, term) => sum + (term ?? 0), 0);
   const match = number(body, 'term', { step, variable, operand, query_part: BROUGHT, key_part: BROUGHT });
-  return `${operand} operand: the score is ${signed(score)}, of which ${signed(match ?? 0)} is the match of what layer 1 brought to both.`;
+  return `At step ${step.toLocaleString('en')} the score is ${signed(score)}, of which ${signed(match ?? 0)} is the match of what layer 1 brought to both.`;
 }
 
 /** The largest size that a term of this variable ever has, in whole numbers: the colours reach as far at every checkpoint. */
