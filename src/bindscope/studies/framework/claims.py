@@ -173,11 +173,12 @@ class Study:
 
     def find_figure(self, name: str) -> Claim | Drawing:
         """What draws the figure of that name: a claim by its id, in any case, or a drawing."""
-        known: dict[str, Claim | Drawing] = {each.id.lower(): each for each in (*self.claims, *self.drawings)}
-        if name.lower() not in known:
-            ids = [each.id for each in known.values()]
-            raise BindscopeError(f"there is no claim or figure '{name}'.{suggest_nearest(name, ids)}")
-        return known[name.lower()]
+        known: list[Claim | Drawing] = [*self.claims, *self.drawings]
+        found = next((each for each in known if each.id.lower() == name.lower()), None)
+        if found is None:
+            near = suggest_nearest(name, (each.id for each in known))
+            raise BindscopeError(f"there is no claim or figure '{name}'.{near}")
+        return found
 
 
 @dataclass(frozen=True)
