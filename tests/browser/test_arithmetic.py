@@ -48,6 +48,18 @@ def test_the_circuit_follows_the_slider(site: Any, page: Any) -> None:
     expect(copies).to_contain_text(re.compile(r"\d+ of 12 are on the diagonal"))
 
 
+def test_score_terms_are_those_of_the_slider_and_of_the_chosen_variable(site: Any, page: Any) -> None:
+    open_page(page, site.at(f"{ADDRESS}&step=11200"))
+    terms = panel(page, "Why = attends to a value in layer 2")
+    chosen = terms.get_by_role("combobox", name="Value of")
+    expect(chosen).to_have_value("l")  # what rises most across the last spike
+    expect(terms).to_contain_text("At step 11,200 the score is 2.5, of which 2.0 is the match")
+    expect(terms.get_by_role("grid")).to_have_count(2)
+    chosen.select_option("a")
+    expect(page).to_have_url(re.compile("arithmetic.variable=a"))
+    expect(terms).to_contain_text("a as second operand")
+
+
 def test_a_neuron_is_chosen_by_its_number(site: Any, page: Any) -> None:
     open_page(page, site.at(ADDRESS))
     chosen = panel(page, "One neuron beside its fit")

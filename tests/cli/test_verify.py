@@ -110,6 +110,14 @@ def test_a_figure_is_drawn_from_what_was_kept(workplace: Path, capsys: pytest.Ca
         assert (workplace / name).stat().st_size > 1000
 
 
+def test_a_figure_beside_the_claims_has_a_name_of_its_own(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = answer(capsys, "figure", "made", "ablations", *FEW)
+    assert text.startswith("Answers that fall without each head, by depth and by hop\n")
+    svg = (workplace / "runs/made/results/ablations.svg").read_text(encoding="utf-8")
+    assert "the head that costs most" in svg
+    assert "at colon" in svg
+
+
 @pytest.fixture
 def shipped(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The made run as one that belongs to the package, seen from an empty directory."""
@@ -165,6 +173,7 @@ def test_an_interruption_keeps_what_was_finished(
         (["verify", "made", "--n", "0"], "--n. Must be >= 1"),
         (["verify", "mode"], "Did you mean 'made'?"),
         (["figure", "made", "VB3", "--out", "x.gif"], "unknown format 'gif'"),
+        (["figure", "made", "ablation"], "there is no claim or figure 'ablation'. Did you mean 'ablations'?"),
         (["figure", "made", "VB12", "--n", "16"], "VB12: no figure, for nothing could be measured"),
     ],
 )

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from bindscope.interventions.ablation import ablate_heads, ablate_together
-from bindscope.measures.binding.hops import ANYWHERE, ablate_hops, mean_layers, measure_hop_heads
+from bindscope.measures.binding.hops import (
+    ANYWHERE,
+    ablate_hops,
+    accuracy_drops,
+    find_costliest,
+    mean_layers,
+    measure_hop_heads,
+)
 from bindscope.measures.binding.mechanism import join_heads, mark_columns
 from bindscope.tasks.binding import BindingTask, distractor_positions, named_positions, sample_root_pairs
 from bindscope.theory.constructed import construct_dereferencer
@@ -70,6 +77,19 @@ def test_ablating_the_mechanism_loses_answers_and_the_decoy_none(model, pairs) -
     assert float(found.accuracy.sel(position="rhs 2", head=0, layer=3, depth=2)) == 1
     assert np.isnan(found.accuracy.sel(position="rhs 2", depth=1)).all()  # no second line at depth 1
     assert float(found.more) == pytest.approx(float(found["drop"][1] - found["drop"][0]))
+
+
+def test_the_costliest_head_of_each_hop_is_the_one_that_makes_it(model, pairs) -> None:
+    drops = accuracy_drops(ablate_hops(model, pairs, HOPS, np.random.default_rng(0)))
+    assert drops.dims == ("position", "layer", "head", "depth")
+    most, names = find_costliest(drops)
+    assert names.sel(depth=2, position=["rhs 2", "colon"]).values.tolist() == ["L1.H0", "L3.H0"]
+    assert float(most.sel(position="query", depth=2)) == float(drops.sel(position="query", depth=2, layer=2, head=0))
+    assert np.isnan(most.sel(position="rhs 2", depth=1))
+    assert names.sel(position="rhs 2", depth=1) == ""
+    untouched, nobody = find_costliest(drops.sel(head=[1]))
+    assert float(untouched.max()) == 0
+    assert set(nobody.values.flat) == {""}  # the decoy costs nothing
 
 
 def test_heads_ablated_at_marked_positions_equal_running_the_model_again(model, pairs) -> None:

@@ -107,7 +107,7 @@ def test_results_are_those_kept_with_the_run(view: RunView, run: Run) -> None:
 
 def test_everything_draws_itself(view: RunView) -> None:
     drawn = [view.trajectory(), view.phases(), view.predict(PROGRAM), view.predict(PROGRAM, "all"), view.lens(PROGRAM)]
-    drawn += [view.attention(PROGRAM), view.patch(PROGRAM, OTHER), view.result("subspaces")]
+    drawn += [view.attention(PROGRAM), view.patch(PROGRAM, OTHER), view.result("subspaces"), view.result("hops")]
     for dataset in drawn:
         figure = dataset.plot()
         assert isinstance(figure, Figure)

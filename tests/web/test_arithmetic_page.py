@@ -230,3 +230,18 @@ def test_a_run_on_sums_has_the_mean_of_its_splits_as_accuracy(client: TestClient
 def test_the_claims_of_a_run_on_sums_are_those_of_its_study(client: TestClient) -> None:
     body = read(client, "claims")
     assert all(claim.startswith("AA") for claim in body["coords"]["claim"]["values"])
+
+
+def test_score_terms_are_the_kept_result_and_name_the_variable_that_rises(client: TestClient, lab: Lab) -> None:
+    kept = lab.find(RUN).library.fill("score_terms").dataset
+    assert kept is not None
+    body = read(client, "scores")
+    assert body["variables"]["term"]["dims"] == ["step", "variable", "operand", "query_part", "key_part"]
+    np.testing.assert_allclose(array(body, "term"), kept.term, atol=6e-4)
+    np.testing.assert_allclose(array(body, "last_position_to_variable"), kept.last_position_to_variable, atol=6e-4)
+    assert set(body["variables"]) == {"term", "last_position_to_variable"}  # the maps over all tokens stay out
+    rise = kept.term.sum(("query_part", "key_part")).sel(step=STEP) - kept.term.sum(("query_part", "key_part")).isel(
+        step=0
+    )
+    assert body["attrs"] == {"variable": str(rise.max("operand").idxmax("variable").item())}  # without a spike
+    assert body["command"] == f"bindscope figure {RUN} score-terms"

@@ -109,3 +109,23 @@ def test_the_python_of_a_body_runs_and_gives_the_same(client: TestClient) -> Non
     scope: dict[str, object] = {}
     exec("\n".join(lines), scope)
     np.testing.assert_allclose(eval(wanted, scope).probability, fractions, atol=1e-6)
+
+
+def test_heads_ablated_by_depth_and_hop_are_the_kept_result(client: TestClient, lab: Lab) -> None:
+    kept = lab.find(RUN).library.fill("hops").dataset
+    assert kept is not None
+    body = client.get(f"/api/runs/{RUN}/ablations.json").json()
+
+    def array(name: str) -> np.ndarray:
+        labelled = body["variables"][name]
+        values = np.array([np.nan if value is None else value for value in labelled["values"]])
+        return values.reshape([body["sizes"][dim] for dim in labelled["dims"]])
+
+    assert body["variables"]["lost"]["dims"] == ["ablated_at", "layer", "head", "depth"]
+    for name in ("accuracy", "accuracy_low", "drop"):
+        np.testing.assert_allclose(array(name), kept[name], atol=6e-5)
+    whole = kept.base_accuracy.values[:, None, None, :]
+    np.testing.assert_allclose(array("lost"), whole - kept.accuracy.values, atol=6e-5)
+    assert np.isnan(array("lost")[1, :, :, 0]).all()  # a chain of depth 1 has no second line
+    assert np.nansum(array("n")[0]) == kept.attrs["n_programs"]
+    assert body["command"] == f"bindscope figure {RUN} ablations"

@@ -1,4 +1,4 @@
-"""``bindscope figure``: the figure behind one claim."""
+"""``bindscope figure``: the figure behind one claim, or one beside them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bindscope.runs.locate import is_shipped
 
 def figure(
     run: str,
-    claim: str,
+    name: str,
     /,
     *,
     out: Path | None = None,
@@ -18,22 +18,28 @@ def figure(
     seed: Seed = 0,
     fresh: Flag = False,
 ) -> None:
-    """Draw the figure behind one claim about a run.
+    """Draw the figure behind one claim about a run, or one beside the claims.
 
     What the figure shows is measured first if it was not saved already, as
-    'bindscope verify' does, so both show the same numbers.
+    'bindscope verify' does, so both show the same numbers. Beside the claims,
+    ablations (programs) has the answers that fall without each head, by depth and
+    hop; score-terms (sums) why = attends to a value in layer 2; token-maps (sums)
+    what both layers make of every token.
 
     Examples:
         bindscope figure binding-laptop VB3
         bindscope figure binding-laptop VB1 --out phases.pdf
         bindscope figure runs/fast VB5 --n 400 --out vb5.png
+        bindscope figure binding-neutral ablations
+        bindscope figure assign-add score-terms
 
     Parameters
     ----------
     run
         A path, a name under ./runs, or a shipped run's name; or symbols, for the claims of study 3.
-    claim
-        The claim: VB1 to VB12 on programs, AA1 to AA11 on sums, AS1 to AS13 on symbols.
+    name
+        The claim: VB1 to VB12 on programs, AA1 to AA11 on sums, AS1 to AS13 on symbols. Or a figure beside them:
+        ablations on programs, score-terms or token-maps on sums.
     out
         The figure's file; its ending chooses the format (svg, pdf, png). By default results/VB3.svg inside the run, or
         NAME-VB3.svg here for a shipped run or a study.
@@ -45,17 +51,23 @@ def figure(
         Measure again, whatever was saved.
     """
     from bindscope.cli.verify import open_library, watch_results
-    from bindscope.studies.framework.verify import verify
+    from bindscope.studies.framework.claims import Drawing
+    from bindscope.studies.framework.verify import draw_results, verify
     from bindscope.studies.plots.style import figure_format, save_figure
 
     library, study = open_library(run, n=n, seed=seed, fresh=fresh)
-    chosen = study.find_claim(claim)
+    chosen = study.find_figure(name)
     opened = library.opened
     outside = opened is None or is_shipped(opened.path)
     path = out or (Path(f"{library.name}-{chosen.id}.svg") if outside else library.folder / f"{chosen.id}.svg")
     figure_format(path)  # refused before anything is measured
     with watch_results() as on_result:
-        judged = verify(library, [chosen], on_result).judged[0]
-    save_figure(judged.draw(), path)
-    print(f"{chosen.id} {chosen.title}: {judged.finding.verdict}. {judged.finding.reason}")
+        if isinstance(chosen, Drawing):
+            drawn, words = draw_results(library, chosen, on_result), chosen.title
+        else:
+            judged = verify(library, [chosen], on_result).judged[0]
+            drawn = judged.draw()
+            words = f"{chosen.id} {chosen.title}: {judged.finding.verdict}. {judged.finding.reason}"
+    save_figure(drawn, path)
+    print(words)
     print(f"figure   {path}")

@@ -80,7 +80,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Study": {
         "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
-        "figure": ("figure:figure", "Draw the figure behind one claim about a run."),
+        "figure": ("figure:figure", "Draw the figure behind one claim about a run, or one beside the claims."),
         "experiment": (
             "experiment:experiment",
             "List the experiments, or train what one needs and answer its question.",

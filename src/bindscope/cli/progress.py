@@ -98,17 +98,14 @@ def _measure(
 def _show_scores(trajectory: xr.Dataset | None, dataset: xr.Dataset, variable: str) -> tuple[str, Any]:
     """The nine terms of one variable's score around the last spike with saved checkpoints, as a table and a figure."""
     from bindscope.studies.assign_add.learning.phases import spikes_of
-    from bindscope.studies.assign_add.scores.describe import tabulate_terms
+    from bindscope.studies.assign_add.scores.describe import steps_around, tabulate_terms
     from bindscope.studies.assign_add.scores.draw import draw_score_terms
 
     known = [str(name) for name in dataset.variable.values]
     if variable not in known:
         raise BindscopeError(f"--scores: there is no variable '{variable}'; the run has {', '.join(known)}.")
-    saved, spikes = dataset.step.values, [] if trajectory is None else spikes_of(trajectory)
-    before, after = int(saved[0]), int(saved[-1])
-    if spikes:
-        before = int(max((step for step in saved if step <= spikes[-1].before_step), default=before))
-        after = int(min((step for step in saved if step >= spikes[-1].after_step), default=after))
+    spikes = [] if trajectory is None else spikes_of(trajectory)
+    before, after = steps_around(dataset, spikes)
     heading = f"score that = gives the value of {variable} in layer 2: terms at step {before:,} → {after:,}"
     columns = ["operand", "of =", *(f"× {key} of value" for key in dataset.key_part.values)]
     table = format_table(columns, tabulate_terms(dataset, variable, (before, after)))

@@ -171,7 +171,7 @@ def figure_points(dataset: xr.Dataset) -> Figure:
 
 
 def figure_result(dataset: xr.Dataset) -> Figure:
-    """The figure of the claim that reads this result and nothing else of a run."""
+    """The figure of the claim that reads this result and nothing else of a run, or the drawing that shows it."""
     from bindscope.studies.framework.verify import all_studies
 
     name = str(dataset.attrs.get("result", ""))
@@ -189,4 +189,7 @@ def figure_result(dataset: xr.Dataset) -> Figure:
         for claim in study.claims:
             if claim.results[:1] == (name,) and set(claim.results[1:]) <= experiments:
                 return claim.draw({name: dataset})
+        for drawing in study.drawings:
+            if drawing.results[0] == name:
+                return drawing.draw({name: dataset})
     raise BindscopeError(f"no figure shows the result '{name}' alone; see RunView.verify().plot(CLAIM).")

@@ -17,10 +17,10 @@ def in_python(run: LabRun, call: str, *imports: str) -> str:
     return write_python(call, *imports, name=run.name, family=run.family_location)
 
 
-def in_shell(run: LabRun, command: str, **options: Any) -> str:
+def in_shell(run: LabRun, command: str, *words: str, **options: Any) -> str:
     """A command about a run, with what it needs to find a family that is a person's own.
 
     >>> in_shell(run, "patch", grid="heads", steps="all")
     'bindscope patch binding-laptop --grid heads --steps all'
     """
-    return write_command(command, run.name, family=run.family_location, **options)
+    return write_command(command, run.name, *words, family=run.family_location, **options)

@@ -4,6 +4,7 @@ import { parseSum } from '../../sums/sum';
 import { blockOf, countAhead, largestCells, positionsOf } from './circuit';
 import { answerBars, expectedLooks, lookOfEquals, patternOf, sumCurves, tellSum, tellValues } from './looks';
 import { bestNeuron, countFrequencies, fitted, neuronPoints, preactivation, reachOf, tellFrequencies } from './neurons';
+import { knownVariable, signed, tellScore, termCells, termCurves, termReach } from './scores';
 import { describeSplit, halfCurves, splitCurves, sortSpikes, spikeBands, spikesOf } from './splits';
 import { partGroups, splitBars, tellTransplant, usualEnds } from './transplant';
 
@@ -162,5 +163,34 @@ describe('transplants', () => {
       ['single variables', ['variable b']],
       ['single positions', ['position 13']],
     ]);
+  });
+});
+
+describe('score terms', () => {
+  const parts = ['token', 'position', 'layer 1'];
+  const early = [0, 0, 0, 0, 0, 0, 0, 0, -8.3];
+  const late = [0.2, -0.1, 0.1, 0, 0, 0, 0, -0.04, 2];
+  const ones = early.map(() => 1);
+  const body = makeBody(
+    { step: 2, variable: 2, operand: 1, query_part: 3, key_part: 3 },
+    { step: over(['step'], [0, 100]), variable: over(['variable'], ['a', 'l']), operand: over(['operand'], ['first']), query_part: over(['query_part'], parts), key_part: over(['key_part'], parts) },
+    { term: over(['step', 'variable', 'operand', 'query_part', 'key_part'], [...ones, ...early, ...ones, ...late]) },
+    { variable: 'l' },
+  ); // prettier-ignore
+  it('are those of the variable that rises until another is chosen', () => {
+    expect([knownVariable(body, ''), knownVariable(body, 'a'), knownVariable(body, 'z')]).toEqual(['l', 'a', 'l']);
+  });
+  it('add up to the whole score, and the match comes next', () => {
+    const [score, match, ...others] = termCurves(body, 'l', 'first');
+    expect([score?.name, match?.name, others.length]).toEqual(['whole score', 'h₌·h', 8]);
+    expect(match?.y).toEqual([-8.3, 2]);
+    expect(score?.y[1]).toBeCloseTo(2.16, 10);
+    expect(others.at(-1)).toMatchObject({ name: 'E₌·E', y: [0, 0.2] });
+  });
+  it('are laid out and told at a checkpoint', () => {
+    expect(termCells(body, 'l', 'first', 100)).toEqual({ rows: ['E₌', 'P₁₅', 'h₌'], columns: ['E', 'P', 'h'], values: late });
+    expect(tellScore(body, 'l', 'first', 0)).toBe('At step 0 the score is −8.3, of which −8.3 is the match of what layer 1 brought to both.');
+    expect([termReach(body, 'l'), termReach(body, 'a')]).toEqual([9, 1]);
+    expect([signed(-0.04), signed(-1.26)]).toEqual(['0.0', '−1.3']);
   });
 });

@@ -86,6 +86,19 @@ def ablate_hops(
     return dataset[list(kept)].merge(drops).assign_attrs(n_programs=len(batch), kind="mean")
 
 
+def accuracy_drops(dataset: xr.Dataset) -> xr.DataArray:
+    """By how much accuracy falls with a head ablated: over (…, layer, head, depth); NaN where no chain has the position."""
+    return (dataset.base_accuracy - dataset.accuracy).transpose(..., "layer", "head", "depth")
+
+
+def find_costliest(drops: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """Over (…, depth) the largest drop by one head, and that head's name, the first of equals; '' where nothing falls."""
+    by_head = drops.stack(of=("layer", "head"))
+    most, best = by_head.max("of"), by_head.fillna(-np.inf).argmax("of")
+    names = np.array([f"L{layer}.H{head}" for layer, head in by_head.of.values])
+    return most, most.copy(data=np.where(most > 0, names[best.values], ""))
+
+
 def _drops(lost: np.ndarray, depths: np.ndarray, rng: np.random.Generator) -> xr.Dataset:
     """Means of what is lost [example] by depth, and of the deepest less depth 1's."""
     known = np.unique(depths)

@@ -46,4 +46,6 @@ _JUDGED = (
     judge_one_step,
 )
 
-STUDY = Study.of("assign_add", "Assign and add: variables in modular sums", _MEASURED, _JUDGED, EVIDENCE)
+STUDY = Study.of(
+    "assign_add", "Assign and add: variables in modular sums", _MEASURED, _JUDGED, EVIDENCE, (measure_scores,)
+)

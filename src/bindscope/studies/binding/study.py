@@ -42,4 +42,4 @@ _JUDGED = (
     judge_representation,
 )
 
-STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE)
+STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE, (measure_hops,))

@@ -105,6 +105,19 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A figure of saved results beside the claims' own: ``bindscope figure RUN score-terms``.
+
+    The first result is what it shows. The others are marked in it where a run has them.
+    """
+
+    id: str  # score-terms
+    title: str
+    results: tuple[str, ...]
+    draw: Callable[[Mapping[str, xr.Dataset]], Figure]
+
+
+@dataclass(frozen=True)
 class Wanted:
     """A run of a preset or an experiment that verdicts rest on, and what would be settled by training all of it."""
 
@@ -123,16 +136,23 @@ class Study:
     claims: tuple[Claim, ...]
     results: tuple[Result, ...]
     evidence: tuple[Wanted, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
 
     @classmethod
     def of(
-        cls, family: str, title: str, measured: Iterable[Any], judged: Iterable[Any], evidence: tuple[Wanted, ...] = ()
+        cls,
+        family: str,
+        title: str,
+        measured: Iterable[Any],
+        judged: Iterable[Any],
+        evidence: tuple[Wanted, ...] = (),
+        drawn: Iterable[Any] = (),
     ) -> Study:
-        """The study of modules with ``RESULTS`` and of modules with ``CLAIMS``; claims come in the order of their numbers."""
+        """The study of modules with ``RESULTS``, with ``CLAIMS`` (put in the order of their numbers) and with ``DRAWINGS``."""
         claims = sorted((claim for part in judged for claim in part.CLAIMS), key=lambda claim: int(claim.id[2:]))
-        return cls(
-            family, title, tuple(claims), tuple(result for part in measured for result in part.RESULTS), evidence
-        )
+        results = tuple(result for part in measured for result in part.RESULTS)
+        drawings = tuple(drawing for part in drawn for drawing in part.DRAWINGS)
+        return cls(family, title, tuple(claims), results, evidence, drawings)
 
     def claims_on(self, experiment: str) -> tuple[str, ...]:
         """The claims that read an experiment."""
@@ -150,6 +170,15 @@ class Study:
         if name.upper() not in known:
             raise BindscopeError(f"there is no claim '{name}'.{suggest_nearest(name.upper(), known)}")
         return known[name.upper()]
+
+    def find_figure(self, name: str) -> Claim | Drawing:
+        """What draws the figure of that name: a claim by its id, in any case, or a drawing."""
+        known: list[Claim | Drawing] = [*self.claims, *self.drawings]
+        found = next((each for each in known if each.id.lower() == name.lower()), None)
+        if found is None:
+            near = suggest_nearest(name, (each.id for each in known))
+            raise BindscopeError(f"there is no claim or figure '{name}'.{near}")
+        return found
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.families import UnknownFamily, all_families, find_family
-from bindscope.studies.framework.claims import VERDICTS, Claim, Finding, Quantity, Study, inconclusive, not_testable
+from bindscope.studies.framework.claims import (
+    VERDICTS,
+    Claim,
+    Drawing,
+    Finding,
+    Quantity,
+    Study,
+    inconclusive,
+    not_testable,
+)
 from bindscope.studies.framework.experiments import MADE_BY, SHIPPED_RUNS
 from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
 
@@ -121,13 +130,27 @@ def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None
 
     Each result is kept as soon as it is made, so what was finished survives an interruption.
     """
-    names = library.order(name for claim in claims for name in claim.results)
-    for index, name in enumerate(names):
-        result = library.results[name]
-        library.fill(name, on_result(result, index, len(names)) if on_result else None)
-    filled = {name: library.filled[name] for name in names}
-    settings = {name: library.settings(library.results[name]) for name in names}
+    filled = _fill((name for claim in claims for name in claim.results), library, on_result)
+    settings = {name: library.settings(library.results[name]) for name in filled}
     return Verification(library.name, tuple(judge(claim, filled, library.name) for claim in claims), filled, settings)
+
+
+def draw_results(library: Library, drawing: Drawing, on_result: OnResult | None = None) -> Figure:
+    """A drawing of a run; its results are filled first."""
+    filled = _fill(drawing.results, library, on_result)
+    shown = filled[drawing.results[0]]
+    if shown.dataset is None:
+        raise BindscopeError(f"{drawing.id}: no figure, for nothing could be measured: {shown.reason}")
+    found = ((name, filled[name].dataset) for name in drawing.results)
+    return drawing.draw({name: dataset for name, dataset in found if dataset is not None})
+
+
+def _fill(names: Iterable[str], library: Library, on_result: OnResult | None) -> dict[str, Filled]:
+    """These results and all they need, one after the other."""
+    ordered = library.order(names)
+    for index, name in enumerate(ordered):
+        library.fill(name, on_result(library.results[name], index, len(ordered)) if on_result else None)
+    return {name: library.filled[name] for name in ordered}
 
 
 def judge_kept(library: Library, claim: Claim) -> Judged | tuple[str, ...]:

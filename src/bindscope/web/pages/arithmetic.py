@@ -81,6 +81,32 @@ def read_progress(lab: Lab, run: LabRun) -> dict[str, Any]:
     )
 
 
+def read_scores(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """The nine terms of the score that = gives a value in layer 2, over (step, variable, operand, query_part, key_part).
+
+    The attribute ``variable`` names the one whose score rises most across the run's last spike.
+    """
+    from bindscope.studies.assign_add.learning.phases import spikes_of
+    from bindscope.studies.assign_add.scores.describe import find_riser, steps_around
+
+    command = in_shell(run, "figure", "score-terms")
+    found = kept_result(run, "score_terms", command)
+    trajectory = run.library.fill("trajectory").dataset
+    steps = steps_around(found, [] if trajectory is None else spikes_of(trajectory))
+    dataset = found[["term", "last_position_to_variable"]].reset_coords(drop=True)
+    dataset.attrs = {"variable": find_riser(found, steps)}
+    return to_body(
+        _rounded(dataset, SCORE_DECIMALS),
+        Provenance(
+            run=run.name, n=int(found.attrs["n"]), seed=int(found.attrs["seed"]),
+            note="n sums of each variable as each operand; before the softmax",
+        ),
+        title="Why = attends to a value in layer 2",
+        command=command,
+        python=in_python(run, 'run.result("score_terms")'),
+    )  # fmt: skip
+
+
 def read_circuit(lab: Lab, run: LabRun, step: int) -> dict[str, Any]:
     """Scores between all embeddings in layer 1, between positions, and between copies of variables in layer 2."""
     from bindscope.measures.arithmetic.circuit import circuit_matrices, identity_margin, position_margin
@@ -277,6 +303,7 @@ PAGE = Page(
         _over_run("sums", list_sums, "Example sums of a run's task"),
         _over_run("splits", read_splits, "The nine splits over training"),
         _over_run("progress", read_progress, "The seven progress measures"),
+        _over_run("scores", read_scores, "The score of = in layer 2 by its nine terms"),
         _over_run("parts", list_parts, "What can be transplanted between checkpoints"),
         _over_run("steps/{step}/circuit", read_circuit, "The routing circuit of sums"),
         _over_run("steps/{step}/neurons", read_neurons, "The neurons of the last MLP as Fourier components"),

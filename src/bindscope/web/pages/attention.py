@@ -1,13 +1,18 @@
-"""Attention: what every head attends to in one program, and what becomes of the answer without some of them."""
+"""Attention: what every head attends to in one program, and what becomes of the answer without some of them, in one program and
+by depth and hop in many."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bindscope.questions.program import Ablate, Attention
+from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
+from bindscope.web.body import Provenance, to_body
+from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun
-from bindscope.web.page import Operation, Page
+from bindscope.web.page import Operation, Page, Resource
+from bindscope.web.programs import KINDS
 
 DECIMALS = 4  # of a weight: enough to draw, and a body that is small
 
@@ -31,8 +36,39 @@ def ablate(lab: Lab, run: LabRun, question: Ablate) -> dict[str, Any]:
     )
 
 
+def read_ablations(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Accuracy with each head mean-ablated, everywhere and at each position of the chain, over (ablated_at, layer, head,
+    depth), what is ``lost`` by it, and the mean over heads, ``drop`` (depth)."""
+    from bindscope.measures.binding.hops import accuracy_drops
+
+    command = in_shell(run, "figure", "ablations")
+    kept = kept_result(run, "hops", command)
+    ends = ("", "_low", "_high")
+    named = [*(f"accuracy{end}" for end in ends), *(f"drop{end}" for end in ends), "base_accuracy"]
+    dataset = kept[named].assign(lost=accuracy_drops(kept), n=kept.n.isel(layer=0, head=0)).round(DECIMALS)
+    dataset = dataset.drop_vars("position", errors="ignore")
+    dataset.attrs = {"step": int(kept.attrs["step"])}
+    n, seed = int(kept.attrs["n_programs"]), int(kept.attrs.get("asked_seed", 0))
+    return to_body(
+        dataset,
+        Provenance(
+            run=run.name, step=int(kept.attrs["step"]), n=n, seed=seed,
+            interval="95 % Wilson interval over programs; of means over heads, a bootstrap",
+            note=f"left out: {kept.attrs['excluded']}, where shortcut and mechanism agree",
+        ),
+        title="Every head, by depth and hop",
+        command=command,
+        python=in_python(run, 'run.result("hops")'),
+    )  # fmt: skip
+
+
 PAGE = Page(
     "attention",
+    resources=(
+        Resource(
+            "runs/{run}/ablations.json", read_ablations, "Accuracy without each head, by depth and hop", kinds=KINDS
+        ),
+    ),
     operations=(
         Operation(
             "attention",

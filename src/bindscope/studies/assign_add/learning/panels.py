@@ -23,6 +23,7 @@ from bindscope.studies.plots.style import (
 )
 
 COUNT_COLOURS = {"0": GREY, "1": ORANGE, "2": BLUE}
+NEAR = 0.03  # of an axis: numbers of spikes as near as this would stand on each other
 COUNT_NAMES = {"0": "Two numbers", "1": "One variable", "2": "Two variables"}
 
 
@@ -87,8 +88,15 @@ def _draw_halves(axes: Axes, dataset: xr.Dataset) -> None:
 
 
 def mark_spikes(axes: Axes, spikes: Sequence[Spike]) -> None:
-    """A band over each spike's steps with its number at the foot of the panel."""
+    """A band over each spike's steps with its number at the foot of the panel, above that of a spike just before it."""
+    first, last = axes.get_xlim()
+    before, level = -np.inf, 0
     for spike in spikes:
+        level = level + 1 if spike.after_step - before < NEAR * (last - first) else 0
+        before = spike.after_step
         axes.axvspan(spike.before_step, spike.after_step, color=INK, alpha=0.16, linewidth=0.6, zorder=0)
         words, where = f" {spike.number}", axes.get_xaxis_transform()
-        axes.text(spike.after_step, 0.02, words, transform=where, fontsize=8, fontweight="bold", color=INK, va="bottom")
+        height = 0.02 + 0.07 * level
+        axes.text(
+            spike.after_step, height, words, transform=where, fontsize=8, fontweight="bold", color=INK, va="bottom"
+        )

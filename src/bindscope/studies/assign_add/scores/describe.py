@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import xarray as xr
 
 from bindscope.measures.arithmetic.by_variable import OPERANDS
+from bindscope.measures.arithmetic.spikes import Spike
 
 
 def describe_scores_around(spike: xr.Dataset, scores: xr.Dataset) -> str:
@@ -49,3 +52,19 @@ def tabulate_terms(scores: xr.Dataset, variable: str, steps: tuple[int, int]) ->
         for operand in OPERANDS
         for query in scores.query_part.values
     ]
+
+
+def steps_around(scores: xr.Dataset, spikes: Sequence[Spike]) -> tuple[int, int]:
+    """The saved checkpoints next to the last spike, before and after; the first and the last where there is none."""
+    saved = [int(step) for step in scores.step.values]
+    if not spikes:
+        return saved[0], saved[-1]
+    before = [step for step in saved if step <= spikes[-1].before_step]
+    after = [step for step in saved if step >= spikes[-1].after_step]
+    return max(before, default=saved[0]), min(after, default=saved[-1])
+
+
+def find_riser(scores: xr.Dataset, steps: tuple[int, int]) -> str:
+    """The variable whose score, as one operand or the other, rises most between two steps."""
+    before, after = (scores.term.sel(step=step).sum(("query_part", "key_part")) for step in steps)
+    return str((after - before).max("operand").idxmax("variable").item())

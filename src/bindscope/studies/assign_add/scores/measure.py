@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from bindscope.measures.arithmetic.by_variable import OPERANDS, ask_one_variable
+from bindscope.studies.framework.claims import Drawing
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.measuring import PACKED, measure_every_step, round_bits
 from bindscope.studies.framework.results import Context, Result, every_step
 
@@ -50,3 +52,18 @@ RESULTS = (
     Result("score_terms", "the score of = in layer 2 by its nine terms", compute_score_terms, n=N_SUMS,
            steps=every_step, passes=12, grows=True),
 )  # fmt: skip
+
+DRAWINGS = (
+    Drawing(
+        "score-terms",
+        "The score that = gives a value in layer 2, by its nine terms",
+        ("score_terms", "trajectory"),
+        defer(f"{__package__}.draw", "draw_terms"),
+    ),
+    Drawing(
+        "token-maps",
+        "What both layers make of every token, and the scores between tokens and their copies",
+        ("score_terms",),
+        defer(f"{__package__}.draw_tokens", "draw_token_maps"),
+    ),
+)

@@ -13,6 +13,8 @@ from bindscope.studies.binding.mechanism.measure import (
     chain_names,
     sample_pairs,
 )
+from bindscope.studies.framework.claims import Drawing
+from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.results import Context, NotTestable, Result, last_step
 from bindscope.tasks.binding import sample_root_pairs
 
@@ -44,4 +46,13 @@ def compute_hops(context: Context) -> xr.Dataset:
     return dataset
 
 
-RESULTS = (Result("hops", "heads by hop and depth", compute_hops, n=64, steps=last_step),)
+RESULTS = (Result("hops", "heads by hop and depth", compute_hops, n=64, steps=last_step, passes=90),)
+
+DRAWINGS = (
+    Drawing(
+        "ablations",
+        "Answers that fall without each head, by depth and by hop",
+        ("hops",),
+        defer(f"{__package__}.draw_ablations", "draw_ablations"),
+    ),
+)
