@@ -102,10 +102,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "binding-neutral",
         (
             Variant("preset", "the preset as it is", borrowed=("seeds-neutral", "preset"), shipped="binding-neutral"),
+            Variant(
+                "branching", "scheduled chains may branch, and shortcuts serve", {"task.curriculum.side_by_side": False}
+            ),
             Variant("varied", "scheduled batches go on at the last stage", {"task.curriculum.whole_at_end": False}),
             Variant("all-tokens", "the loss is on every next token", {"training.loss": "all"}),
             Variant("dropout", "a tenth of the activations dropped", {"model.dropout": 0.1}),
-            Variant("one-query", "one query a program, as many tokens", {"task.queries": 1, "training.batch_size": 33}),
+            Variant("one-query", "one query a program, as many tokens", {"task.queries": 1, "training.batch_size": 26}),
             Variant("8-heads", "eight heads a layer", {"model.n_heads": 8}),
         ),
         seeds=1,

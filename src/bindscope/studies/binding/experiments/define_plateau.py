@@ -18,7 +18,7 @@ CHANGES: dict[str, Any] = {
     "task.curriculum": None, "task.max_depth": 2, "model.n_layers": 3, "model.n_heads": 2, "training.steps": 3_000,
     "training.stop_at": 0.95, "training.evaluate_every": 20, "training.evaluation_size": 400, "training.evaluate_early": False,
     "training.schedule.kind": "constant", "training.schedule.warmup_steps": 50, "training.schedule.hold_stages": False,
-    "training.checkpoints.every": 3_000, "training.checkpoints.per_octave": 0,
+    "training.schedule.fall_steps": None,    "training.checkpoints.every": 3_000, "training.checkpoints.per_octave": 0,
 }  # fmt: skip
 
 
