@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
+from pathlib import Path
 
 import pytest
 
 from bindscope.cli.main import run
 from bindscope.cli.measure import measure_cost
-from bindscope.cli.presets import format_toml
 from bindscope.cli.table import format_duration
 from bindscope.cli.train import configure
 from bindscope.runs.config import config_to_mapping, override
@@ -17,16 +16,49 @@ from bindscope.studies.symbols.experiments.define import EXPERIMENTS
 from cli.small_run import SMALL
 
 
-def without_none(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: without_none(item) for key, item in value.items() if item is not None}
-    return value
-
-
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_the_toml_of_a_preset_says_all_of_its_settings(name: str) -> None:
-    settings = config_to_mapping(PRESETS[name].config)
-    assert tomllib.loads(format_toml(settings)) == without_none(settings)
+def test_a_preset_printed_as_toml_is_the_same_preset_again(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "printed.toml"
+    assert run(["presets", name]) == 0
+    file.write_text(capsys.readouterr().out)
+    assert configure(str(file)) == PRESETS[name].config
+    assert run(["presets", str(file)]) == 0  # and of the file all settings are printed alike
+    file.write_text(capsys.readouterr().out)
+    assert configure(str(file)) == PRESETS[name].config
+
+
+def test_a_settings_file_says_what_differs_and_names_the_run(tmp_path: Path) -> None:
+    file = tmp_path / "wide.toml"
+    file.write_text('preset = "binding-tiny"\n[model]\nd_model = 128\n[training]\nclip = "none"\n')
+    expected = {"name": "wide", "model.d_model": 128, "training.clip": None, "seed": 3}
+    assert configure(str(file), ["seed=3"]) == override(PRESETS["binding-tiny"].config, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("seed = 1\n", "begin it with the preset to start from"),
+        ('preset = "binding-tyni"\n', "there is no preset 'binding-tyni'. Did you mean 'binding-tiny'"),
+        ('preset = "binding-tiny"\n[training]\nstps = 5\n', "unknown setting 'training.stps'. Did you mean"),
+        ('preset = "binding-tiny"\n[task]\nlines = "many"\n', "task.lines: expected a number"),
+        ('preset = "binding-tiny"\n[task]\nfamily = "templates"\n', "the preset is of the family 'binding'"),
+        ("preset = \n", "not valid TOML"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_settings_file_that_is_wrong_is_refused_by_its_name(
+    text: str | None, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.toml"
+    if text is not None:
+        file.write_text(text)
+    assert run(["train", str(file), "--out", str(tmp_path / "runs")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "mine.toml" in said
+    assert sentence in said
+    assert not (tmp_path / "runs").exists()
 
 
 def test_every_preset_is_listed_with_its_size(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,12 +97,10 @@ def test_every_experiment_can_be_trained_for_a_number_of_steps() -> None:
         assert {cell.config.total_steps for cell in plan_cells(experiment, [1], steps=20)} == {20}
 
 
-def test_a_preset_is_printed_as_toml_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_preset_is_printed_as_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     run(["presets", "assign-add", "--json"])
     settings = json.loads(capsys.readouterr().out)
     assert settings == config_to_mapping(find_preset("assign-add").config)
-    run(["presets", "assign-add"])
-    assert tomllib.loads(capsys.readouterr().out) == without_none(settings)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bindscope.cli.options import Flag
 from bindscope.cli.table import format_count, format_duration, format_table
@@ -29,30 +29,33 @@ def show_presets(
         bindscope presets binding-tiny
         bindscope presets binding-paper --json
         bindscope presets binding-tiny --measure
+        bindscope presets binding-tiny > mine.toml      # change it, then
+        bindscope train mine.toml
 
     Parameters
     ----------
     name
-        Print every setting of this preset, as TOML.
+        Print every setting of this preset, or of this TOML file, as TOML that 'bindscope train' takes.
     json
         Print JSON instead.
     measure
         Train the named preset for a few steps, keep nothing, and say what it takes on this machine.
     """
     from bindscope.runs.config import config_to_mapping
-    from bindscope.studies.framework.presets import PRESETS, find_preset
+    from bindscope.studies.framework.presets import PRESETS
+    from bindscope.studies.framework.settings_file import open_preset, preset_to_toml
 
     if measure:
         print_cost(name)
         return
-    chosen = dict(PRESETS) if name is None else {name: find_preset(name)}
+    chosen = dict(PRESETS) if name is None else {name: open_preset(name)}
     if json:
         settings = {each: config_to_mapping(preset.config) for each, preset in chosen.items()}
         print(json_format.dumps(settings if name is None else settings[name], indent=2))
     elif name is None:
         print(f"{format_presets(chosen)}\n\n{describe_curves()}")
     else:
-        print(f"# {chosen[name].summary}\n{format_toml(config_to_mapping(chosen[name].config))}", end="")
+        print(preset_to_toml(chosen[name]), end="")
 
 
 def print_cost(name: str | None) -> None:
@@ -60,11 +63,11 @@ def print_cost(name: str | None) -> None:
     from bindscope.cli.measure import measure_cost
     from bindscope.families import family_of
     from bindscope.runs.config import override
-    from bindscope.studies.framework.presets import find_preset
+    from bindscope.studies.framework.settings_file import open_preset
 
     if name is None:
         raise BindscopeError("--measure: name the preset to measure, as in 'bindscope presets binding-tiny --measure'.")
-    config = find_preset(name).config
+    config = open_preset(name).config
     config = override(config, family_of(config.task).settings_to_measure)
     cost = measure_cost(config)
     print(
@@ -105,25 +108,3 @@ def describe_preset(preset: Preset) -> list[str]:
         f"{cost.megabytes:,} MB" if cost else "–",
         preset.summary,
     ]
-
-
-def format_toml(settings: dict[str, Any], prefix: str = "") -> str:
-    """Nested settings as TOML: plain values first, then tables. What is not set (none) becomes a comment.
-
-    >>> print(format_toml({"seed": 0, "training": {"clip": None}}))
-    seed = 0
-    <BLANKLINE>
-    [training]
-    # clip = none
-    """
-    lines = []
-    for key, value in settings.items():
-        if value is None:
-            lines.append(f"# {key} = none")
-        elif not isinstance(value, dict):
-            lines.append(f"{key} = {json_format.dumps(value, ensure_ascii=False)}")
-    text = "".join(f"{line}\n" for line in lines)
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            text += f"\n[{prefix}{key}]\n{format_toml(value, f'{prefix}{key}.')}"
-    return text

@@ -158,23 +158,23 @@ def _example_lines(text: str) -> list[str]:
 
 def describe_presets() -> str:
     """docs/presets.md: the list of presets, then every setting of each."""
-    from bindscope.cli.presets import describe_curves, describe_preset, format_toml
-    from bindscope.runs.config import config_to_mapping
+    from bindscope.cli.presets import describe_curves, describe_preset
     from bindscope.studies.framework.presets import PRESETS
+    from bindscope.studies.framework.settings_file import preset_to_toml
 
     parts = [MADE_BY, "# Presets\n", _PRESETS_LEAD, "| " + " | ".join(PRESET_HEADINGS) + " |"]
     parts.append("|---" * len(PRESET_HEADINGS) + "|")
     parts += ["| " + " | ".join(describe_preset(preset)) + " |" for preset in PRESETS.values()]
     parts += ["", describe_curves()]
     for preset in PRESETS.values():
-        settings = format_toml(config_to_mapping(preset.config)).strip()
-        parts += ["", f"## {preset.name}", "", preset.summary, "", "```toml", settings, "```"]
+        parts += ["", f"## {preset.name}", "", "```toml", preset_to_toml(preset).strip(), "```"]
     return "\n".join(parts) + "\n"
 
 
 _PRESETS_LEAD = """\
 `bindscope train PRESET` trains one, `--set KEY=VALUE` changes any setting by its dotted name, as in
-`bindscope train binding-tiny --set training.optimizer.lr=1e-3`. Times and memory were
+`bindscope train binding-tiny --set training.optimizer.lr=1e-3`. `bindscope presets NAME > mine.toml` writes all of them to a
+file; change it, or keep only `preset` and what differs, and train it with `bindscope train mine.toml`. Times and memory were
 measured on a quiet 2-core AMD EPYC without GPU, up to where a run reaches its target; `bindscope presets NAME --measure`
 measures on your machine.
 """

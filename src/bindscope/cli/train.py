@@ -47,12 +47,14 @@ def train(
         bindscope train binding-tiny --name fast --set training.optimizer.lr=1e-3
         bindscope train binding-tiny --seed 3 --name third
         bindscope train binding-laptop --set model.n_layers=6 --set task.lines=20
+        bindscope train mine.toml
         bindscope train --resume runs/fast
 
     Parameters
     ----------
     preset
-        What to train; 'bindscope presets' lists them. With --family it may be left out.
+        What to train: a preset ('bindscope presets' lists them), or a TOML file of settings as 'bindscope presets PRESET'
+        prints it. With --family it may be left out.
     name
         The run's name; the preset's own when left out.
     out
@@ -101,7 +103,7 @@ def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str
     """A preset's configuration with some settings changed; shorthands are options of their own, None when not given."""
     from bindscope.runs.config import override
     from bindscope.runs.start import fit_to_start
-    from bindscope.studies.framework.presets import find_preset
+    from bindscope.studies.framework.settings_file import open_preset
 
     changes: dict[str, Any] = dict(parse_settings(settings))
     for key, value in (shorthands or {}).items():
@@ -111,7 +113,7 @@ def configure(preset: str, settings: Sequence[str] = (), shorthands: Mapping[str
             changes[key] = value
     if "training.steps" in changes and str(changes.get("training.epochs", "none")).lower() != "none":
         raise BindscopeError("--steps and --set training.epochs: both say how long to train; keep one.")
-    return fit_to_start(override(find_preset(preset).config, changes))
+    return fit_to_start(override(open_preset(preset).config, changes))
 
 
 def start_run(config: RunConfig, directory: Path, device: Device = "auto", threads: int | None = None) -> None:

@@ -210,7 +210,8 @@ class Run:
     def settle_status(self, tally: Tally) -> None:
         """Say in the manifest that training has ended, once it has."""
         if tally.finished:
-            status = "finished" if tally.step == self.manifest.total_steps else "stopped early"
+            early = tally.streak and tally.step < self.manifest.total_steps  # a target was reached before the end
+            status = "stopped early" if early else "finished"
             if self.manifest.status != status:
                 self._update(status=status)
 

@@ -15,7 +15,8 @@ and their unembedding starts tied (``model.init.relay_offset``, ``model.rope_fra
 
 ``binding-neutral`` and ``binding-deep`` start from plain random weights, query and key biases included: nothing of the
 mechanism is supplied. What is scheduled is the data (``task.curriculum``): one batch in four is the whole task from the
-beginning, the others begin with four letters on two lines.
+beginning, the others begin with four letters on two lines. The scheduled programs of ``binding-neutral`` are chains side
+by side: where chains branch, short programs are answered by a shortcut, and longer ones are not learned.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ NEUTRAL_TRAINING = replace(
 TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
 NEUTRAL_CURRICULUM = Curriculum(full=0.25, uniform_lines=16)
-ROOTS_CURRICULUM = replace(NEUTRAL_CURRICULUM, letters_at=4, side_by_side=True, p_constant=0.2, whole_at_end=True)
+SIDE_BY_SIDE = replace(NEUTRAL_CURRICULUM, letters_at=4, side_by_side=True, p_constant=0.2, whole_at_end=True)
 NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=NEUTRAL_CURRICULUM)
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
@@ -102,7 +103,7 @@ PRESETS = (
     Preset(
         RunConfig(
             name="binding-neutral",
-            task=replace(NEUTRAL_TASK, curriculum=ROOTS_CURRICULUM),
+            task=replace(NEUTRAL_TASK, curriculum=SIDE_BY_SIDE),
             model=model_for(NEUTRAL_TASK, n_layers=8, n_heads=4, d_model=128, d_mlp=256, **NEUTRAL),
             training=replace(
                 NEUTRAL_TRAINING,

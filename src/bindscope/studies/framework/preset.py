@@ -30,6 +30,7 @@ class Preset:
 
     config: RunConfig
     summary: str
+    base: str | None = None  # the preset that a settings file starts from
 
     @property
     def name(self) -> str:
