@@ -152,7 +152,7 @@ def test_neuron_70_of_the_released_model_is_the_published_cosine():
     frequency, printed = re.search(
         r"neuron 70 is a k=(\d+) cosine \(explained variance (\.\d+)\)", NOTES.read_text()
     ).groups()
-    sums = run_literal_sums(load_checkpoint(FINAL), AssignAddTask())
+    sums = run_literal_sums(load_checkpoint(FINAL, activation="relu", norm="none"), AssignAddTask())
     fit = fit_neuron(sums.pre[..., 70])
     assert fit.frequency == int(frequency)
     assert f"{fit.free_explained_variance:.3f}".removeprefix("0") == printed

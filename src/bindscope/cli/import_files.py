@@ -15,7 +15,7 @@ from bindscope.cli.settings import parse_settings
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY
 
-ACTIVATION = "model.activation"
+UNTOLD = ("model.activation", "model.norm", "model.parallel")  # by TransformerLens files
 
 
 def import_files(
@@ -49,8 +49,8 @@ def import_files(
     n
         How many examples each split has on which every checkpoint is measured.
     settings
-        Change one of the task's settings, or model.activation (which TransformerLens files do not tell), as KEY=VALUE;
-        give it once per setting.
+        Change one of the task's settings, or model.activation, model.norm or model.parallel (which TransformerLens files
+        do not tell), as KEY=VALUE; give it once per setting.
     """
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.adopt import adopt_checkpoints
@@ -65,18 +65,19 @@ def import_files(
         by_step,
         out / as_,
         build_evaluator(config.task, n, config.seeds["evaluation"]),
+        told=[key.removeprefix("model.") for key in changes if key in UNTOLD],
         report=lambda step, evaluation: print(f"step {step:,}  accuracy {accuracy_of(evaluation):.3f}", flush=True),
     )
     print(f"{len(by_step)} checkpoints are now the run {run.path}. Next: bindscope trajectory {run.path}")
 
 
 def _qualify(key: str) -> str:
-    """A setting's whole name: the task's may be given without ``task.``, and of the model's one that files cannot tell."""
+    """A setting's whole name: the task's may be given without ``task.``, and of the model's those that files cannot tell."""
     section = key.partition(".")[0]
-    if key != ACTIVATION and section in ("model", "training", "dataset", "baseline", "start"):
+    if key not in UNTOLD and section in ("model", "training", "dataset", "baseline", "start"):
         raise BindscopeError(
-            f"--set {key}: an import takes this from the files or has no use for it; only the task's settings and "
-            f"{ACTIVATION} can be set."
+            f"--set {key}: an import takes this from the files or has no use for it; only the task's settings, "
+            f"{', '.join(UNTOLD[:-1])} and {UNTOLD[-1]} can be set."
         )
     return key if section in ("task", "model") else f"task.{key}"
 

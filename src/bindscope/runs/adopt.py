@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bindscope.errors import BindscopeError
 from bindscope.families import family_of
 from bindscope.model.convert import load_checkpoint
 from bindscope.model.transformer import Transformer
@@ -23,16 +24,20 @@ def adopt_checkpoints(
     files: Mapping[int, Path],
     destination: Path,
     evaluate: Evaluate,
+    told: Iterable[str] = (),
     report: Callable[[int, Mapping[str, Any]], None] = lambda step, evaluation: None,
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
 
-    The model's shape is that of the first file; ``config`` says the rest, its activation too.
+    The model's shape is that of the first file. What files do not tell is what the family says of published ones, and
+    for the settings named in ``told`` what ``config.model`` says.
 
     >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), evaluate)
     """
-    steps = sorted(files)
-    model = load_checkpoint(files[steps[0]], activation=config.model.activation)
+    steps, family = sorted(files), family_of(config.task)
+    given = {name: getattr(config.model, name) for name in told}
+    model = load_checkpoint(files[steps[0]], **{**family.published_model, **given})
+    _check_given(model, given, files[steps[0]])
     config = dataclasses.replace(config, model=model.config)
     manifest = Manifest(
         name=config.name,
@@ -41,8 +46,8 @@ def adopt_checkpoints(
         total_steps=steps[-1],
         status="finished",
         thinned=True,
-        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}},
-        family_from=family_of(config.task).origin,
+        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}, "told": given},
+        family_from=family.origin,
         **describe_origin("cpu", n_threads=0, n_processes=0),
     )
     with new_directory(destination) as unfinished:
@@ -55,3 +60,10 @@ def adopt_checkpoints(
             run.keep_evaluation({"step": step, **evaluation})
             report(step, evaluation)
     return Run.open(destination)
+
+
+def _check_given(model: Transformer, given: Mapping[str, Any], file: Path) -> None:
+    for name, value in given.items():
+        found = getattr(model.config, name)
+        if found != value:
+            raise BindscopeError(f"{file}: says that model.{name} is {found}, not {value}; leave out the setting.")

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
-from bindscope.model.config import ModelConfig
+from bindscope.model.config import Activation, ModelConfig
 from bindscope.model.convert.transformer_lens import (
-    Activation,
     Norm,
     is_transformer_lens,
     transformer_lens_to_config,
@@ -32,23 +31,30 @@ _PICKLED = (b"PK\x03\x04", b"\x80")  # PyTorch's zip container, and its older ba
 
 
 def load_checkpoint(
-    path: str | Path, config: ModelConfig | None = None, *, activation: Activation = "relu", norm: Norm | None = None
+    path: str | Path,
+    config: ModelConfig | None = None,
+    *,
+    activation: Activation | None = None,
+    norm: Norm | None = None,
+    parallel: bool | None = None,
 ) -> Transformer:
     """The model in a checkpoint, ready to be evaluated.
 
     Without ``config`` the shape is taken from the file: written in it by Bindscope, or inferred from the names and
-    shapes of a TransformerLens state dict, which tells neither its ``activation`` nor whether its LayerNorms were
-    folded away (``norm="layer"``).
+    shapes of a TransformerLens state dict. The latter does not tell all of it: ``transformer_lens`` says when
+    ``activation``, ``norm`` and ``parallel`` are needed.
 
-    >>> load_checkpoint("checkpoint_step_20001.pth").config.d_out
+    >>> load_checkpoint("checkpoint_step_20001.pth", activation="relu", norm="none").config.d_out
     59
     """
     path = Path(path)
     state, metadata = read_state(path)
     where = str(path)
     if is_transformer_lens(state):
-        config = config or transformer_lens_to_config(state, activation=activation, norm=norm, where=where)
+        told = {"activation": activation, "norm": norm, "parallel": parallel}
+        config = config or transformer_lens_to_config(state, **told, where=where)  # type: ignore[arg-type]
         state = transformer_lens_to_state(state, config, where=where)
+    check_finite(state, where)
     model = Transformer(config or _config_from_metadata(metadata, where))
     load_into(model, state, where)
     return model.eval()
@@ -74,6 +80,13 @@ def load_into(model: nn.Module, state: Mapping[str, Tensor], where: str) -> None
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(state[name])
+
+
+def check_finite(state: Mapping[str, Tensor], where: str) -> None:
+    """Refuse weights with which a model computes nothing."""
+    for name, tensor in state.items():
+        if not bool(tensor.isfinite().all()):
+            raise BindscopeError(f"{where}: '{name}' holds numbers that are not finite; copy it again.")
 
 
 def check_names_and_shapes(own: Mapping[str, Tensor], state: Mapping[str, Tensor], where: str) -> None:
