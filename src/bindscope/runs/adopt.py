@@ -9,7 +9,8 @@ from typing import Any
 
 from bindscope.errors import BindscopeError
 from bindscope.families import family_of
-from bindscope.model.convert import load_checkpoint
+from bindscope.model.config import ModelConfig
+from bindscope.model.convert import load_checkpoint, read_model
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
@@ -36,7 +37,7 @@ def adopt_checkpoints(
     """
     steps, family = sorted(files), family_of(config.task)
     given = {name: getattr(config.model, name) for name in told}
-    model = load_checkpoint(files[steps[0]], **{**family.published_model, **given})
+    model = read_model(files[steps[0]], **{**family.published_model, **given})
     _check_given(model, given, files[steps[0]])
     config = dataclasses.replace(config, model=model.config)
     manifest = Manifest(
@@ -54,12 +55,20 @@ def adopt_checkpoints(
         write_empty_run(unfinished, manifest)
         run = Run(unfinished, manifest)
         for step in steps:
-            model = load_checkpoint(files[step], config.model)
+            model = _read_like(config.model, files[step])
             evaluation = evaluate(model)
             run.write_checkpoint(step, model.state_dict())
             run.keep_evaluation({"step": step, **evaluation})
             report(step, evaluation)
     return Run.open(destination)
+
+
+def _read_like(config: ModelConfig, file: Path) -> Transformer:
+    """The model of a file or directory, which must have this shape."""
+    model = load_checkpoint(file, config) if file.is_file() else read_model(file)
+    if model.config != config:
+        raise BindscopeError(f"{file}: has another shape than the first checkpoint; import them one by one.")
+    return model
 
 
 def _check_given(model: Transformer, given: Mapping[str, Any], file: Path) -> None:

@@ -1,7 +1,7 @@
 """Weights from a file, whoever wrote it. A file is data: nothing in it is ever executed.
 
 Two containers are read, told apart by their first bytes: safetensors, and PyTorch's own (``.pth``, ``.pt``), the latter
-only as far as it holds plain tensors. Two ways of naming are understood: Bindscope's and TransformerLens's.
+only as far as it holds plain tensors. Three ways of naming are understood: Bindscope's, TransformerLens's and nanoGPT's.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
 from bindscope.model.config import Activation, ModelConfig
+from bindscope.model.convert.naming import rename_weights
 from bindscope.model.convert.transformer_lens import (
     Norm,
     is_transformer_lens,
     transformer_lens_to_config,
     transformer_lens_to_state,
 )
+from bindscope.model.described import describe_nanogpt
 from bindscope.model.transformer import Transformer
 from bindscope.schema import from_mapping
 
+NANOGPT_SHAPE = "model_args"  # beside the weights of nanoGPT
 _PICKLED = (b"PK\x03\x04", b"\x80")  # PyTorch's zip container, and its older bare pickle
 
 
@@ -40,7 +43,7 @@ def load_checkpoint(
 ) -> Transformer:
     """The model in a checkpoint, ready to be evaluated.
 
-    Without ``config`` the shape is taken from the file: written in it by Bindscope, or inferred from the names and
+    Without ``config`` the shape is taken from the file: written in it by Bindscope or nanoGPT, or inferred from the names and
     shapes of a TransformerLens state dict. The latter does not tell all of it: ``transformer_lens`` says when
     ``activation``, ``norm`` and ``parallel`` are needed.
 
@@ -54,6 +57,9 @@ def load_checkpoint(
         told = {"activation": activation, "norm": norm, "parallel": parallel}
         config = config or transformer_lens_to_config(state, **told, where=where)  # type: ignore[arg-type]
         state = transformer_lens_to_state(state, config, where=where)
+    elif NANOGPT_SHAPE in metadata:
+        described = describe_nanogpt(json.loads(metadata[NANOGPT_SHAPE]), where)
+        config, state = described.config, rename_weights(state, described, where)
     check_finite(state, where)
     model = Transformer(config or _config_from_metadata(metadata, where))
     load_into(model, state, where)
@@ -61,7 +67,7 @@ def load_checkpoint(
 
 
 def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The named tensors of a file, on the CPU, and the text that a safetensors file carries beside them."""
+    """The named tensors of a file, on the CPU, and the text that the file carries beside them."""
     path = Path(path)
     try:
         with path.open("rb") as file:
@@ -69,7 +75,7 @@ def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except OSError as problem:
         raise BindscopeError(f"{path}: cannot be read: {problem.strerror}.") from None
     if start.startswith(_PICKLED) and start[8:] != b"{":  # a safetensors file is a length of 8 bytes, then JSON
-        return _read_torch(path), {}
+        return _read_torch(path)
     return _read_safetensors(path)
 
 
@@ -114,8 +120,8 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         ) from None
 
 
-def _read_torch(path: Path) -> dict[str, Tensor]:
-    """Only tensors: PyTorch's restricted unpickler refuses everything that could run code."""
+def _read_torch(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Only tensors, and of nanoGPT its settings: PyTorch's restricted unpickler refuses everything that could run code."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about old or foreign pickles, which are read or refused anyway
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -126,10 +132,14 @@ def _read_torch(path: Path) -> dict[str, Tensor]:
         ) from None
     if not isinstance(content, Mapping) or not content:
         raise BindscopeError(f"{path}: holds {_kind(content)} where a state dict of named tensors is needed.")
+    metadata = {}
+    if isinstance(content.get("model"), Mapping) and isinstance(content.get(NANOGPT_SHAPE), Mapping):
+        metadata = {NANOGPT_SHAPE: json.dumps(content[NANOGPT_SHAPE], default=str)}
+        content = content["model"]
     for name, value in content.items():
         if not isinstance(name, str) or not _is_plain_tensor(value):
             raise BindscopeError(f"{path}: entry {name!r} holds {_kind(value)} where a state dict has a plain tensor.")
-    return dict(content)
+    return dict(content), metadata
 
 
 def _is_plain_tensor(value: Any) -> bool:
