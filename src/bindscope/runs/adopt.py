@@ -11,6 +11,9 @@ from bindscope.errors import BindscopeError
 from bindscope.families import family_of
 from bindscope.model.config import ModelConfig
 from bindscope.model.convert import load_checkpoint, read_model
+from bindscope.model.convert.compare import differ_from_transformers
+from bindscope.model.convert.tokenizer import check_tokens
+from bindscope.model.described import CONFIG
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
@@ -18,6 +21,7 @@ from bindscope.runs.folders import new_directory
 from bindscope.runs.manifest import IMPORTED, Manifest, describe_origin
 
 Evaluate = Callable[[Transformer], Mapping[str, Any]]
+Report = Callable[[int, Mapping[str, Any], float | None], None]  # step, evaluation, difference from transformers
 
 
 def adopt_checkpoints(
@@ -26,9 +30,12 @@ def adopt_checkpoints(
     destination: Path,
     evaluate: Evaluate,
     told: Iterable[str] = (),
-    report: Callable[[int, Mapping[str, Any]], None] = lambda step, evaluation: None,
+    report: Report = lambda step, evaluation, difference: None,
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
+
+    A file may be a directory of Hugging Face, whose tokens must be the task's. ``report`` is then told by how much its
+    logits differ from those that ``transformers`` computes, where it is installed.
 
     The model's shape is that of the first file. What files do not tell is what the family says of published ones, and
     for the settings named in ``told`` what ``config.model`` says.
@@ -55,11 +62,13 @@ def adopt_checkpoints(
         write_empty_run(unfinished, manifest)
         run = Run(unfinished, manifest)
         for step in steps:
+            check_tokens(files[step], config.task.vocabulary)
             model = _read_like(config.model, files[step])
             evaluation = evaluate(model)
             run.write_checkpoint(step, model.state_dict())
             run.keep_evaluation({"step": step, **evaluation})
-            report(step, evaluation)
+            hugging_face = (files[step] / CONFIG).is_file()
+            report(step, evaluation, differ_from_transformers(model, files[step]) if hugging_face else None)
     return Run.open(destination)
 
 

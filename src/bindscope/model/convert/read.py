@@ -44,7 +44,7 @@ def read_model(
     path = Path(path)
     if path.is_dir() and not (path / CONFIG).exists() and (path / NANOGPT).is_file():
         path = path / NANOGPT
-    if path.is_file() and only is None:
+    if only is None and not path.is_dir():
         return load_checkpoint(path, activation=activation, norm=norm, parallel=parallel)
     described = describe_directory(path, only)
     state = rename_weights(read_weights(path), described, str(path))
