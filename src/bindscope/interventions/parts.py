@@ -6,6 +6,7 @@ A patch grid calls each layer thousands of times on few rows, where looking thin
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +26,8 @@ class Layer:
         self.index, self.parallel = block.layer, block.parallel
         self.shape = (3, attention.config.n_heads, attention.config.d_head)
         self.norm1, self.norm2 = _norm(block.norm1), _norm(block.norm2)
-        self.qkv, self.qkv_bias = _rows_by_head(attention, "weight"), _rows_by_head(attention, "bias")
+        self.qkv = _rows_by_head(attention, attention.qkv.weight.detach())
+        self.qkv_bias = None if attention.qkv.bias is None else _rows_by_head(attention, attention.qkv.bias.detach())
         self.out, self.out_bias = attention.out.weight.detach().T, _detach(attention.out.bias)
         self.by_head = attention.W_O.detach()  # [head, d_head, d_model]
         self.a = attention.scaled_a.detach() if attention.identity_a is not None else None  # [head]
@@ -100,19 +102,19 @@ def _rotation(model: Transformer, n_positions: int) -> tuple[Tensor, tuple[Tenso
 
 
 def _norm(norm: nn.Module | None) -> Callable[[Tensor], Tensor]:
-    if not isinstance(norm, nn.LayerNorm | nn.RMSNorm):
-        return lambda x: x
-    shape, weight, epsilon = tuple(norm.normalized_shape), norm.weight.detach(), norm.eps
     if isinstance(norm, nn.RMSNorm):
-        return lambda x: torch.rms_norm(x, shape, weight, epsilon)
-    bias = norm.bias.detach()
+        return partial(
+            torch.rms_norm, normalized_shape=norm.normalized_shape, weight=norm.weight.detach(), eps=norm.eps
+        )
+    if not isinstance(norm, nn.LayerNorm):
+        return lambda x: x
+    shape, weight, bias, epsilon = tuple(norm.normalized_shape), norm.weight.detach(), norm.bias.detach(), norm.eps
     return lambda x: torch.layer_norm(x, shape, weight, bias, epsilon)
 
 
-def _rows_by_head(attention: Attention, kind: str) -> Tensor | None:
-    """The joint projection's weight or bias with all of each head's rows, q·k·v, head, d_head."""
-    rows = _detach(getattr(attention.qkv, kind))
-    if rows is None or attention.config.kv_heads == attention.config.n_heads:
+def _rows_by_head(attention: Attention, rows: Tensor) -> Tensor:
+    """The joint projection's weight or bias with every row of each head, ordered (q·k·v, head, d_head)."""
+    if attention.config.kv_heads == attention.config.n_heads:
         return rows
     return torch.cat([part.flatten(0, 1) for part in attention.split_rows(rows)])
 

@@ -75,7 +75,7 @@ def describe_directory(directory: str | Path, only: str | None = None) -> Descri
     kind = said.values.get("model_type")
     if only is not None and kind != only:
         raise BindscopeError(f"{path}: describes a model of type {kind!r} where '{only}' is needed.")
-    if kind not in _READERS:
+    if not isinstance(kind, str) or kind not in _READERS:
         raise BindscopeError(f"{path}: models of type {kind!r} are not read, only {', '.join(_READERS)}.")
     try:
         described = _READERS[kind](said)
