@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -125,6 +126,13 @@ def test_a_component_over_differences_and_over_logarithms_is_found_on_its_circle
         fits = fit_neurons(by_value, numbers).isel(neuron=0)
         assert float(fits.explained_variance) == pytest.approx(1)
         assert (int(fits.frequency), float(fits.phase_1), float(fits.phase_2)) == (3, *map(pytest.approx, (0.3, 0.9)))
+
+
+@pytest.mark.parametrize(("change", "said"), [({"gated": True}, "MLPs are gated"), ({"parallel": True}, "in parallel")])
+def test_models_whose_neurons_do_other_things_are_refused(change, said):
+    model = Transformer(replace(CONFIG.model, **change))
+    with pytest.raises(BindscopeError, match=said):
+        run_literal_sums(model, CONFIG.task)
 
 
 def test_products_modulo_no_prime_are_refused():

@@ -58,7 +58,7 @@ def load_checkpoint(
         config = config or transformer_lens_to_config(state, **told, where=where)  # type: ignore[arg-type]
         state = transformer_lens_to_state(state, config, where=where)
     elif NANOGPT_SHAPE in metadata:
-        described = describe_nanogpt(json.loads(metadata[NANOGPT_SHAPE]), where)
+        described = describe_nanogpt(_read_settings(metadata, NANOGPT_SHAPE, where), where)
         config, state = described.config, rename_weights(state, described, where)
     check_finite(state, where)
     model = Transformer(config or _config_from_metadata(metadata, where))
@@ -155,11 +155,17 @@ def _config_from_metadata(metadata: Mapping[str, str], where: str) -> ModelConfi
             f"{where}: neither a TransformerLens state dict nor a file that says which model it holds; "
             "give its configuration as well."
         )
+    return from_mapping(ModelConfig, _read_settings(metadata, "model", where), where=f"{where}: model")
+
+
+def _read_settings(metadata: Mapping[str, str], key: str, where: str) -> dict[str, Any]:
     try:
-        mapping = json.loads(metadata["model"])
+        settings = json.loads(metadata[key])
     except ValueError as problem:
         raise BindscopeError(f"{where}: its model configuration is not JSON ({problem}).") from None
-    return from_mapping(ModelConfig, mapping, where=f"{where}: model")
+    if not isinstance(settings, dict):
+        raise BindscopeError(f"{where}: its model configuration is no table of settings.")
+    return settings
 
 
 def _kind(value: Any) -> str:
