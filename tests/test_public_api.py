@@ -32,6 +32,7 @@ NAMES = [
     "patch",
     "patch_path",
     "preset",
+    "read_model",
     "register_family",
     "residual_grid",
     "resume",

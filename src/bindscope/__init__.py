@@ -26,6 +26,7 @@ PUBLIC = {  # name → where it is, read when it is first asked for: importing B
     "RunConfig": "bindscope.runs.config",
     "ModelConfig": "bindscope.model.config",
     "Transformer": "bindscope.model.transformer",
+    "read_model": "bindscope.model.convert.read",
     "Site": "bindscope.model.sites",
     "run": "bindscope.model.run",
     "contrast_pairs": "bindscope.interventions.contrast",

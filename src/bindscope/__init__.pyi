@@ -9,6 +9,7 @@ from bindscope.interventions.grids import residual_grid as residual_grid
 from bindscope.interventions.patching import patch_sites as patch
 from bindscope.interventions.paths import patch_path as patch_path
 from bindscope.model.config import ModelConfig as ModelConfig
+from bindscope.model.convert.read import read_model as read_model
 from bindscope.model.run import run as run
 from bindscope.model.sites import Site as Site
 from bindscope.model.transformer import Transformer as Transformer
@@ -40,6 +41,7 @@ __all__ = [
     "patch",
     "patch_path",
     "preset",
+    "read_model",
     "register_family",
     "residual_grid",
     "resume",

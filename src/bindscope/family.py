@@ -71,6 +71,7 @@ class Family:
     view: str | type = "bindscope.notebook.view:RunView"  # of a run in a notebook
     preset: str = ""  # the preset that stands for the family; the first one when left out
     verified_as: str = ""  # the name of a study whose claims are about experiments instead of runs
+    published_model: Mapping[str, Any] = {}  # settings that files of published checkpoints do not tell
     settings_to_measure: Mapping[str, str] = {}
 
     # what its trajectory holds and how it is drawn

@@ -18,11 +18,12 @@ NEOX = {
     "another rope base": {"rope_base": 500.0},
     "tied rope without biases": {"tied": True, "bias": False},
     "relu rope": {"activation": "relu"},
+    "parallel": {"parallel": True, "activation": "silu", "norm_epsilon": 0.01},
     "rope at a realistic size": REALISTIC,
 }
 GPT2 = {
     "learned positions": {"positions": "learned"},
-    "tanh gelu": {"positions": "learned", "activation": "gelu_tanh"},
+    "tanh gelu": {"positions": "learned", "activation": "gelu_tanh", "norm_epsilon": 0.01},
     "tied positions without biases": {"positions": "learned", "tied": True, "bias": False},
     "one wide head": {"positions": "learned", "n_heads": 1, "d_head": 12, "activation": "relu"},
     "learned positions at a realistic size": {"positions": "learned", **REALISTIC},

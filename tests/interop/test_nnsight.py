@@ -63,6 +63,8 @@ def trace_neox(model, language_model, tokens):
         found["logits"] = language_model.lm_head.output
         seen = nnsight.save(found)
     for i in range(model.config.n_layers):
+        if model.config.parallel:
+            del seen[f"L{i}.resid_mid"]  # its second norm reads what the first does
         q, k, v = seen.pop(f"L{i}.qkv").unflatten(-1, (heads[0], 3, heads[1])).unbind(3)
         rotated = [part.transpose(1, 2) for part in seen.pop(f"L{i}.rotated")]
         seen |= {f"L{i}.q": q, f"L{i}.k": k, f"L{i}.v": v, f"L{i}.rot_q": rotated[0], f"L{i}.rot_k": rotated[1]}

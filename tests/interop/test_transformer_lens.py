@@ -1,14 +1,18 @@
 """TransformerLens reads an exported model and sees at each of our sites what we see there."""
 
+import json
+
 import pytest
 import torch
 
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 model_bridge = pytest.importorskip("transformer_lens.model_bridge")
 
+from bindscope.model.convert import read_model  # noqa: E402
+from bindscope.model.convert.tokenizer import tokenizer_files  # noqa: E402
 from bindscope.model.run import run  # noqa: E402
 from bindscope.model.sites import Site  # noqa: E402
-from interop.exported import CASES, make_exported  # noqa: E402
+from interop.exported import CASES, CHARACTERS, make_exported  # noqa: E402
 from model.test_run import all_sites  # noqa: E402
 from model.test_transformer import random_tokens  # noqa: E402
 
@@ -33,6 +37,38 @@ def test_activations_agree_site_by_site(changes, tmp_path):
         assert (theirs[~seen] < -1e9).all(), site
         torch.testing.assert_close(
             theirs[seen], ours[seen], atol=1e-6, rtol=1e-6, msg=lambda text, at=site: f"{at}: {text}"
+        )
+
+
+LLAMA = {
+    "vocab_size": 11, "max_position_embeddings": 20, "hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 6,
+    "num_key_value_heads": 2, "intermediate_size": 20, "head_dim": 4,
+}  # fmt: skip
+OF_GROUPS = {"k", "v", "rot_k"}  # of which ours has a copy for each head
+
+
+@torch.no_grad()
+def test_a_llama_agrees_site_by_site(tmp_path):
+    torch.manual_seed(0)
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA))
+    for parameter in theirs.parameters():
+        parameter += 0.2 * torch.randn_like(parameter)
+    theirs.save_pretrained(tmp_path / "out")
+    for name, content in tokenizer_files(CHARACTERS, 20).items():
+        (tmp_path / "out" / name).write_text(json.dumps(content))
+    model, tokens = read_model(tmp_path / "out"), random_tokens()
+    bridge = model_bridge.TransformerBridge.boot_transformers(str(tmp_path / "out"), device="cpu")
+    bridge.set_use_attn_result(True)
+    _, cache = bridge.run_with_cache(tokens)
+    sites = list(all_sites(model))
+    trace = run(model, tokens, read=sites)
+    for site in sites:
+        ours, found = trace[site], cache[site.transformer_lens]
+        if site.name in OF_GROUPS:
+            found = found.repeat_interleave(3, 2)
+        seen = ours.isfinite()
+        torch.testing.assert_close(
+            found[seen], ours[seen], atol=1e-4, rtol=1e-4, msg=lambda text, at=site: f"{at}: {text}"
         )
 
 

@@ -29,22 +29,26 @@ N_POSITIONS = 8
 
 @st.composite
 def configs(draw):
-    n_layers = draw(st.integers(1, 4))
+    n_layers, n_heads = draw(st.integers(1, 4)), draw(st.sampled_from([1, 2, 3, 4]))
     return ModelConfig(
         d_vocab=9,
         n_positions=N_POSITIONS,
         d_out=draw(st.sampled_from([None, 5])),
         n_layers=n_layers,
-        n_heads=draw(st.integers(1, 3)),
+        n_heads=n_heads,
+        n_kv_heads=draw(st.none() | st.sampled_from([n for n in (1, 2) if n_heads % n == 0])),
         d_model=draw(st.sampled_from([8, 16])),
         d_head=draw(st.sampled_from([4, 8])),
         d_mlp=12,
         causal=draw(st.booleans()),
         positions=draw(st.sampled_from(["rope", "rope", "learned", "normal", "none"])),
         rope_fraction=draw(st.sampled_from([0.5, 1.0])),
-        norm=draw(st.sampled_from(["layer", "layer", "none"])),
+        norm=draw(st.sampled_from(["layer", "layer", "rms", "none"])),
+        norm_epsilon=draw(st.sampled_from([1e-5, 0.2])),
+        parallel=draw(st.booleans()),
         bias=draw(st.booleans()),
-        activation=draw(st.sampled_from(["gelu", "relu"])),
+        activation=draw(st.sampled_from(["gelu", "relu", "silu"])),
+        gated=draw(st.booleans()),
         mlp_layers=draw(st.none() | st.sets(st.integers(0, n_layers - 1), min_size=1).map(tuple)),
         identity_qk=draw(st.booleans()),
         identity_vo=draw(st.booleans()),
@@ -104,9 +108,13 @@ SMALL = ModelConfig(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=18)
 @given(configs(), st.sampled_from(SITES), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_every_cell_of_a_residual_grid_is_a_whole_run(config, site, other_source, saving, seed):
+    if site == "resid_mid" and config.parallel:
+        with pytest.raises(BindscopeError, match="work in parallel"):
+            residual_grid(make_model(config), make_contrast(config), site=site)
+        return
     model, contrast = make_model(config, seed), make_contrast(config, seed)
     source_model = make_model(config, seed + 1) if other_source else None
     expected = torch.stack(
@@ -124,7 +132,7 @@ def test_every_cell_of_a_residual_grid_is_a_whole_run(config, site, other_source
         torch.testing.assert_close(found.logits, expected[:, found.positions, found.pairs], atol=1e-8, rtol=1e-6)
 
 
-@settings(max_examples=10)
+@settings(max_examples=15)
 @given(configs(), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_every_cell_of_a_head_or_mlp_grid_is_a_whole_run(config, other_source, marked, saving, seed):
     model, contrast = make_model(config, seed), make_contrast(config, seed)

@@ -86,6 +86,17 @@ def test_parts_that_make_up_a_model_give_the_donor_and_without_the_last_they_do_
         assert not same_weights(transplant(receiver, donor, [part for part in parts if part != missing]), donor)
 
 
+def test_parts_of_a_model_with_grouped_heads_and_a_gated_mlp_make_up_the_model():
+    receiver, donor = (make_model(seed, n_heads=4, n_kv_heads=2, gated=True) for seed in range(2))
+    assert same_weights(transplant(receiver, donor, ["routing", "computing"]), donor)
+    scores, values = (transplant(receiver, donor, [part]).layers[0].attention for part in ("QK1", "OV1"))
+    ours, theirs = receiver.layers[0].attention, donor.layers[0].attention
+    for name, taken in (("W_Q", scores), ("W_K", scores), ("W_V", values), ("W_O", values)):
+        other = values if taken is scores else scores
+        assert torch.equal(getattr(taken, name), getattr(theirs, name))
+        assert torch.equal(getattr(other, name), getattr(ours, name))
+
+
 def test_a_part_is_the_donors_and_everything_else_the_receivers(receiver, donor):
     of = {name: SumForms.of(model, TASK) for name, model in (("receiver", receiver), ("donor", donor))}
 

@@ -154,7 +154,7 @@ def test_a_table_of_pairs_passes_no_probe():
 @released
 def test_the_final_released_circuit_adds_as_many_pairs_as_the_notes_say():
     task = AssignAddTask()
-    forms = SumForms.of(load_checkpoint(FINAL), task)
+    forms = SumForms.of(load_checkpoint(FINAL, activation="relu", norm="none"), task)
     fraction = (answers_alone(forms) == right_answers(task)).mean()
     assert f"{100 * fraction:.1f}" == reading(r"over all pairs ([\d.]+) %")[0]
 
@@ -162,7 +162,7 @@ def test_the_final_released_circuit_adds_as_many_pairs_as_the_notes_say():
 @released
 def test_the_final_released_model_has_the_cosines_of_the_notes():
     """The notes' shuffled sums keep one operand, and their sums of numbers are the 0-variable ones."""
-    task, model, rng = AssignAddTask(), load_checkpoint(FINAL), np.random.default_rng(0)
+    task, model, rng = AssignAddTask(), load_checkpoint(FINAL, activation="relu", norm="none"), np.random.default_rng(0)
     sums = compare_sums(model, task, task.sample_split(rng, 1500, "0tr"), rng)["attention"]
     forms = compare_forms(model, task, task.sample_split(rng, 1500, "1tr"), rng)
     matched, shuffled = reading(r"OV2 e_b\) (\.\d+) matched, (\.\d+) shuffled")

@@ -36,7 +36,10 @@ def test_scores_and_answers_follow_from_the_forms():
     np.testing.assert_allclose(x @ forms.unembed, trace.logits.numpy(), atol=1e-12)
 
 
-@pytest.mark.parametrize("change", [{"n_layers": 3}, {"n_heads": 2}, {"bias": True}, {"mlp_layers": None}])
+@pytest.mark.parametrize(
+    "change",
+    [{"n_layers": 3}, {"n_heads": 2}, {"bias": True}, {"mlp_layers": None}, {"parallel": True}, {"gated": True}],
+)
 def test_other_shapes_are_refused(change):
     model = Transformer(dataclasses.replace(CONFIG.model, **change))
     with pytest.raises(BindscopeError, match="published shape"):

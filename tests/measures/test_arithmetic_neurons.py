@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -127,6 +128,13 @@ def test_a_component_over_differences_and_over_logarithms_is_found_on_its_circle
         assert (int(fits.frequency), float(fits.phase_1), float(fits.phase_2)) == (3, *map(pytest.approx, (0.3, 0.9)))
 
 
+@pytest.mark.parametrize(("change", "said"), [({"gated": True}, "MLPs are gated"), ({"parallel": True}, "in parallel")])
+def test_models_whose_neurons_do_other_things_are_refused(change, said):
+    model = Transformer(replace(CONFIG.model, **change))
+    with pytest.raises(BindscopeError, match=said):
+        run_literal_sums(model, CONFIG.task)
+
+
 def test_products_modulo_no_prime_are_refused():
     with pytest.raises(BindscopeError, match="only a prime"):
         CyclicNumbers.of(AssignAddTask(modulus=12, operator="*"))
@@ -152,7 +160,7 @@ def test_neuron_70_of_the_released_model_is_the_published_cosine():
     frequency, printed = re.search(
         r"neuron 70 is a k=(\d+) cosine \(explained variance (\.\d+)\)", NOTES.read_text()
     ).groups()
-    sums = run_literal_sums(load_checkpoint(FINAL), AssignAddTask())
+    sums = run_literal_sums(load_checkpoint(FINAL, activation="relu", norm="none"), AssignAddTask())
     fit = fit_neuron(sums.pre[..., 70])
     assert fit.frequency == int(frequency)
     assert f"{fit.free_explained_variance:.3f}".removeprefix("0") == printed

@@ -40,6 +40,8 @@ def random_model(**changes) -> Transformer:
         {"identity_qk": True, "identity_vo": True, "identity_gain": 2.0},
         {"mlp_layers": (1,), "positions": "normal", "tied": True},
         {"positions": "none", "causal": False, "mlp_layers": ()},
+        {"parallel": True},
+        {"norm": "rms", "norm_epsilon": 0.1, "gated": True, "n_kv_heads": 1},
     ],
 )
 def test_contributions_add_up_to_the_logit_above_the_digits_mean(changes):

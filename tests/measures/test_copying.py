@@ -18,6 +18,7 @@ from bindscope.measures.templates.copying import (
     span_fraction,
     step_of_product,
 )
+from bindscope.measures.templates.early_copying import predict_early
 from bindscope.model.config import InitConfig, ModelConfig
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.templates import TemplateTask
@@ -118,9 +119,9 @@ def test_directions_are_what_attention_reads_without_what_all_symbols_share() ->
     assert torch.allclose(second.read.norm(dim=1), torch.ones(12).double())
 
 
-@pytest.mark.parametrize("identity", [False, True])
-def test_a_first_order_step_is_what_a_small_step_does(identity: bool) -> None:
-    model, task = make_model(identity_vo=identity, identity_gain=7.0)
+@pytest.mark.parametrize("changes", [{}, {"identity_vo": True, "identity_gain": 7.0}, {"n_kv_heads": 1}])
+def test_a_first_order_step_is_what_a_small_step_does(changes: dict[str, float]) -> None:
+    model, task = make_model(**changes)
     batch_loss(model, task.training_set()).backward()
     after, size = deepcopy(model), 1e-5
     with torch.no_grad():
@@ -134,6 +135,12 @@ def test_a_first_order_step_is_what_a_small_step_does(identity: bool) -> None:
         moved = (product_of(after.layers[layer].attention) - product_of(block.attention)) / size
         assert torch.allclose(step, moved, rtol=1e-3, atol=1e-4 * float(step.abs().max()))
         assert float(step.abs().max()) > 1e-4
+
+
+def test_the_first_step_is_not_predicted_for_heads_that_share_values() -> None:
+    model, _ = make_model(n_kv_heads=1)
+    with pytest.raises(BindscopeError, match="these share them"):
+        predict_early(model.config, 12, np.random.default_rng(0))
 
 
 def test_what_heads_write_is_their_product() -> None:

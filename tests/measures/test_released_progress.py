@@ -52,7 +52,9 @@ def printed_readings() -> dict[str, dict[int, str]]:
 def measured() -> dict[int, dict[str, tuple[float, int]]]:
     probes = draw_probes(TASK, np.random.default_rng(0), N_PER_SPLIT)
     return {
-        step: measure_progress(SumForms.of(load_checkpoint(_path(step)), TASK), TASK, probes)
+        step: measure_progress(
+            SumForms.of(load_checkpoint(_path(step), activation="relu", norm="none"), TASK), TASK, probes
+        )
         for step in released_steps()
     }
 
@@ -113,7 +115,7 @@ def test_names_can_be_read_off_numbers_once_they_look_back(measured):
 def test_both_spikes_and_the_three_phases_are_found():
     steps = released_steps()
     evaluate = build_evaluator(TASK, N_EVALUATED, seed=0)
-    scores = [evaluate(load_checkpoint(_path(step))) for step in steps]
+    scores = [evaluate(load_checkpoint(_path(step), activation="relu", norm="none")) for step in steps]
     accuracy = np.array([[score[split]["accuracy"] for split in SPLIT_NAMES] for score in scores])
     first, second = find_spikes(steps, accuracy, SPLIT_NAMES, N_EVALUATED)
     assert (first.before_step, first.after_step) == (5301, 5401)

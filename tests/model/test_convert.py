@@ -22,7 +22,8 @@ from bindscope.model.transformer import Transformer
 from bindscope.schema import to_mapping
 from model.test_transformer import VARIANTS, make_model, random_tokens
 
-SHAPES = {name: changes for name, changes in VARIANTS.items() if name != "identity scaling"}
+UNWRITABLE = {"identity scaling", "rms norm", "gated", "grouped heads", "all at once", "grouped identity scaling"}
+SHAPES = {name: changes for name, changes in VARIANTS.items() if name not in UNWRITABLE}
 SHAPES["another rope base"] = {"rope_base": 500.0}
 SHAPES["attention only"] = {"mlp_layers": (), "bias": False}
 SHAPES["no positions"] = {"positions": "none"}
@@ -82,10 +83,13 @@ def test_a_transformer_lens_state_dict_gives_the_same_model_back(changes, contai
     model, tokens = make_perturbed_model(**changes), random_tokens()
     theirs, config, path = state_to_transformer_lens(model), model.config, tmp_path / f"model.{container}"
     torch.save(theirs, path) if container == "pth" else safetensors.torch.save_file(theirs, path)
-    inferred = transformer_lens_to_config(theirs, activation=config.activation, causal=config.causal)
+    told = {"activation": config.activation, "norm": config.norm, "parallel": config.parallel}
+    inferred = transformer_lens_to_config(theirs, **told, causal=config.causal)
     positions = "learned" if config.positions == "normal" else config.positions
     d_mlp = config.d_mlp if config.layers_with_mlp else inferred.d_mlp
-    assert inferred == replace(config, positions=positions, d_mlp=d_mlp, init=inferred.init)
+    epsilon = inferred.norm_epsilon  # which a state dict does not tell either
+    assert inferred == replace(config, positions=positions, d_mlp=d_mlp, norm_epsilon=epsilon, init=inferred.init)
+    inferred = replace(inferred, norm_epsilon=config.norm_epsilon)
     for loaded in (load_checkpoint(path, config), load_checkpoint(path, inferred)):
         assert_same_weights(loaded, model)
         torch.testing.assert_close(loaded(tokens), model(tokens))
@@ -94,7 +98,7 @@ def test_a_transformer_lens_state_dict_gives_the_same_model_back(changes, contai
 def test_folded_layer_norms_come_back_as_ones_and_zeros():
     model = make_model()
     theirs = {name: value for name, value in state_to_transformer_lens(model).items() if "ln" not in name}
-    config = transformer_lens_to_config(theirs, activation="gelu", norm="layer")
+    config = transformer_lens_to_config(theirs, activation="gelu", norm="layer", parallel=False)
     loaded = Transformer(config)
     loaded.load_state_dict(transformer_lens_to_state(theirs, config))
     torch.testing.assert_close(loaded(random_tokens()), model(random_tokens()))
@@ -107,10 +111,11 @@ def compute_as_transformer_lens(state, config: ModelConfig, tokens: torch.Tensor
     n_positions = tokens.shape[1]
     if "pos_embed.W_pos" in weights:
         x = x + weights["pos_embed.W_pos"][:n_positions]
-    act = {"gelu": torch.nn.functional.gelu, "relu": torch.relu, "cos": torch.cos}[config.activation]
+    functional = torch.nn.functional
+    act = {"gelu": functional.gelu, "relu": torch.relu, "cos": torch.cos, "silu": functional.silu}[config.activation]
     for layer in range(config.n_layers):
         part = {name.split(".", 2)[2]: v for name, v in weights.items() if name.startswith(f"blocks.{layer}.")}
-        y = normalise(x, part, "ln1")
+        entering, y = x, normalise(x, part, "ln1", config)
         q, k, v = (torch.einsum("bpm,hmd->bphd", y, part[f"attn.W_{c}"]) + part[f"attn.b_{c}"] for c in "QKV")
         if "attn.rotary_sin" in part:
             sin, cos = part["attn.rotary_sin"][:n_positions, None], part["attn.rotary_cos"][:n_positions, None]
@@ -121,16 +126,18 @@ def compute_as_transformer_lens(state, config: ModelConfig, tokens: torch.Tensor
         z = torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v)
         x = x + torch.einsum("bqhd,hdm->bqm", z, part["attn.W_O"]) + part["attn.b_O"]
         if "mlp.W_in" in part and layer in config.layers_with_mlp:
-            hidden = act(normalise(x, part, "ln2") @ part["mlp.W_in"] + part["mlp.b_in"])
+            read = normalise(entering if config.parallel else x, part, "ln2", config)
+            hidden = act(read @ part["mlp.W_in"] + part["mlp.b_in"])
             x = x + hidden @ part["mlp.W_out"] + part["mlp.b_out"]
-    return normalise(x, weights, "ln_final") @ weights["unembed.W_U"] + weights["unembed.b_U"]
+    return normalise(x, weights, "ln_final", config) @ weights["unembed.W_U"] + weights["unembed.b_U"]
 
 
-def normalise(x, weights, name):
+def normalise(x, weights, name, config):
     if f"{name}.w" not in weights:
         return x
     centred = x - x.mean(-1, keepdim=True)
-    return centred / (centred.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * weights[f"{name}.w"] + weights[f"{name}.b"]
+    scale = (centred.pow(2).mean(-1, keepdim=True) + config.norm_epsilon).sqrt()
+    return centred / scale * weights[f"{name}.w"] + weights[f"{name}.b"]
 
 
 def turn_pairs(x, sin, cos):
@@ -145,7 +152,7 @@ def turn_pairs(x, sin, cos):
     ("change", "said"),
     [
         (lambda s: s.pop("blocks.1.attn.W_K"), r"without 'blocks.1.attn.W_K'"),
-        (lambda s: s.update({"blocks.0.mlp.W_gate": s["blocks.0.mlp.W_in"]}), "W_gate.*does not have"),
+        (lambda s: s.update({"blocks.0.mlp.W_gate": s["blocks.0.mlp.W_in"]}), "W_gate.*is not read"),
         (lambda s: s.update({"unembed.b_U": s["unembed.b_U"] + 1}), "b_U' is not zero"),
         (lambda s: s.update({"embed.W_E": s["embed.W_E"][0]}), "'embed.W_E' needs 2 axes"),
         (lambda s: s.update({"blocks.2.attn.W_V": s["blocks.2.attn.W_V"][:, :5]}), "'blocks.2.attn.W_V' has shape"),
@@ -164,7 +171,36 @@ def test_a_transformer_lens_model_of_another_kind_is_refused(change, said, tmp_p
     change(theirs)
     torch.save(theirs, tmp_path / "model.pth")
     with pytest.raises(BindscopeError, match=said):
-        load_checkpoint(tmp_path / "model.pth")
+        load_checkpoint(tmp_path / "model.pth", activation="gelu", parallel=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "said"),
+    [
+        ({}, {"parallel": False}, "does not tell its activation; give it, as in model.activation=relu"),
+        ({}, {"activation": "relu"}, "whether attention and MLP work in parallel"),
+        ({"norm": "none"}, {"activation": "relu", "parallel": False}, "no LayerNorm or one whose weights were folded"),
+    ],
+)
+def test_what_a_transformer_lens_state_dict_does_not_tell_is_never_assumed(changes, told, said, tmp_path):
+    torch.save(state_to_transformer_lens(make_perturbed_model(**changes)), tmp_path / "model.pth")
+    with pytest.raises(BindscopeError, match=said):
+        load_checkpoint(tmp_path / "model.pth", **told)
+
+
+def test_what_does_not_change_the_numbers_need_not_be_told(tmp_path):
+    model, tokens = make_perturbed_model(mlp_layers=()), random_tokens()
+    torch.save(state_to_transformer_lens(model), tmp_path / "model.pth")
+    torch.testing.assert_close(load_checkpoint(tmp_path / "model.pth")(tokens), model(tokens))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(number, tmp_path):
+    theirs = state_to_transformer_lens(make_perturbed_model())
+    theirs["embed.W_E"][3, 1] = number
+    torch.save(theirs, tmp_path / "model.pth")
+    with pytest.raises(BindscopeError, match=r"'embed\.weight' holds numbers that are not finite"):
+        load_checkpoint(tmp_path / "model.pth", activation="relu", parallel=False)
 
 
 @pytest.mark.parametrize(
@@ -266,3 +302,6 @@ def test_missing_files_and_missing_configurations_are_told(tmp_path):
 def test_identity_scaling_has_no_transformer_lens_form():
     with pytest.raises(BindscopeError, match="identity scaling"):
         state_to_transformer_lens(make_model(**VARIANTS["identity scaling"]))
+    for name in ("rms norm", "gated", "grouped heads"):
+        with pytest.raises(BindscopeError, match="only models with plain MLPs"):
+            state_to_transformer_lens(make_model(**VARIANTS[name]))

@@ -37,8 +37,9 @@ SMALL = ModelConfig(
 @pytest.mark.parametrize("mlp_layers", [None, (1,), ()])
 @pytest.mark.parametrize("at", [[8], [3, 8]])
 @pytest.mark.parametrize("blocks", [None, [0, 0, 0, 0, 1, 1, 1, 2, 2]])
-def test_lean_and_plain_agree_in_answers_and_gradients(n_layers, mlp_layers, at, blocks):
-    config = dataclasses.replace(SMALL, n_layers=n_layers, mlp_layers=mlp_layers)
+@pytest.mark.parametrize("gated", [False, True])
+def test_lean_and_plain_agree_in_answers_and_gradients(n_layers, mlp_layers, at, blocks, gated):
+    config = dataclasses.replace(SMALL, n_layers=n_layers, mlp_layers=mlp_layers, gated=gated)
     model = Transformer(config, torch.Generator().manual_seed(1)).double()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -64,6 +65,8 @@ def test_lean_and_plain_agree_in_answers_and_gradients(n_layers, mlp_layers, at,
     "change",
     [
         {"norm": "layer"},
+        {"norm": "rms"},
+        {"parallel": True},
         {"bias": True},
         {"positions": "rope"},
         {"causal": False},

@@ -30,7 +30,7 @@ def read_accuracy_table() -> dict[int, dict[str, str]]:
 
 
 def measure_accuracy(path: Path) -> dict[str, float]:
-    model, rng = load_checkpoint(path), np.random.default_rng(0)
+    model, rng = load_checkpoint(path, activation="relu", norm="none"), np.random.default_rng(0)
     return {
         name: float((answer(model, batch) == batch.targets).mean())
         for name, batch in AssignAddTask().sample_evaluation(rng, N_EXAMPLES).items()
@@ -90,12 +90,12 @@ def test_every_released_file_loads_as_the_published_architecture():
     )
     assert len(files) == 16
     for path in files:
-        assert load_checkpoint(path).config == expected
+        assert load_checkpoint(path, activation="relu", norm="none").config == expected
 
 
 def test_what_is_written_back_is_what_was_released():
     path = CHECKPOINTS / "checkpoint_step_20001.pth"
     released = torch.load(path, weights_only=True)
-    written = state_to_transformer_lens(load_checkpoint(path))
+    written = state_to_transformer_lens(load_checkpoint(path, activation="relu", norm="none"))
     assert written.keys() == released.keys()
     assert all(torch.equal(written[name], released[name]) for name in released)

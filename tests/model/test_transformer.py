@@ -25,6 +25,20 @@ VARIANTS = {
     "tied": {"tied": True},
     "identity scaling": IDENTITY,
     "one output": {"d_out": 1},
+    "silu": {"activation": "silu", "norm_epsilon": 0.1},
+    "parallel": {"parallel": True, "mlp_layers": (0, 2)},
+    "rms norm": {"norm": "rms", "norm_epsilon": 0.3},
+    "gated": {"gated": True},
+    "grouped heads": {"n_heads": 6, "n_kv_heads": 2},
+    "all at once": {
+        "n_heads": 4,
+        "n_kv_heads": 1,
+        "gated": True,
+        "norm": "rms",
+        "parallel": True,
+        "activation": "silu",
+    },
+    "grouped identity scaling": {**IDENTITY, "n_heads": 4, "n_kv_heads": 2, "parallel": True},
 }
 
 
@@ -99,21 +113,34 @@ def spell_out(model: Transformer, tokens: torch.Tensor) -> torch.Tensor:
     x = [model.W_E[t].to(d) for t in tokens]
     if config.positions in ("learned", "normal"):
         x = [v + model.pos_embed[i].to(d) for i, v in enumerate(x)]
-    act = {"gelu": torch.nn.functional.gelu, "relu": torch.relu, "cos": torch.cos}[config.activation]
     for block in model.layers:
-        y = [norm_by_hand(v, block.norm1) for v in x]
-        x = [v + attend_by_hand(block.attention, y, i) for i, v in enumerate(x)]
+        y = [norm_by_hand(config, v, block.norm1) for v in x]
+        entering, x = x, [v + attend_by_hand(block.attention, y, i) for i, v in enumerate(x)]
         if block.mlp is not None:
-            hidden = [act(linear_by_hand(norm_by_hand(v, block.norm2), block.mlp.up)) for v in x]
-            x = [v + linear_by_hand(h, block.mlp.down) for v, h in zip(x, hidden)]
-    return torch.stack([norm_by_hand(v, model.norm) @ model.W_U.to(d) for v in x])
+            read = [norm_by_hand(config, v, block.norm2) for v in (entering if config.parallel else x)]
+            x = [v + mlp_by_hand(config, y, block.mlp) for v, y in zip(x, read)]
+    return torch.stack([norm_by_hand(config, v, model.norm) @ model.W_U.to(d) for v in x])
 
 
-def norm_by_hand(v, norm):
-    if isinstance(norm, torch.nn.Identity):
+def norm_by_hand(config, v, norm):
+    if config.norm == "none":
         return v
+    if config.norm == "rms":
+        return v / (v.pow(2).mean() + config.norm_epsilon).sqrt() * norm.weight.double()
     centred = v - v.mean()
-    return centred / (centred.pow(2).mean() + 1e-5).sqrt() * norm.weight.double() + norm.bias.double()
+    return centred / (centred.pow(2).mean() + config.norm_epsilon).sqrt() * norm.weight.double() + norm.bias.double()
+
+
+def mlp_by_hand(config, y, mlp):
+    act = {
+        "gelu": torch.nn.functional.gelu,
+        "relu": torch.relu,
+        "cos": torch.cos,
+        "silu": lambda v: v / (1 + (-v).exp()),
+    }
+    up = linear_by_hand(y, mlp.up)
+    hidden = act[config.activation](linear_by_hand(y, mlp.gate)) * up if config.gated else act[config.activation](up)
+    return linear_by_hand(hidden, mlp.down)
 
 
 def linear_by_hand(v, linear):
@@ -123,14 +150,17 @@ def linear_by_hand(v, linear):
 
 def attend_by_hand(attention, y, i):
     config = attention.config
-    inner, total = config.n_heads * config.d_head, 0
-    qkv = [linear_by_hand(v, attention.qkv) for v in y]
+    n_kv_heads, total = config.n_kv_heads or config.n_heads, 0
+    n_rows = [heads * config.d_head for heads in (config.n_heads, n_kv_heads, n_kv_heads)]
+    qkv = [linear_by_hand(v, attention.qkv).split(n_rows) for v in y]
     for head in range(config.n_heads):
         part = slice(head * config.d_head, (head + 1) * config.d_head)
+        shared = head * n_kv_heads // config.n_heads
+        kv_part = slice(shared * config.d_head, (shared + 1) * config.d_head)
         keys = range(i + 1) if config.causal else range(len(y))
         scores = []
         for j in keys:
-            q, k = turn(config, qkv[i][:inner][part], i), turn(config, qkv[j][inner : 2 * inner][part], j)
+            q, k = turn(config, qkv[i][0][part], i), turn(config, qkv[j][1][kv_part], j)
             score = q @ k / config.d_head**0.5
             if attention.identity_a is not None:
                 score += (
@@ -138,7 +168,7 @@ def attend_by_hand(attention, y, i):
                 )
             scores.append(score)
         weights = torch.stack(scores).softmax(0)
-        z = sum(w * qkv[j][2 * inner :][part] for w, j in zip(weights, keys))
+        z = sum(w * qkv[j][2][kv_part] for w, j in zip(weights, keys))
         total = total + attention.W_O[head].double().T @ z
         if attention.identity_b is not None:
             gained = config.identity_gain * attention.identity_b[head].double()
@@ -154,6 +184,23 @@ def turn(config, v, position):
     angles = torch.tensor([position * config.rope_base ** (-2 * i / config.rope_dims) for i in range(half)]).double()
     turned = torch.complex(v[:half], v[half : 2 * half]) * torch.polar(torch.ones_like(angles), angles)
     return torch.cat([turned.real, turned.imag, v[2 * half :]])
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+def test_weights_by_head_are_those_that_heads_compute_with(changes):
+    """Also where heads share keys and values: what W_Q, W_K and W_V make of a normed stream is what the sites hold."""
+    from bindscope.model.run import run
+
+    model, tokens = make_model(**changes), random_tokens()
+    block = model.layers[1]
+    trace = run(model, tokens, read=["L1.resid_pre", "L1.q", "L1.k", "L1.v", "L1.z", "L1.result"])
+    y = block.norm1(trace["L1.resid_pre"])
+    for side in "qkv":
+        by_weights = torch.einsum("bpm,hme->bphe", y, getattr(block.attention, f"W_{side.upper()}"))
+        torch.testing.assert_close(by_weights, trace[f"L1.{side}"])
+    if not model.config.identity_vo:
+        by_weights = torch.einsum("bphe,hem->bphm", trace["L1.z"], block.attention.W_O)
+        torch.testing.assert_close(by_weights, trace["L1.result"])
 
 
 def test_offset_biased_heads_attend_h_positions_back():
@@ -248,6 +295,12 @@ def test_weights_depend_on_the_passed_generator_alone():
         {"rope_fraction": 2.0},
         {"rope_base": 0.0},
         {"d_out": 0},
+        {"n_heads": 4, "n_kv_heads": 3},
+        {"n_kv_heads": 0},
+        {"norm_epsilon": 0.0},
+        {"n_kv_heads": 1, "init": InitConfig(mimetic_vo=1.0)},
+        {"n_kv_heads": 1, "init": InitConfig(mimetic_qk=1.0)},
+        {"n_kv_heads": 1, "init": InitConfig(offset_bias=1.0)},
     ],
 )
 def test_impossible_shapes_are_refused(changes):

@@ -405,14 +405,19 @@ def test_in_the_released_run_the_second_spike_is_b_and_the_first_is_where_layer_
     sums = ask_one_variable(task, rng, 1000, variable=1, operand="second")
     fractions = {}
     for step in (before, after):
-        hits, n = right_by_variable(load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth"), sums, task)
+        hits, n = right_by_variable(
+            load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth", activation="relu", norm="none"), sums, task
+        )
         fractions[step] = hits[1, 1] / n[1, 1]
     error = (
         4 * (0.04 * 0.96 * (1 / 1000 + 1 / 300)) ** 0.5
     )  # of both samples; the notes do not say how large theirs was
     assert float(f".{low}") - error <= fractions[before] <= float(f".{high}") + error
     assert fractions[after] == pytest.approx(float(f".{there}"), abs=0.05)
-    models = [load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth") for step in (5301, 5401)]
+    models = [
+        load_checkpoint(CHECKPOINTS / f"checkpoint_step_{step}.pth", activation="relu", norm="none")
+        for step in (5301, 5401)
+    ]
     dataset = measure_transplants(*models, ["pattern 2", "computing", "QK1"], ask_splits(task, rng, 150))
     there, computing, qk1 = dataset.total_fraction.values
     assert there > 0.85

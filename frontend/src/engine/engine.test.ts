@@ -201,6 +201,10 @@ describe('models', () => {
   it('of an unknown kind, or with other weights, are refused', () => {
     expect(() => drawModel({ ...SHAPE, causal: false })).toThrow('causal = false');
     expect(() => drawModel({ ...SHAPE, activation: 'swish' })).toThrow('activation = swish');
+    for (const [name, value] of Object.entries({ norm: 'rms', parallel: true, gated: true, n_kv_heads: 1, norm_epsilon: 1e-6 })) {
+      expect(() => drawModel({ ...SHAPE, [name]: value })).toThrow(`the browser cannot run a model with ${name} = ${value}`);
+    }
+    expect(() => drawModel({ ...SHAPE, parallel: false, gated: false, n_kv_heads: null, norm_epsilon: 1e-5 })).not.toThrow();
     expect(() => buildModel(SHAPE, new Map())).toThrow("'embed.weight' should be 56 numbers");
   });
 

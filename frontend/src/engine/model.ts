@@ -1,6 +1,6 @@
 /** A checkpoint as the browser runs it: its shape and its weights, read from the same files as the server's. */
 import { ACTIVATIONS, type Activation } from './activations';
-import type { Linear, Norm, Numbers } from './arithmetic';
+import { EPSILON, type Linear, type Norm, type Numbers } from './arithmetic';
 import { Refusal } from './refusal';
 import type { Tensor } from './safetensors';
 
@@ -18,7 +18,11 @@ export interface Shape {
   positions: 'rope' | 'learned' | 'normal' | 'none';
   rope_base: number;
   rope_fraction: number;
-  norm: 'layer' | 'none';
+  norm: 'layer' | 'rms' | 'none';
+  norm_epsilon?: number;
+  parallel?: boolean;
+  gated?: boolean;
+  n_kv_heads?: number | null;
   bias: boolean;
   activation: string;
   mlp_layers: number[] | null;
@@ -52,8 +56,13 @@ export interface Model {
   readonly activation: Activation;
 }
 
+/** What the browser runs; a setting that a run's file does not name has its default. */
 const KNOWN: Record<string, readonly unknown[]> = {
   causal: [true],
+  parallel: [false, undefined],
+  gated: [false, undefined],
+  n_kv_heads: [null, undefined],
+  norm_epsilon: [EPSILON, undefined],
   positions: ['rope', 'learned', 'normal', 'none'],
   norm: ['layer', 'none'],
   activation: Object.keys(ACTIVATIONS),

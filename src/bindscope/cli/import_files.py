@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -15,31 +15,31 @@ from bindscope.cli.settings import parse_settings
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY
 
-ACTIVATION = "model.activation"
+UNTOLD = ("model.activation", "model.norm", "model.parallel")  # by TransformerLens files
 
 
 def import_files(
     *files: Path,
-    family: str,
+    family: str = "binding",
     as_: Annotated[str, Parameter(name="--as")],
     out: Path = RUNS_DIRECTORY,
     n: int = 2000,
     settings: Setting = (),
 ) -> None:
-    """Make a run of checkpoint files from elsewhere.
+    """Make a run of checkpoints from elsewhere.
 
-    Reads TransformerLens state dicts (.pth, tensors only: no code in them is
-    run) and safetensors files. The step of each is the last number in its file
-    name.
+    Reads Hugging Face directories (GPT-2, GPT-NeoX, Llama, Mistral, Qwen2),
+    nanoGPT's ckpt.pt, TransformerLens state dicts and safetensors files; no
+    code in them is run. The step of each is the last number in its name.
 
     Examples:
         bindscope import checkpoints/*.pth --family assign-add --as released
-        bindscope import step_*.pth --family binding --as short --set lines=8
+        bindscope import exported/step*/ --as mine --set lines=8
 
     Parameters
     ----------
     files
-        The checkpoint files, all of one model.
+        The checkpoint files or directories, all of one model.
     family
         The task that the model was trained on: assign-add, binding, templates, or one of your own as PATH.py:NAME.
     as_
@@ -49,8 +49,8 @@ def import_files(
     n
         How many examples each split has on which every checkpoint is measured.
     settings
-        Change one of the task's settings, or model.activation (which TransformerLens files do not tell), as KEY=VALUE;
-        give it once per setting.
+        Change one of the task's settings, or model.activation, model.norm or model.parallel (which TransformerLens files
+        do not tell), as KEY=VALUE; give it once per setting.
     """
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.adopt import adopt_checkpoints
@@ -65,18 +65,24 @@ def import_files(
         by_step,
         out / as_,
         build_evaluator(config.task, n, config.seeds["evaluation"]),
-        report=lambda step, evaluation: print(f"step {step:,}  accuracy {accuracy_of(evaluation):.3f}", flush=True),
+        told=[key.removeprefix("model.") for key in changes if key in UNTOLD],
+        report=_print_line,
     )
     print(f"{len(by_step)} checkpoints are now the run {run.path}. Next: bindscope trajectory {run.path}")
 
 
+def _print_line(step: int, evaluation: Mapping[str, Any], difference: float | None) -> None:
+    compared = "" if difference is None else f"  largest difference of logits from transformers {difference:.1e}"
+    print(f"step {step:,}  accuracy {accuracy_of(evaluation):.3f}{compared}", flush=True)
+
+
 def _qualify(key: str) -> str:
-    """A setting's whole name: the task's may be given without ``task.``, and of the model's one that files cannot tell."""
+    """A setting's whole name: the task's may be given without ``task.``, and of the model's those that files cannot tell."""
     section = key.partition(".")[0]
-    if key != ACTIVATION and section in ("model", "training", "dataset", "baseline", "start"):
+    if key not in UNTOLD and section in ("model", "training", "dataset", "baseline", "start"):
         raise BindscopeError(
-            f"--set {key}: an import takes this from the files or has no use for it; only the task's settings and "
-            f"{ACTIVATION} can be set."
+            f"--set {key}: an import takes this from the files or has no use for it; only the task's settings, "
+            f"{', '.join(UNTOLD[:-1])} and {UNTOLD[-1]} can be set."
         )
     return key if section in ("task", "model") else f"task.{key}"
 
@@ -85,7 +91,7 @@ def order_by_step(files: Iterable[Path]) -> dict[int, Path]:
     """Each file by its step, the last number in its name."""
     found: dict[int, Path] = {}
     for file in files:
-        numbers = re.findall(r"\d+", file.stem)
+        numbers = re.findall(r"\d+", file.name if file.is_dir() else file.stem)
         if not numbers:
             raise BindscopeError(f"{file}: its name holds no step; rename it, as in 'step_1000{file.suffix}'.")
         step = int(numbers[-1])

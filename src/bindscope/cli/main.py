@@ -116,7 +116,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "construct:construct",
             "Write a transformer that binds variables by design, as a run beside the learned ones.",
         ),
-        "import": ("import_files:import_files", "Make a run of checkpoint files from elsewhere."),
+        "import": ("import_files:import_files", "Make a run of checkpoints from elsewhere."),
         "completion": ("completion:completion", "Print or install tab completion for your shell."),
     },
 }

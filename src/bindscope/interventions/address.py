@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.model.run import check_site
-from bindscope.model.sites import KINDS, Site
+from bindscope.model.sites import KINDS, MLP_SITES, Site
 from bindscope.model.transformer import Transformer
 
 Columns = np.ndarray  # [row] or [row, k] integers with −1 for none, or marks [row, position] of type bool
@@ -42,12 +42,11 @@ def resolve_site(text: Site | str, model: Transformer, n_positions: int) -> Site
 def describe_sites(model: Transformer) -> str:
     """Which sites a model has, in one clause."""
     config = model.config
-    rotary, with_mlp = ("rot_q", "rot_k"), ("resid_mid", "pre", "post", "mlp_out")
-    names = [name for name, kind in KINDS.items() if kind.in_layer]
-    if config.positions != "rope":
-        names = [name for name in names if name not in rotary]
-    if not config.layers_with_mlp:
-        names = [name for name in names if name not in with_mlp]
+    absent = {"rot_q", "rot_k"} if config.positions != "rope" else set()
+    absent |= set() if config.layers_with_mlp else set(MLP_SITES)
+    absent |= {"resid_mid"} if config.parallel else set()
+    absent |= set() if config.gated else {"pre_linear"}
+    names = [name for name, kind in KINDS.items() if kind.in_layer and name not in absent]
     ends = ["embed", *(["pos_embed"] if config.positions in ("learned", "normal") else []), "final"]
     last_layer, last_head = config.n_layers - 1, config.n_heads - 1
     return (

@@ -81,7 +81,7 @@ def check_models(model: Transformer, source_model: Transformer | None) -> None:
     """Refuse a source model whose activations do not fit."""
     if source_model is None:
         return
-    for name in ("n_layers", "n_heads", "d_model", "layers_with_mlp", "outputs", "causal"):
+    for name in ("n_layers", "n_heads", "d_model", "layers_with_mlp", "parallel", "outputs", "causal"):
         mine, theirs = getattr(model.config, name), getattr(source_model.config, name)
         if mine != theirs:
             raise BindscopeError(

@@ -43,6 +43,8 @@ def site_layers(model: Transformer, site: str) -> tuple[int, ...]:
         raise BindscopeError(
             f"a residual grid has no site '{site}'; it has {', '.join(NEEDS_MIDDLE)}.{name_nearest(site, NEEDS_MIDDLE)}"
         )
+    if site == "resid_mid" and model.config.parallel:
+        raise BindscopeError("attention and MLP of this model work in parallel, so it has no site 'resid_mid'.")
     layers = model.config.layers_with_mlp if site in ("resid_mid", "mlp_out") else tuple(range(model.config.n_layers))
     if not layers:
         raise BindscopeError(f"no layer of this model has an MLP, so none has the site '{site}'.")
@@ -81,13 +83,14 @@ def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals
         assert base.middle is not None
         assert source.middle is not None
         base_middle, middle = base.middle[layer][:, columns], source.middle[layer][:, columns]
+        entering = base.stream[layer][:, columns]
         if site == "mlp_out":
             new = base_middle + (new - middle)
         elif site == "resid_mid":
-            new = chunk.base.parts.layers[layer].add_mlp(middle.clone())
+            new = chunk.base.parts.layers[layer].add_mlp(middle.clone(), entering)
         else:
-            entering = base.stream[layer][:, columns]
-            new = chunk.base.parts.layers[layer].add_mlp(entering + (middle - source.stream[layer][:, columns]))
+            attended = middle - source.stream[layer][:, columns]
+            new = chunk.base.parts.layers[layer].add_mlp(entering + attended, entering)
     return _mark_changes(chunk, layer + 1, new, old)
 
 

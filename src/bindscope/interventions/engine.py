@@ -44,7 +44,7 @@ class KeptRun:
     at: int
     stream: Tensor  # [layer, pair, position, d_model]: entering each layer
     heads: Tensor  # [layer, q·k·v, pair, head, position, d_head]; of a rest, no positions
-    middle: Tensor | None  # [layer, pair, position, d_model]: between attention and MLP, if asked for
+    middle: Tensor | None  # [layer, pair, position, d_model]: with attention added and no MLP yet, if asked for
     results: Tensor | None  # [layer, pair, position, head, d_model]: what each head adds, if asked for
     end: Tensor  # [pair, d_model]: leaving the last layer at ``at``
     logits: Tensor  # [pair, output]
@@ -111,12 +111,13 @@ def _keep_run(sweep: Sweep, tokens: Tensor, kept: KeptRun | None, also: Iterable
             heads[at, 0][:, :, columns] = rows.queries[:, :, 0]
             heads[at, 1], heads[at, 2] = rows.keys[:, :, 0], rows.values[:, :, 0]
         z, pattern = attend(layer, rows, before, sweep.seen(layer))
-        x = add_attended(layer, x[:, :, columns], z, pattern, rows, before)
+        entering = x[:, :, columns]
+        x = add_attended(layer, entering, z, pattern, rows, before)
         if middle is not None:
             middle[at][:, columns] = x[:, 0]
         if results is not None:
             results[at][:, columns] = split_results(layer, z, pattern, rows, before)[:, 0]
-        x = layer.add_mlp(x)
+        x = layer.add_mlp(x, entering)
     end = x[:, 0, 0]
     return KeptRun(parts, sweep.first + sweep.at, stream, heads, middle, results, end, parts.model.to_logits(end))
 
@@ -143,7 +144,8 @@ class Sweep:
             rows = self.project_rows(layer, x)
         before = self.before(layer, kept)
         z, pattern = attend(layer, rows, before, self.seen(layer))
-        return layer.add_mlp(add_attended(layer, x[:, :, self.columns(layer)], z, pattern, rows, before))
+        entering = x[:, :, self.columns(layer)]
+        return layer.add_mlp(add_attended(layer, entering, z, pattern, rows, before), entering)
 
     def saves(self, layer: Layer, start: Tensor) -> bool:
         """Whether it pays to take from the cached run what a change of one position leaves as it was."""

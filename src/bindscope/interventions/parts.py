@@ -6,26 +6,28 @@ A patch grid calls each layer thousands of times on few rows, where looking thin
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bindscope.model.rope import rope_angles
-from bindscope.model.transformer import Block, Transformer
+from bindscope.model.transformer import Attention, Block, Transformer
 
 MLP_TILE = 2**19  # hidden activations computed at once: few enough to stay near the processor
 
 
 class Layer:
-    """The weights of one layer."""
+    """The weights of one layer; where heads share keys and values, each has its copy of the rows that make them."""
 
     def __init__(self, block: Block) -> None:
         attention, mlp = block.attention, block.mlp
-        self.index = block.layer
+        self.index, self.parallel = block.layer, block.parallel
         self.shape = (3, attention.config.n_heads, attention.config.d_head)
         self.norm1, self.norm2 = _norm(block.norm1), _norm(block.norm2)
-        self.qkv, self.qkv_bias = attention.qkv.weight.detach(), _detach(attention.qkv.bias)
+        self.qkv = _rows_by_head(attention, attention.qkv.weight.detach())
+        self.qkv_bias = None if attention.qkv.bias is None else _rows_by_head(attention, attention.qkv.bias.detach())
         self.out, self.out_bias = attention.out.weight.detach().T, _detach(attention.out.bias)
         self.by_head = attention.W_O.detach()  # [head, d_head, d_model]
         self.a = attention.scaled_a.detach() if attention.identity_a is not None else None  # [head]
@@ -33,20 +35,30 @@ class Layer:
         self.has_mlp = mlp is not None
         if mlp is not None:
             self.up, self.up_bias = mlp.up.weight.detach(), _detach(mlp.up.bias)
+            self.gate = None if mlp.gate is None else (mlp.gate.weight.detach(), _detach(mlp.gate.bias))
             self.down, self.down_bias = mlp.down.weight.detach().T, _detach(mlp.down.bias)
             self.activation = mlp.activation
 
-    def add_mlp(self, x: Tensor) -> Tensor:
-        """Add the layer's MLP, if it has one, to streams [..., d_model], in place and tile by tile."""
+    def add_mlp(self, x: Tensor, entering: Tensor) -> Tensor:
+        """Add the layer's MLP, if it has one, to streams x [..., d_model], in place and tile by tile.
+
+        It reads x, or in a parallel layer the streams ``entering`` it, in a shape that broadcasts to x's.
+        """
         if not self.has_mlp:
             return x
-        tokens = x.view(-1, x.shape[-1])
-        for tile in tokens.split(max(256, MLP_TILE // self.up.shape[0])):
-            hidden = self.activation(F.linear(self.norm2(tile), self.up, self.up_bias))
-            tile.addmm_(hidden, self.down)
+        read = entering.reshape(-1, x.shape[-1]) if self.parallel else x.view(-1, x.shape[-1])
+        total = torch.zeros_like(read) if self.parallel else read
+        n_rows = max(256, MLP_TILE // self.up.shape[0])
+        for tile, sum_ in zip(read.split(n_rows), total.split(n_rows)):
+            sum_.addmm_(self.hidden(self.norm2(tile)), self.down)
         if self.down_bias is not None:
-            tokens += self.down_bias
-        return x
+            total += self.down_bias
+        return x.add_(total.view(entering.shape)) if self.parallel else x
+
+    def hidden(self, y: Tensor) -> Tensor:
+        """The MLP's neurons after the activation, [token, d_mlp]."""
+        up = F.linear(y, self.up, self.up_bias)
+        return self.activation(up) if self.gate is None else self.activation(F.linear(y, *self.gate)) * up
 
 
 class Parts:
@@ -90,10 +102,21 @@ def _rotation(model: Transformer, n_positions: int) -> tuple[Tensor, tuple[Tenso
 
 
 def _norm(norm: nn.Module | None) -> Callable[[Tensor], Tensor]:
+    if isinstance(norm, nn.RMSNorm):
+        return partial(
+            torch.rms_norm, normalized_shape=norm.normalized_shape, weight=norm.weight.detach(), eps=norm.eps
+        )
     if not isinstance(norm, nn.LayerNorm):
         return lambda x: x
     shape, weight, bias, epsilon = tuple(norm.normalized_shape), norm.weight.detach(), norm.bias.detach(), norm.eps
     return lambda x: torch.layer_norm(x, shape, weight, bias, epsilon)
+
+
+def _rows_by_head(attention: Attention, rows: Tensor) -> Tensor:
+    """The joint projection's weight or bias with every row of each head, ordered (q·k·v, head, d_head)."""
+    if attention.config.kv_heads == attention.config.n_heads:
+        return rows
+    return torch.cat([part.flatten(0, 1) for part in attention.split_rows(rows)])
 
 
 def _detach(parameter: Tensor | None) -> Tensor | None:

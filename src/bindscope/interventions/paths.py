@@ -33,7 +33,7 @@ from bindscope.interventions.outcome import label_outcomes, measure_outcomes
 from bindscope.interventions.patching import PAIRS_AT_ONCE, check_request
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.model.run import run
-from bindscope.model.sites import Site
+from bindscope.model.sites import MLP_SITES, Site
 from bindscope.model.transformer import SILENT, Attention, Transformer
 
 _STREAM = {"resid_pre": 0, "resid_mid": 2, "resid_post": 4}  # when, within a layer
@@ -90,7 +90,8 @@ def moment(site: Site, model: Transformer) -> int:
         return _STAGES * model.config.n_layers if site.name == "final" else -1
     if site.name in _STREAM:
         return _STAGES * site.layer + _STREAM[site.name]
-    return _STAGES * site.layer + (_MLP if site.name in ("pre", "post", "mlp_out") else _ATTENTION)
+    in_mlp = site.name in MLP_SITES and not model.config.parallel  # in parallel, neither hears the other
+    return _STAGES * site.layer + (_MLP if in_mlp else _ATTENTION)
 
 
 def frozen_between(sender: Site, receiver: Site, model: Transformer) -> list[Site]:

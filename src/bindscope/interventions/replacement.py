@@ -167,7 +167,8 @@ def head_arrivals(
         change = (new - old).transpose(1, 2)  # [pair, head, position, d_model]
         if marked is not None:
             change = change * marked[rows, columns][:, None, :, None]
-        return kept.parts.layers[layer].add_mlp((middle[layer][rows, columns][:, None] + change).contiguous())
+        changed = (middle[layer][rows, columns][:, None] + change).contiguous()
+        return kept.parts.layers[layer].add_mlp(changed, kept.stream[layer][rows, columns][:, None])
 
     return arrive
 

@@ -241,18 +241,19 @@ def _two_halves(config: ModelConfig) -> list[Part]:
 
 def _mlp(config: ModelConfig, layer: int) -> tuple[Region, ...]:
     kinds = ("weight", "bias") if config.bias else ("weight",)
-    return tuple(Region(f"blocks.{layer}.mlp.{side}.{kind}") for side in ("up", "down") for kind in kinds)
+    sides = ("gate", "up", "down") if config.gated else ("up", "down")
+    return tuple(Region(f"blocks.{layer}.mlp.{side}.{kind}") for side in sides for kind in kinds)
 
 
 def _qk(config: ModelConfig, layer: int) -> tuple[Region, ...]:
-    n_rows, name = 2 * config.n_heads * config.d_head, f"blocks.{layer}.attention"
+    n_rows, name = sum(config.qkv_rows[:2]), f"blocks.{layer}.attention"
     kinds = ("weight", "bias") if config.bias else ("weight",)
     regions = [Region(f"{name}.qkv.{kind}", 0, n_rows) for kind in kinds]
     return (*regions, *([Region(f"{name}.identity_a")] if config.identity_qk else []))
 
 
 def _ov(config: ModelConfig, layer: int) -> tuple[Region, ...]:
-    first, name = 2 * config.n_heads * config.d_head, f"blocks.{layer}.attention"
+    first, name = sum(config.qkv_rows[:2]), f"blocks.{layer}.attention"
     kinds = ("weight", "bias") if config.bias else ("weight",)
     regions = [Region(f"{name}.qkv.{kind}", first) for kind in kinds] + [Region(f"{name}.out.{kind}") for kind in kinds]
     return (*regions, *([Region(f"{name}.identity_b")] if config.identity_vo else []))

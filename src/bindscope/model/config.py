@@ -7,6 +7,8 @@ from typing import Literal
 
 from bindscope.errors import BindscopeError
 
+Activation = Literal["gelu", "gelu_tanh", "relu", "silu", "cos"]
+
 
 @dataclass(frozen=True)
 class InitConfig:
@@ -62,6 +64,7 @@ class ModelConfig:
     d_out: int | None = None  # None: as many outputs as tokens
     n_layers: int = 4
     n_heads: int = 4
+    n_kv_heads: int | None = None  # keys and values, each shared by n_heads/n_kv_heads heads; None: one for each head
     d_model: int = 64
     d_head: int = 16
     d_mlp: int = 256
@@ -69,9 +72,12 @@ class ModelConfig:
     positions: Literal["rope", "learned", "normal", "none"] = "rope"  # normal: fixed N(0, 1/d_model), never trained
     rope_base: float = 10000.0
     rope_fraction: float = 1.0  # fraction of each head's dimensions that rotate (GPT-NeoX's rotary_pct)
-    norm: Literal["layer", "none"] = "layer"
+    norm: Literal["layer", "rms", "none"] = "layer"
+    norm_epsilon: float = 1e-5
+    parallel: bool = False  # the MLP reads what enters the layer, as attention does (GPT-NeoX)
     bias: bool = True  # biases of the linear maps; LayerNorm always has its own
-    activation: Literal["gelu", "gelu_tanh", "relu", "cos"] = "gelu"
+    activation: Activation = "gelu"
+    gated: bool = False  # the activation of one linear map multiplies another (SwiGLU, with silu)
     mlp_layers: tuple[int, ...] | None = None  # the layers that have an MLP; None: all
     dropout: float = 0.0
     tied: bool = False
@@ -87,6 +93,12 @@ class ModelConfig:
                 raise BindscopeError(f"model.{name}: must be at least 1, got {getattr(self, name)}.")
         if self.d_out is not None and self.d_out < 1:
             raise BindscopeError(f"model.d_out: must be at least 1, or none, got {self.d_out}.")
+        if self.n_kv_heads is not None and (self.n_kv_heads < 1 or self.n_heads % self.n_kv_heads):
+            raise BindscopeError(
+                f"model.n_kv_heads: must divide the {self.n_heads} heads into equal groups, got {self.n_kv_heads}."
+            )
+        if self.norm_epsilon <= 0:
+            raise BindscopeError(f"model.norm_epsilon: must be above 0, got {self.norm_epsilon}.")
         if self.rope_base <= 0:
             raise BindscopeError(f"model.rope_base: must be above 0, got {self.rope_base}.")
         if not 0 <= self.rope_fraction <= 1:
@@ -111,10 +123,22 @@ class ModelConfig:
             raise BindscopeError(
                 "model.init.offset_bias: offset-biased attention needs bias = true and rope positions."
             )
+        for name in ("mimetic_qk", "mimetic_vo", "offset_bias"):
+            if getattr(self.init, name) and self.kv_heads != self.n_heads:
+                raise BindscopeError(f"model.init.{name}: needs keys and values for each head, without n_kv_heads.")
 
     @property
     def outputs(self) -> int:
         return self.d_vocab if self.d_out is None else self.d_out
+
+    @property
+    def kv_heads(self) -> int:
+        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+
+    @property
+    def qkv_rows(self) -> tuple[int, int, int]:
+        """How many rows of the joint projection are queries, keys and values."""
+        return self.n_heads * self.d_head, self.kv_heads * self.d_head, self.kv_heads * self.d_head
 
     @property
     def rope_dims(self) -> int:
@@ -132,11 +156,11 @@ class ModelConfig:
     @property
     def n_parameters(self) -> int:
         """Trained parameters, counted from the shape alone."""
-        d, inner, bias = self.d_model, self.n_heads * self.d_head, int(self.bias)
-        norm = 2 * d if self.norm == "layer" else 0
-        attention = 4 * d * inner + bias * (3 * inner + d) + norm
+        d, rows, bias = self.d_model, sum(self.qkv_rows), int(self.bias)
+        norm = {"layer": 2 * d, "rms": d, "none": 0}[self.norm]
+        attention = d * (rows + self.n_heads * self.d_head) + bias * (rows + d) + norm
         attention += self.n_heads * (int(self.identity_qk) + int(self.identity_vo))
-        mlp = 2 * d * self.d_mlp + bias * (self.d_mlp + d) + norm
+        mlp = (2 + self.gated) * d * self.d_mlp + bias * ((1 + self.gated) * self.d_mlp + d) + norm
         embeddings = self.d_vocab * d + (0 if self.tied else d * self.outputs)
         if self.positions == "learned":
             embeddings += self.n_positions * d

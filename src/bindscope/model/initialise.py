@@ -58,7 +58,7 @@ def _initialise_attention(
 ) -> None:
     init = attention.config.init
     if init.qk_bias_std:
-        _draw(attention.qkv.bias[: 2 * attention.config.n_heads * attention.config.d_head], init.qk_bias_std, generator)
+        _draw(attention.qkv.bias[: sum(attention.config.qkv_rows[:2])], init.qk_bias_std, generator)
     offset = may_offset and bool(init.offset_bias)
     if offset:
         _prefer_offsets(attention, init.offset_bias)

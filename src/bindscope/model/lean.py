@@ -39,7 +39,7 @@ def has_lean_way(config: ModelConfig) -> bool:
     True
     """
     linear = config.norm == "none" and not config.bias and config.dropout == 0
-    plain = not config.identity_qk and not config.identity_vo and config.n_heads == 1
+    plain = not config.identity_qk and not config.identity_vo and config.n_heads == 1 and not config.parallel
     return linear and plain and config.causal and config.positions in ("learned", "normal") and config.n_layers >= 2
 
 

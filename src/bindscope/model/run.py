@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.model.sites import Site
+from bindscope.model.sites import MLP_SITES, Site
 from bindscope.model.transformer import SILENT, Transformer
 from bindscope.tasks.task import Layout
 
@@ -74,8 +74,14 @@ def check_site(site: Site, model: Transformer, n_positions: int) -> None:
         raise BindscopeError(f"site '{site}': the model has heads 0 to {config.n_heads - 1}.")
     if site.positions is not None and max(site.positions) >= n_positions:
         raise BindscopeError(f"site '{site}': the sequence has positions 0 to {n_positions - 1}.")
-    if site.name in ("pre", "post", "mlp_out", "resid_mid") and site.layer not in config.layers_with_mlp:
+    if site.name in MLP_SITES and site.layer not in config.layers_with_mlp:
         raise BindscopeError(f"site '{site}': layer {site.layer} of this model has no MLP.")
+    if site.name == "pre_linear" and not config.gated:
+        raise BindscopeError(f"site '{site}': the MLPs of this model are not gated.")
+    if site.name == "resid_mid" and config.parallel:
+        raise BindscopeError(
+            f"site '{site}': attention and MLP of this model work in parallel, so no stream lies between them."
+        )
     if site.name in ("rot_q", "rot_k") and config.positions != "rope":
         raise BindscopeError(f"site '{site}': this model does not rotate its queries and keys.")
     if site.name == "pos_embed" and config.positions not in ("learned", "normal"):

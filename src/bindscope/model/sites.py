@@ -6,7 +6,8 @@
     'blocks.3.hook_resid_pre'
 
 The words and the shapes are TransformerLens's. ``L3`` counts layers from 0, ``H5`` selects one head, ``@12`` or
-``@4,7`` selects positions (for ``scores`` and ``pattern``: query positions).
+``@4,7`` selects positions (for ``scores`` and ``pattern``: query positions). Where heads share keys and values, every head
+has a copy of those of its group at ``k``, ``v`` and ``rot_k`` (TransformerLens with ``ungroup_grouped_query_attention``).
 """
 
 from __future__ import annotations
@@ -58,13 +59,20 @@ KINDS: dict[str, SiteKind] = {
         "what each head adds to the residual stream, its identity-scaling term included",
     ),
     "attn_out": SiteKind(_RESIDUAL, "blocks.{}.hook_attn_out", "the sum of all heads and the output bias"),
-    "resid_mid": SiteKind(_RESIDUAL, "blocks.{}.hook_resid_mid", "the residual stream between attention and MLP"),
+    "resid_mid": SiteKind(
+        _RESIDUAL,
+        "blocks.{}.hook_resid_mid",
+        "the residual stream between attention and MLP, unless they work in parallel",
+    ),
     "pre": SiteKind(_MLP, "blocks.{}.mlp.hook_pre", "MLP neurons before the activation"),
+    "pre_linear": SiteKind(_MLP, "blocks.{}.mlp.hook_pre_linear", "what the activation is multiplied by (gated MLPs)"),
     "post": SiteKind(_MLP, "blocks.{}.mlp.hook_post", "MLP neurons after the activation"),
     "mlp_out": SiteKind(_RESIDUAL, "blocks.{}.hook_mlp_out", "what the MLP adds to the residual stream"),
     "resid_post": SiteKind(_RESIDUAL, "blocks.{}.hook_resid_post", "the residual stream leaving the layer"),
     "final": SiteKind(_RESIDUAL, "ln_final.hook_out", "the last stream after its LayerNorm", in_layer=False),
 }
+
+MLP_SITES = ("resid_mid", "pre", "pre_linear", "post", "mlp_out")  # which only layers with an MLP have
 
 _GRAMMAR = re.compile(r"(?:L(?P<layer>\d+)\.)?(?:H(?P<head>\d+)\.)?(?P<name>[a-z_]+)(?:@(?P<positions>\d+(?:,\d+)*))?")
 

@@ -32,6 +32,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "relu": F.relu,
+    "silu": F.silu,
     "cos": torch.cos,
 }
 
@@ -144,11 +145,14 @@ class Transformer(nn.Module):
 
 
 class Block(nn.Module):
-    """One layer: attention, then an MLP where the configuration has one, each added to the residual stream."""
+    """One layer: attention, then an MLP where the configuration has one, each added to the residual stream.
+
+    In a parallel layer the MLP reads what attention reads, and there is no stream between the two.
+    """
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
-        self.layer = layer
+        self.layer, self.parallel = layer, config.parallel
         self.norm1 = make_norm(config)
         self.attention = Attention(config, layer)
         has_mlp = layer in config.layers_with_mlp
@@ -159,21 +163,26 @@ class Block(nn.Module):
     def forward(self, x: Tensor, view: View, at: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
         x = tap("resid_pre", self.layer, x)
         attended = self.attention(self.norm1(x), view, at, tap)
-        x = (x if at is None else x[:, at]) + self.drop(attended)
+        entering = x if at is None else x[:, at]
+        x = entering + self.drop(attended)
         if self.mlp is not None and self.norm2 is not None:
-            x = tap("resid_mid", self.layer, x)
-            x = x + self.drop(self.mlp(self.norm2(x), tap))
+            x = x if self.parallel else tap("resid_mid", self.layer, x)
+            x = x + self.drop(self.mlp(self.norm2(entering if self.parallel else x), tap))
         return tap("resid_post", self.layer, x)
 
 
 class Attention(nn.Module):
-    """Multi-head attention with optional rotation and identity scaling."""
+    """Multi-head attention with optional rotation, grouped heads and identity scaling.
+
+    Where heads share keys and values (``n_kv_heads``), every head is given a copy of those of its group, so that from
+    there on a head is one of ``n_heads`` with q, k and v of its own.
+    """
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
         self.config, self.layer = config, layer
         inner = config.n_heads * config.d_head
-        self.qkv = skip_init(nn.Linear, config.d_model, 3 * inner, bias=config.bias)
+        self.qkv = skip_init(nn.Linear, config.d_model, sum(config.qkv_rows), bias=config.bias)
         self.out = skip_init(nn.Linear, inner, config.d_model, bias=config.bias)
         self.identity_a = nn.Parameter(torch.zeros(config.n_heads)) if config.identity_qk else None
         self.identity_b = nn.Parameter(torch.zeros(config.n_heads)) if config.identity_vo else None
@@ -210,16 +219,22 @@ class Attention(nn.Module):
 
     def project(self, x: Tensor, queries: Tensor, at: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, each [batch, position, head, d_head]."""
-        shape = (self.config.n_heads, self.config.d_head)
         if at is None:
-            q, k, v = self.qkv(x).unflatten(-1, (3, *shape)).unbind(2)
-            return q, k, v
-        inner = self.config.n_heads * self.config.d_head
-        weight, bias = self.qkv.weight, self.qkv.bias
-        q = F.linear(queries, weight[:inner], None if bias is None else bias[:inner])
-        kv = F.linear(x, weight[inner:], None if bias is None else bias[inner:])
-        k, v = kv.unflatten(-1, (2, *shape)).unbind(2)
-        return q.unflatten(-1, shape), k, v
+            q, k, v = self.qkv(x).split(self.config.qkv_rows, -1)
+        else:
+            n_queries = self.config.qkv_rows[0]
+            weight, bias = self.qkv.weight, self.qkv.bias
+            q = F.linear(queries, weight[:n_queries], None if bias is None else bias[:n_queries])
+            kv = F.linear(x, weight[n_queries:], None if bias is None else bias[n_queries:])
+            k, v = kv.chunk(2, -1)
+        return self.by_head(q), self.by_head(k), self.by_head(v)
+
+    def by_head(self, values: Tensor, axis: int = -1) -> Tensor:
+        """An axis (head·d_head) as two, with a copy of a group's keys or values for each of its heads."""
+        axis %= values.dim()
+        values = values.unflatten(axis, (-1, self.config.d_head))
+        n_sharing = self.config.n_heads // values.shape[axis]
+        return values if n_sharing == 1 else values.repeat_interleave(n_sharing, axis)
 
     def attend_fused(self, q: Tensor, k: Tensor, v: Tensor, view: View, at: Tensor | None) -> Tensor:
         """Attention without materialising the pattern."""
@@ -271,24 +286,25 @@ class Attention(nn.Module):
             return self.out.weight.new_zeros(self.config.n_heads)
         return self.identity_b * self.config.identity_gain
 
-    def _split(self, part: int) -> Tensor:
-        weight = self.qkv.weight.view(3, self.config.n_heads, self.config.d_head, self.config.d_model)
-        return weight[part].transpose(1, 2)
+    def split_rows(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows of the joint projection (its weight, bias or gradient) by head: queries, keys, values, [head, d_head, …]."""
+        q, k, v = (self.by_head(part, 0) for part in rows.split(self.config.qkv_rows))
+        return q, k, v
 
     @property
     def W_Q(self) -> Tensor:
         """[head, d_model, d_head]"""
-        return self._split(0)
+        return self.split_rows(self.qkv.weight)[0].transpose(1, 2)
 
     @property
     def W_K(self) -> Tensor:
         """[head, d_model, d_head]"""
-        return self._split(1)
+        return self.split_rows(self.qkv.weight)[1].transpose(1, 2)
 
     @property
     def W_V(self) -> Tensor:
         """[head, d_model, d_head]"""
-        return self._split(2)
+        return self.split_rows(self.qkv.weight)[2].transpose(1, 2)
 
     @property
     def W_O(self) -> Tensor:
@@ -297,20 +313,24 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """Two linear maps around a pointwise activation."""
+    """Two linear maps around a pointwise activation; where it is gated, a third one's activation multiplies the first."""
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
         self.layer = layer
         self.activation = ACTIVATIONS[config.activation]
+        self.gate = skip_init(nn.Linear, config.d_model, config.d_mlp, bias=config.bias) if config.gated else None
         self.up = skip_init(nn.Linear, config.d_model, config.d_mlp, bias=config.bias)
         self.down = skip_init(nn.Linear, config.d_mlp, config.d_model, bias=config.bias)
 
     def forward(self, x: Tensor, tap: Tap = SILENT) -> Tensor:
-        pre = tap("pre", self.layer, self.up(x))  # [batch, position, d_mlp]
-        post = tap("post", self.layer, self.activation(pre))
-        return tap("mlp_out", self.layer, self.down(post))
+        pre = tap("pre", self.layer, self.up(x) if self.gate is None else self.gate(x))  # [batch, position, d_mlp]
+        post = self.activation(pre)
+        if self.gate is not None:
+            post = post * tap("pre_linear", self.layer, self.up(x))
+        return tap("mlp_out", self.layer, self.down(tap("post", self.layer, post)))
 
 
 def make_norm(config: ModelConfig) -> nn.Module:
-    return nn.LayerNorm(config.d_model) if config.norm == "layer" else nn.Identity()
+    kinds = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
+    return kinds[config.norm](config.d_model, eps=config.norm_epsilon) if config.norm in kinds else nn.Identity()

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bindscope.errors import BindscopeError
 from bindscope.families import family_of
-from bindscope.model.convert import load_checkpoint
+from bindscope.model.config import ModelConfig
+from bindscope.model.convert import load_checkpoint, read_model
+from bindscope.model.convert.compare import differ_from_transformers
+from bindscope.model.convert.tokenizer import check_tokens
+from bindscope.model.described import CONFIG
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
@@ -16,6 +21,7 @@ from bindscope.runs.folders import new_directory
 from bindscope.runs.manifest import IMPORTED, Manifest, describe_origin
 
 Evaluate = Callable[[Transformer], Mapping[str, Any]]
+Report = Callable[[int, Mapping[str, Any], float | None], None]  # step, evaluation, difference from transformers
 
 
 def adopt_checkpoints(
@@ -23,16 +29,23 @@ def adopt_checkpoints(
     files: Mapping[int, Path],
     destination: Path,
     evaluate: Evaluate,
-    report: Callable[[int, Mapping[str, Any]], None] = lambda step, evaluation: None,
+    told: Iterable[str] = (),
+    report: Report = lambda step, evaluation, difference: None,
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
 
-    The model's shape is that of the first file; ``config`` says the rest, its activation too.
+    A file may be a directory of Hugging Face, whose tokens must be the task's. ``report`` is then told by how much its
+    logits differ from those that ``transformers`` computes, where it is installed.
+
+    The model's shape is that of the first file. What files do not tell is what the family says of published ones, and
+    for the settings named in ``told`` what ``config.model`` says.
 
     >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), evaluate)
     """
-    steps = sorted(files)
-    model = load_checkpoint(files[steps[0]], activation=config.model.activation)
+    steps, family = sorted(files), family_of(config.task)
+    given = {name: getattr(config.model, name) for name in told}
+    model = read_model(files[steps[0]], **{**family.published_model, **given})
+    _check_given(model, given, files[steps[0]])
     config = dataclasses.replace(config, model=model.config)
     manifest = Manifest(
         name=config.name,
@@ -41,17 +54,34 @@ def adopt_checkpoints(
         total_steps=steps[-1],
         status="finished",
         thinned=True,
-        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}},
-        family_from=family_of(config.task).origin,
+        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}, "told": given},
+        family_from=family.origin,
         **describe_origin("cpu", n_threads=0, n_processes=0),
     )
     with new_directory(destination) as unfinished:
         write_empty_run(unfinished, manifest)
         run = Run(unfinished, manifest)
         for step in steps:
-            model = load_checkpoint(files[step], config.model)
+            check_tokens(files[step], config.task.vocabulary)
+            model = _read_like(config.model, files[step])
             evaluation = evaluate(model)
             run.write_checkpoint(step, model.state_dict())
             run.keep_evaluation({"step": step, **evaluation})
-            report(step, evaluation)
+            hugging_face = (files[step] / CONFIG).is_file()
+            report(step, evaluation, differ_from_transformers(model, files[step]) if hugging_face else None)
     return Run.open(destination)
+
+
+def _read_like(config: ModelConfig, file: Path) -> Transformer:
+    """The model of a file or directory, which must have this shape."""
+    model = load_checkpoint(file, config) if file.is_file() else read_model(file)
+    if model.config != config:
+        raise BindscopeError(f"{file}: has another shape than the first checkpoint; import them one by one.")
+    return model
+
+
+def _check_given(model: Transformer, given: Mapping[str, Any], file: Path) -> None:
+    for name, value in given.items():
+        found = getattr(model.config, name)
+        if found != value:
+            raise BindscopeError(f"{file}: says that model.{name} is {found}, not {value}; leave out the setting.")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.model.config import ModelConfig
-from bindscope.model.gpt2_shape import gpt2_shape
+from bindscope.model.described import describe_directory
 from bindscope.runs.config import RunConfig, derive_seed
 
 if TYPE_CHECKING:
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
     from bindscope.model.transformer import Transformer
 
-SHAPE = ("n_layers", "n_heads", "d_model", "d_head", "d_mlp", "activation")
-FIXED: dict[str, Any] = {"positions": "learned", "causal": True, "norm": "layer", "bias": True, "mlp_layers": None}
+SHAPE = ("n_layers", "n_heads", "d_model", "d_head", "d_mlp", "norm_epsilon", "activation")
+FIXED: dict[str, Any] = {
+    "positions": "learned", "causal": True, "norm": "layer", "bias": True, "mlp_layers": None, "n_kv_heads": None,
+    "parallel": False, "gated": False,
+}  # fmt: skip
 
 
 def fit_to_start(config: RunConfig) -> RunConfig:
@@ -34,7 +37,7 @@ def fit_to_start(config: RunConfig) -> RunConfig:
     if config.start is None:
         return config
     directory = config.start.directory
-    shape = gpt2_shape(directory)
+    shape = describe_directory(directory, only="gpt2").config
     fitted = {name: getattr(shape, name) for name in SHAPE} | FIXED
     config = dataclasses.replace(config, model=dataclasses.replace(config.model, **fitted))
     _check_fits(config, shape, directory)
@@ -46,12 +49,14 @@ def load_start(config: RunConfig) -> tuple[Transformer, dict[str, Any]]:
     import torch
 
     from bindscope.model.convert.checkpoint import load_into
-    from bindscope.model.convert.gpt2 import hash_gpt2, read_gpt2
+    from bindscope.model.convert.directory import hash_directory
+    from bindscope.model.convert.read import read_model
     from bindscope.model.transformer import Transformer
 
     assert config.start is not None
     directory = config.start.directory
-    shape, state = read_gpt2(directory)
+    read = read_model(directory, only="gpt2")
+    shape, state = read.config, read.state_dict()
     _check_fits(config, shape, directory)
     rows = draw_rows(config, shape.d_vocab)
     model = Transformer(config.model, torch.Generator().manual_seed(config.seeds["model"]))
@@ -59,7 +64,7 @@ def load_start(config: RunConfig) -> tuple[Transformer, dict[str, Any]]:
     body = {name: value for name, value in state.items() if name != "unembed.weight"}
     taken = {"embed.weight": state["embed.weight"][rows], "pos_embed": state["pos_embed"][: config.model.n_positions]}
     load_into(model, {**body, **own, **taken}, directory)
-    return model, {"directory": directory, "sha256": hash_gpt2(directory), "d_vocab": shape.d_vocab}
+    return model, {"directory": directory, "sha256": hash_directory(directory), "d_vocab": shape.d_vocab}
 
 
 def draw_rows(config: RunConfig, d_vocab: int) -> np.ndarray:

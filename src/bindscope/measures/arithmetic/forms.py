@@ -85,7 +85,7 @@ def refuse_other_shapes(model: Transformer) -> None:
         and config.norm == "none"
         and config.activation == "relu"
         and config.positions == "learned"
-        and not config.bias
+        and not (config.bias or config.parallel or config.gated)
         and not (config.identity_qk or config.identity_vo)
     )
     if not fits:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from bindscope.errors import BindscopeError
 from bindscope.model.run import run
 from bindscope.tasks.assign_add.sequence import N_POSITIONS, N_PREFIX
 from bindscope.tasks.task import Layout
@@ -37,6 +38,8 @@ class LiteralSums:
 
 def run_literal_sums(model: Transformer, task: AssignAddTask) -> LiteralSums:
     """Run the model on every pair of numbers."""
+    if model.config.gated:
+        raise BindscopeError("neurons are fitted where the activation alone follows them; this model's MLPs are gated.")
     tokens, layout, asked = _fraction_prefix(task)
     last = model.config.n_layers - 1
     sites = [f"L{last}.resid_mid", f"L{last}.pre"]

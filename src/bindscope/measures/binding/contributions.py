@@ -133,6 +133,10 @@ def _at(trace: Trace, site: Site) -> Tensor:
 
 def _freeze_norm(norm: nn.Module, stream: Tensor) -> Callable[[Tensor], Tensor]:
     """What the last LayerNorm does to a part of ``stream [example, d_model]``, its bias aside."""
+    if isinstance(norm, nn.RMSNorm):
+        assert norm.eps is not None
+        factor = (stream.square().mean(-1, keepdim=True) + norm.eps).rsqrt() * norm.weight.double()
+        return lambda part: part * factor
     if not isinstance(norm, nn.LayerNorm):
         return lambda part: part
     scale = (stream.var(-1, unbiased=False, keepdim=True) + norm.eps).rsqrt()  # [example, 1]

@@ -125,7 +125,7 @@ def step_of_product(attention: Attention, gradients: Mapping[str, Tensor]) -> Te
     ``gradients`` are those of the attention's parameters by name. To first order W_V W_O changes by dW_V W_O + W_V dW_O.
     """
     config = attention.config
-    value = gradients["qkv.weight"].view(3, config.n_heads, config.d_head, config.d_model)[2].transpose(1, 2)
+    value = attention.split_rows(gradients["qkv.weight"])[2].transpose(1, 2)
     out = gradients["out.weight"].T.view(config.n_heads, config.d_head, config.d_model)
     step = -(value @ attention.W_O + attention.W_V @ out)
     if "identity_b" in gradients:

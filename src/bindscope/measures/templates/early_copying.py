@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
+from bindscope.errors import BindscopeError
 from bindscope.measures.templates.copying import (
     Directions,
     find_directions,
@@ -111,6 +112,10 @@ class EarlyTraining:
 
 def predict_early(model: ModelConfig, n_symbols: int, rng: np.random.Generator) -> Mapping[str, float]:
     """The ratio after one gradient step in the simplified model: as expected, and in one such model."""
+    if model.kv_heads != model.n_heads:
+        raise BindscopeError(
+            "the first step of copying is predicted for heads with values of their own; these share them."
+        )
     gain = model.identity_gain if model.identity_vo else 0.0
     strength = identity_strength(model.d_model, model.n_heads, model.d_head, gain)
     return {

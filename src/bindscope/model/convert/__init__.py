@@ -1,12 +1,12 @@
-"""Models from and to files that others can read: safetensors, TransformerLens state dicts, Hugging Face directories.
+"""Models from and to files of others: Hugging Face directories, nanoGPT, TransformerLens state dicts, safetensors.
 
->>> model = load_checkpoint("checkpoint_step_20001.pth")
+>>> model = read_model("pythia-14m")
 >>> export_hugging_face(model, "exported", vocabulary=task.vocabulary)
 """
 
 from bindscope.model.convert.checkpoint import load_checkpoint, load_into, read_state
-from bindscope.model.convert.gpt2 import read_gpt2
 from bindscope.model.convert.hugging_face import HuggingFaceExport, export_hugging_face, why_not_hugging_face
+from bindscope.model.convert.read import read_model
 from bindscope.model.convert.transformer_lens import (
     state_to_transformer_lens,
     transformer_lens_to_config,
@@ -18,7 +18,7 @@ __all__ = [
     "export_hugging_face",
     "load_checkpoint",
     "load_into",
-    "read_gpt2",
+    "read_model",
     "read_state",
     "state_to_transformer_lens",
     "transformer_lens_to_config",

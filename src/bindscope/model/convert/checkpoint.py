@@ -1,7 +1,7 @@
 """Weights from a file, whoever wrote it. A file is data: nothing in it is ever executed.
 
 Two containers are read, told apart by their first bytes: safetensors, and PyTorch's own (``.pth``, ``.pt``), the latter
-only as far as it holds plain tensors. Two ways of naming are understood: Bindscope's and TransformerLens's.
+only as far as it holds plain tensors. Three ways of naming are understood: Bindscope's, TransformerLens's and nanoGPT's.
 """
 
 from __future__ import annotations
@@ -17,45 +17,57 @@ import torch
 from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
-from bindscope.model.config import ModelConfig
+from bindscope.model.config import Activation, ModelConfig
+from bindscope.model.convert.naming import rename_weights
 from bindscope.model.convert.transformer_lens import (
-    Activation,
     Norm,
     is_transformer_lens,
     transformer_lens_to_config,
     transformer_lens_to_state,
 )
+from bindscope.model.described import describe_nanogpt
 from bindscope.model.transformer import Transformer
 from bindscope.schema import from_mapping
 
+NANOGPT_SHAPE = "model_args"  # beside the weights of nanoGPT
 _PICKLED = (b"PK\x03\x04", b"\x80")  # PyTorch's zip container, and its older bare pickle
 
 
 def load_checkpoint(
-    path: str | Path, config: ModelConfig | None = None, *, activation: Activation = "relu", norm: Norm | None = None
+    path: str | Path,
+    config: ModelConfig | None = None,
+    *,
+    activation: Activation | None = None,
+    norm: Norm | None = None,
+    parallel: bool | None = None,
 ) -> Transformer:
     """The model in a checkpoint, ready to be evaluated.
 
-    Without ``config`` the shape is taken from the file: written in it by Bindscope, or inferred from the names and
-    shapes of a TransformerLens state dict, which tells neither its ``activation`` nor whether its LayerNorms were
-    folded away (``norm="layer"``).
+    Without ``config`` the shape is taken from the file: written in it by Bindscope or nanoGPT, or inferred from the names and
+    shapes of a TransformerLens state dict. The latter does not tell all of it: ``transformer_lens`` says when
+    ``activation``, ``norm`` and ``parallel`` are needed.
 
-    >>> load_checkpoint("checkpoint_step_20001.pth").config.d_out
+    >>> load_checkpoint("checkpoint_step_20001.pth", activation="relu", norm="none").config.d_out
     59
     """
     path = Path(path)
     state, metadata = read_state(path)
     where = str(path)
     if is_transformer_lens(state):
-        config = config or transformer_lens_to_config(state, activation=activation, norm=norm, where=where)
+        told = {"activation": activation, "norm": norm, "parallel": parallel}
+        config = config or transformer_lens_to_config(state, **told, where=where)  # type: ignore[arg-type]
         state = transformer_lens_to_state(state, config, where=where)
+    elif NANOGPT_SHAPE in metadata:
+        described = describe_nanogpt(_read_settings(metadata, NANOGPT_SHAPE, where), where)
+        config, state = described.config, rename_weights(state, described, where)
+    check_finite(state, where)
     model = Transformer(config or _config_from_metadata(metadata, where))
     load_into(model, state, where)
     return model.eval()
 
 
 def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The named tensors of a file, on the CPU, and the text that a safetensors file carries beside them."""
+    """The named tensors of a file, on the CPU, and the text that the file carries beside them."""
     path = Path(path)
     try:
         with path.open("rb") as file:
@@ -63,7 +75,7 @@ def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except OSError as problem:
         raise BindscopeError(f"{path}: cannot be read: {problem.strerror}.") from None
     if start.startswith(_PICKLED) and start[8:] != b"{":  # a safetensors file is a length of 8 bytes, then JSON
-        return _read_torch(path), {}
+        return _read_torch(path)
     return _read_safetensors(path)
 
 
@@ -74,6 +86,13 @@ def load_into(model: nn.Module, state: Mapping[str, Tensor], where: str) -> None
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(state[name])
+
+
+def check_finite(state: Mapping[str, Tensor], where: str) -> None:
+    """Refuse weights with which a model computes nothing."""
+    for name, tensor in state.items():
+        if not bool(tensor.isfinite().all()):
+            raise BindscopeError(f"{where}: '{name}' holds numbers that are not finite; copy it again.")
 
 
 def check_names_and_shapes(own: Mapping[str, Tensor], state: Mapping[str, Tensor], where: str) -> None:
@@ -101,8 +120,8 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         ) from None
 
 
-def _read_torch(path: Path) -> dict[str, Tensor]:
-    """Only tensors: PyTorch's restricted unpickler refuses everything that could run code."""
+def _read_torch(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Only tensors, and of nanoGPT its settings: PyTorch's restricted unpickler refuses everything that could run code."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about old or foreign pickles, which are read or refused anyway
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -113,10 +132,14 @@ def _read_torch(path: Path) -> dict[str, Tensor]:
         ) from None
     if not isinstance(content, Mapping) or not content:
         raise BindscopeError(f"{path}: holds {_kind(content)} where a state dict of named tensors is needed.")
+    metadata = {}
+    if isinstance(content.get("model"), Mapping) and isinstance(content.get(NANOGPT_SHAPE), Mapping):
+        metadata = {NANOGPT_SHAPE: json.dumps(content[NANOGPT_SHAPE], default=str)}
+        content = content["model"]
     for name, value in content.items():
         if not isinstance(name, str) or not _is_plain_tensor(value):
             raise BindscopeError(f"{path}: entry {name!r} holds {_kind(value)} where a state dict has a plain tensor.")
-    return dict(content)
+    return dict(content), metadata
 
 
 def _is_plain_tensor(value: Any) -> bool:
@@ -132,11 +155,17 @@ def _config_from_metadata(metadata: Mapping[str, str], where: str) -> ModelConfi
             f"{where}: neither a TransformerLens state dict nor a file that says which model it holds; "
             "give its configuration as well."
         )
+    return from_mapping(ModelConfig, _read_settings(metadata, "model", where), where=f"{where}: model")
+
+
+def _read_settings(metadata: Mapping[str, str], key: str, where: str) -> dict[str, Any]:
     try:
-        mapping = json.loads(metadata["model"])
+        settings = json.loads(metadata[key])
     except ValueError as problem:
         raise BindscopeError(f"{where}: its model configuration is not JSON ({problem}).") from None
-    return from_mapping(ModelConfig, mapping, where=f"{where}: model")
+    if not isinstance(settings, dict):
+        raise BindscopeError(f"{where}: its model configuration is no table of settings.")
+    return settings
 
 
 def _kind(value: Any) -> str:

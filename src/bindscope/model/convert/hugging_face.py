@@ -1,6 +1,6 @@
 """Our models as Hugging Face directories: ``config.json``, ``model.safetensors`` and, where it can be had, a tokenizer.
 
-A model with rotary positions becomes a GPT-NeoX without its parallel residual, one with learned positions a GPT-2. Both
+A model with rotary positions becomes a GPT-NeoX, one with learned positions a GPT-2. Both
 always have biases, which are zero where ours has none. Nothing of Hugging Face is needed to write the directory:
 
 >>> export_hugging_face(model, "exported", vocabulary=task.vocabulary)
@@ -27,8 +27,7 @@ from bindscope.model.convert.tokenizer import tokenizer_files, why_no_tokenizer
 from bindscope.model.transformer import Block, Transformer
 from bindscope.tasks.vocabulary import Vocabulary
 
-_ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "relu"}
-_LAYER_NORM_EPSILON = 1e-5
+_ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "relu", "silu": "silu"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,12 @@ def why_not_hugging_face(config: ModelConfig) -> str | None:
     reasons = {
         "its attention is bidirectional, and both formats are causal": not config.causal,
         "it uses identity scaling, which neither format has": config.identity_qk or config.identity_vo,
-        "it has no LayerNorm, and both formats need it": config.norm == "none",
+        "it has no LayerNorm, and both formats need it": config.norm != "layer",
+        "its MLPs are gated, and both formats have plain ones": config.gated,
+        "its heads share keys and values, and those of both formats do not": config.kv_heads != config.n_heads,
+        "its layers are parallel and its positions learned, and GPT-2's layers are not parallel": (
+            config.parallel and config.positions != "rope"
+        ),
         "it has layers without an MLP, and both formats have one in each": n_mlp < config.n_layers,
         f"its activation is {config.activation}, which neither format has": config.activation not in _ACTIVATIONS,
         f"its heads span {inner} dimensions (n_heads · d_head) and not d_model = {config.d_model}": (
@@ -111,12 +115,12 @@ def _neox_config(config: ModelConfig, context: int) -> dict[str, Any]:
         "num_attention_heads": config.n_heads,
         "intermediate_size": config.d_mlp,
         "max_position_embeddings": context,
-        "use_parallel_residual": False,
+        "use_parallel_residual": config.parallel,
         "rotary_pct": config.rope_fraction,
         "rotary_emb_base": config.rope_base,
         "rope_parameters": rotation,
         "hidden_act": _ACTIVATIONS[config.activation],
-        "layer_norm_eps": _LAYER_NORM_EPSILON,
+        "layer_norm_eps": config.norm_epsilon,
         "attention_bias": True,
         "attention_dropout": config.dropout,
         "hidden_dropout": config.dropout,
@@ -135,7 +139,7 @@ def _gpt2_config(config: ModelConfig, context: int) -> dict[str, Any]:
         "n_positions": context,
         "n_ctx": context,
         "activation_function": _ACTIVATIONS[config.activation],
-        "layer_norm_epsilon": _LAYER_NORM_EPSILON,
+        "layer_norm_epsilon": config.norm_epsilon,
         "attn_pdrop": config.dropout,
         "resid_pdrop": config.dropout,
         "embd_pdrop": config.dropout,

@@ -2,8 +2,9 @@
 
 Its weights multiply from the right and keep heads on an axis of their own: W_Q is [head, d_model, d_head] where ours is
 rows of one [3·head·d_head, d_model] matrix. It has an entry for every bias and MLP, zero where the model has none.
-What a state dict does not tell: the activation, the direction of attention, and whether LayerNorm's weights were folded
-into their neighbours (then ``norm="layer"`` restores them as ones and zeros).
+A state dict does not tell the activation; whether a model without LayerNorm weights has no LayerNorm or had them folded
+into their neighbours (then ``norm="layer"`` restores them as ones and zeros); or whether attention and MLP of a rotary
+model work in parallel, as in GPT-NeoX. Each must be given, and is never assumed. Attention is causal unless given.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.model.config import ModelConfig
+from bindscope.model.config import Activation, ModelConfig
 from bindscope.model.rope import rope_angles
 from bindscope.model.transformer import Transformer
 
-Activation = Literal["gelu", "gelu_tanh", "relu", "cos"]
 Norm = Literal["layer", "none"]
 State = Mapping[str, Tensor]
 
@@ -39,14 +39,16 @@ def is_transformer_lens(state: State) -> bool:
 def transformer_lens_to_config(
     state: State,
     *,
-    activation: Activation = "relu",
+    activation: Activation | None = None,
     norm: Norm | None = None,
+    parallel: bool | None = None,
     causal: bool = True,
     where: str = "state dict",
 ) -> ModelConfig:
     """The shape of the model that a state dict holds. An MLP or bias that is all zeros counts as absent.
 
-    >>> transformer_lens_to_config(torch.load("checkpoint_step_20001.pth", weights_only=True)).mlp_layers
+    >>> state, _ = read_state("checkpoint_step_20001.pth")
+    >>> transformer_lens_to_config(state, activation="relu", norm="none").mlp_layers
     (1,)
     """
     n_layers = _check_names(state, where)
@@ -55,6 +57,7 @@ def transformer_lens_to_config(
     _, d_out = _shape(state, "unembed.W_U", 2, where)
     with_mlp = tuple(layer for layer in range(n_layers) if _has_mlp(state, layer))
     widths = [state[f"blocks.{layer}.mlp.W_in"].shape[-1] for layer in with_mlp]
+    _check_told(state, activation, norm, parallel, bool(with_mlp), where)
     tied = d_out == d_vocab and torch.equal(state["unembed.W_U"].T, state["embed.W_E"])
     biases = [f"blocks.{layer}.{name}" for layer in range(n_layers) for name in _ATTENTION + _MLP if ".b_" in name]
     return ModelConfig(
@@ -68,7 +71,8 @@ def transformer_lens_to_config(
         causal=causal,
         norm=norm or ("layer" if "ln_final.w" in state else "none"),
         bias=any(_is_nonzero(state, name) for name in biases),
-        activation=activation,
+        parallel=bool(parallel),
+        activation=activation or "gelu",  # of no MLP at all
         mlp_layers=None if len(with_mlp) == n_layers else with_mlp,
         tied=tied,
         **_positions(state, d_head, where),  # type: ignore[arg-type]
@@ -99,6 +103,11 @@ def state_to_transformer_lens(model: Transformer) -> dict[str, Tensor]:
     config = model.config
     if config.identity_qk or config.identity_vo:
         raise BindscopeError("TransformerLens has no identity scaling, so this model cannot be written for it.")
+    if config.gated or config.norm == "rms" or config.kv_heads != config.n_heads:
+        raise BindscopeError(
+            "only models with plain MLPs, LayerNorm or none, and keys of their own for each head are written for "
+            "TransformerLens."
+        )
     theirs = {"embed.W_E": model.W_E, "unembed.W_U": model.W_U, "unembed.b_U": torch.zeros(config.outputs)}
     if config.positions in ("learned", "normal"):
         theirs["pos_embed.W_pos"] = model.pos_embed
@@ -109,14 +118,33 @@ def state_to_transformer_lens(model: Transformer) -> dict[str, Tensor]:
     return {name: value.detach().clone().contiguous() for name, value in theirs.items()}
 
 
+def _check_told(
+    state: State, activation: str | None, norm: str | None, parallel: bool | None, with_mlp: bool, where: str
+) -> None:
+    """Refuse a state dict whose numbers depend on what neither it nor the caller tells."""
+    untold = f"{where}: a TransformerLens state dict does not tell"
+    if with_mlp and activation is None:
+        raise BindscopeError(f"{untold} its activation; give it, as in model.activation=relu.")
+    if "ln_final.w" not in state and norm is None:
+        raise BindscopeError(
+            f"{untold} whether it has no LayerNorm or one whose weights were folded away; give model.norm=none or "
+            "model.norm=layer."
+        )
+    if with_mlp and "blocks.0.attn.rotary_sin" in state and parallel is None:
+        raise BindscopeError(
+            f"{untold} whether attention and MLP work in parallel, as in GPT-NeoX; give model.parallel=true or "
+            "model.parallel=false."
+        )
+
+
 def _check_names(state: State, where: str) -> int:
-    """Refuse what our transformer does not have (gated MLPs, grouped heads, …); return the number of layers."""
+    """Refuse what is not read from TransformerLens (gated MLPs, grouped heads, …); return the number of layers."""
     layers = set()
     for name, tensor in state.items():
         match = _BLOCK_NAME.fullmatch(name)
         known = (*_ATTENTION, *_MLP, *_NORMS, *_BUFFERS) if match else _OUTSIDE
         if (match[2] if match else name) not in known:
-            raise BindscopeError(f"{where}: '{name}' belongs to a kind of model that Bindscope does not have.")
+            raise BindscopeError(f"{where}: '{name}' belongs to a kind of TransformerLens model that is not read.")
         if not tensor.is_floating_point() and not name.endswith(_BUFFERS):
             raise BindscopeError(f"{where}: '{name}' holds {tensor.dtype} where weights are floating point.")
         if match:
@@ -136,7 +164,7 @@ def _check_nothing_lost(state: State, config: ModelConfig, where: str) -> None:
     if _is_nonzero(state, "unembed.b_U"):
         raise BindscopeError(f"{where}: 'unembed.b_U' is not zero, and the unembedding here has no bias.")
     if "ln_final.w" in state and "ln_final.b" not in state:
-        raise BindscopeError(f"{where}: its norms have no bias (RMSNorm), and Bindscope has LayerNorm only.")
+        raise BindscopeError(f"{where}: its norms have no bias (RMSNorm), which is not read from TransformerLens.")
     if config.norm == "none" and "ln_final.w" in state:
         raise BindscopeError(f"{where}: it has LayerNorm weights, and this model has no LayerNorm.")
     if config.positions in ("rope", "none") and "pos_embed.W_pos" in state:

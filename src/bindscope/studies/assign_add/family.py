@@ -31,6 +31,7 @@ class AssignAddFamily(Family):
     counted = "sums"
     view = "bindscope.notebook.sums:SumsView"
     preset = "assign-add"
+    published_model: Mapping[str, Any] = {"activation": "relu", "norm": "none"}
     cell_curves = ("split_accuracy", "half_accuracy", "training_loss")
     step_scale = "linear"  # what happens to sums happens late
 

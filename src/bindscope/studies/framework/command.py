@@ -89,9 +89,8 @@ def _import_command(run: Run) -> str:
 
     task, family = run.config.task, family_of(run.config.task)
     changes = dict(list_differences(to_mapping(standing_preset(family).config.task), to_mapping(task), "task."))
-    activation = run.config.model.activation
-    if activation != standing_preset(family).config.model.activation:
-        changes["model.activation"] = activation
+    told = run.manifest.data.get("told", {})
+    changes |= dict(list_differences({}, to_mapping(told), "model."))
     files = run.manifest.data["files"].values()
     location = family.location or family.option
     return shlex.join(["bindscope", "import", *files, "--family", location, "--as", run.name, *_options(changes)])

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bindscope.model.gpt2_shape import gpt2_shape
+from bindscope.model.described import describe_directory
 from bindscope.runs.start import FIXED, SHAPE
 from bindscope.studies.framework.experiments import Experiment, Variant, defer
 from bindscope.studies.symbols.experiments.define import sizes_of
@@ -50,7 +50,7 @@ def gpt2_experiment(directory: str | Path | None = None) -> Experiment:
         *curve(SCRATCH, GPT2, FULL_SIZES, full=True),
     ]
     if directory is not None:
-        found = gpt2_shape(directory)
+        found = describe_directory(directory, only="gpt2").config
         shape = {name: getattr(found, name) for name in GPT2}
         if shape not in (GPT2, GPT2_SMALL):
             variants += curve(SCRATCH, shape, FULL_SIZES, full=True)
@@ -85,7 +85,7 @@ def tokens_needed(n: int) -> int:
 
 def explain_left_out(directory: str | Path) -> str:
     """Which variants a directory has too few embeddings for, in a sentence; empty where it has enough for all."""
-    d_vocab = gpt2_shape(directory).d_vocab
+    d_vocab = describe_directory(directory, only="gpt2").config.d_vocab
     missing = [n for n in PRETRAINED_SIZES if tokens_needed(n) > d_vocab]
     if not missing:
         return ""
