@@ -12,28 +12,21 @@ commas), or by ``register_family``. Opening a run never loads code that the run 
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import re
-import sys
 import threading
-import traceback
 from collections.abc import Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from importlib import import_module, metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.family import EventTable, Example, Family, LearnedParts
+from bindscope.own_files import explain, load_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
-
     from bindscope.tasks.task import Task
 
 __all__ = [
@@ -78,7 +71,6 @@ class _Registry:
     """What was loaded so far, for the whole process."""
 
     known: dict[str, Family] = field(default_factory=dict)
-    files: dict[Path, ModuleType] = field(default_factory=dict)
     environment: set[str] = field(default_factory=set)  # locations of BINDSCOPE_FAMILIES that were looked at
     lock: Any = field(default_factory=threading.RLock)
 
@@ -152,20 +144,14 @@ def load_family(location: str) -> Family:
     >>> load_family("examples/recall.py:RecallFamily").name
     'recall'
     """
-    source, colon, name = location.rpartition(":")
-    if not colon or not source:
+    if not location.rpartition(":")[0]:
         if location.endswith(".py"):
             raise BindscopeError(
                 f"--family {location}: say which class in it is the family, as in {location}:MyFamily."
             )
         return find_family(location)
     with _registry.lock:
-        module = _load_file(Path(source), location) if source.endswith(".py") else _load_module(source, location)
-        found: Any = getattr(module, name, None)
-        if not _is_family(found) and not isinstance(found, Family):
-            known = [each for each, value in vars(module).items() if _is_family(value)]
-            hint = suggest_nearest(name, known) if known else " It defines none."
-            raise BindscopeError(f"{location}: '{name}' is not a family in {source}.{hint}")
+        found = load_named(location, "--family", "family", _is_family)
         return register_family(found, location=location)
 
 
@@ -214,8 +200,10 @@ def _load_installed(name: str) -> None:
     try:
         found = point.load()
     except Exception as problem:
-        raise BindscopeError(f"the family '{name}' of the package {package} {_explain(problem)}") from problem
-    if not _is_family(found) or found().name != name:
+        raise BindscopeError(
+            f"the family '{name}' of the package {package} cannot be loaded{explain(problem)}"
+        ) from problem
+    if not isinstance(found, type) or not _is_family(found) or found().name != name:
         raise BindscopeError(
             f"the package {package} offers {point.value} as the family '{name}', and it is not a family of that name."
         )
@@ -225,56 +213,9 @@ def _load_installed(name: str) -> None:
     _registry.known[name] = made
 
 
-def _load_module(source: str, location: str) -> ModuleType:
-    try:
-        return import_module(source)
-    except Exception as problem:
-        raise BindscopeError(f"--family {location}: the module {source} {_explain(problem)}") from problem
-
-
-def _load_file(path: Path, location: str) -> ModuleType:
-    """A file as a module, executed once in a process; modules beside it can be imported by it."""
-    resolved = path.expanduser().resolve()
-    if resolved in _registry.files:
-        return _registry.files[resolved]
-    if not resolved.is_file():
-        raise BindscopeError(f"--family {location}: there is no file {path}.")
-    name = f"{re.sub(r'[^A-Za-z0-9_]', '_', path.stem)}_{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, resolved)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their types up there
-    try:
-        with _importing_from(resolved.parent):
-            spec.loader.exec_module(module)
-    except Exception as problem:
-        del sys.modules[name]
-        raise BindscopeError(f"{path} {_explain(problem, resolved)}") from problem
-    _registry.files[resolved] = module
-    return module
-
-
-@contextmanager
-def _importing_from(folder: Path) -> Iterator[None]:
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-
-
-def _explain(problem: Exception, path: Path | None = None) -> str:
-    """Why code could not be loaded, with the line of ``path`` at which it failed."""
-    frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(path)]
-    number = problem.lineno if isinstance(problem, SyntaxError) else frames[-1].lineno if frames else None
-    where = f", line {number}" if number else ""
-    sentence = str(problem).rstrip(".") or "no reason given"
-    return f"cannot be loaded{where}: {type(problem).__name__}: {sentence}."
-
-
 def _is_family(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Family) and value is not Family
+    """Whether it is one, or the class of one."""
+    return isinstance(value, Family) or (isinstance(value, type) and issubclass(value, Family) and value is not Family)
 
 
 def _check_family(family: Family) -> None:

@@ -16,7 +16,7 @@ from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import run_changed, run_rest, run_whole
 from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
-from bindscope.interventions.outcome import METRICS
+from bindscope.interventions.metrics import METRICS
 from bindscope.interventions.replacement import replace_heads, replace_mlps
 from bindscope.model.config import InitConfig, ModelConfig
 from bindscope.model.run import run

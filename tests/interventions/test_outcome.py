@@ -6,7 +6,8 @@ import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import Contrast, contrast_pairs
-from bindscope.interventions.outcome import METRICS, label_outcomes, measure_outcomes, summarise_outcomes
+from bindscope.interventions.metrics import METRICS
+from bindscope.interventions.outcome import label_outcomes, measure_outcomes, summarise_outcomes
 from bindscope.tasks.binding import BindingTask, sample_root_pairs
 
 

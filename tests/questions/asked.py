@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +43,8 @@ positive = st.floats(0, 1e6).map(lambda value: float(f"{value:.6g}"))
 direction = st.sampled_from(["noising", "denoising"])
 drawn = {"n": st.integers(1, 500), "depth": st.one_of(st.none(), st.integers(1, 4)), "seed": seed}
 lines = {"first_root_line": st.integers(1, 9)}
+OWN_METRIC = f"{Path(__file__).parents[2]}/examples/metrics.py:margin"
+metric = {"metric": st.sampled_from([None, "success", "kept", "kl", OWN_METRIC])}
 pair = {"program": st.just(PROGRAM), "counterfactual": st.just(OTHER), "direction": direction}
 
 FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
@@ -54,13 +57,14 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
               "kind": st.sampled_from(["zero", "mean"])}),
     (Ablate, {"run": st.just(ON_PROGRAMS), "step": step, "cut": st.just(("colon>query",)), "layer": st.integers(0, 4),
               **drawn, **lines}),
-    (Patch, {"run": st.just(ON_PROGRAMS), **pair, "steps": steps, "sites": sites.filter(bool),
+    (Patch, {"run": st.just(ON_PROGRAMS), **pair, **metric, "steps": steps, "sites": sites.filter(bool),
              "source_step": st.one_of(st.none(), step), "neurons": st.lists(st.integers(0, 9), max_size=2).map(tuple)}),
     (Patch, {"run": st.just(ON_PROGRAMS), **pair, "steps": step, "approximate": st.booleans(),
              "grid": st.sampled_from(["chain", "residual", "heads", "mlps"])}),
-    (Patch, {"run": st.just(ON_PROGRAMS), "grid": st.just("heads"), **drawn, **lines}),
+    (Patch, {"run": st.just(ON_PROGRAMS), "grid": st.just("heads"), **drawn, **lines, **metric}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), **pair, "sender": site, "receivers": sites.filter(bool), "step": step}),
-    (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines}),
+    (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines,
+                 **metric}),
     (Algorithm, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
     (Swap, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "counterfactual": st.just(OTHER), "step": step,
             "quality": st.sampled_from(["values", "names"]), "control": st.sampled_from(["found", "random", "rest"]),

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from pydantic import ValidationError
 
 import bindscope
 from bindscope.cli.main import build_app
+from bindscope.questions.patch import Patch
 from bindscope.questions.question import Question, RunQuestion, describe_fields
 from bindscope.questions.table import QUESTIONS, encode_table
 from bindscope.web.asking import request_model
@@ -49,6 +51,17 @@ def test_every_live_operation_takes_its_fields_from_its_question() -> None:
         assert operation.request.__doc__ == operation.question.__doc__
         assert operation.request is not None
         assert request_model(operation.question, "Other", operation.fields).__name__ == "OtherQuestion"
+
+
+def test_no_request_names_a_file_that_is_loaded() -> None:
+    """A metric of one's own is code: the command line and Python load it, a server never does."""
+    for operation in (operation for page in PAGES for operation in page.operations):
+        known = describe_fields(operation.question)
+        assert not [name for name in operation.request.model_fields if name in known and known[name].live.get("never")]
+        with pytest.raises(ValidationError, match=r"metric\n +Extra inputs are not permitted"):
+            operation.request.model_validate({"metric": "mine.py:f"})
+    with pytest.raises(ValueError, match=r"Patch\.metric is never taken from a request"):
+        request_model(Patch, "Own", ("metric",))
 
 
 def test_every_question_has_help_for_each_field_and_a_method_that_says_it() -> None:

@@ -11,7 +11,8 @@ from fastapi.testclient import TestClient
 
 from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
-from bindscope.interventions.outcome import METRICS, measure_outcomes
+from bindscope.interventions.metrics import METRICS
+from bindscope.interventions.outcome import measure_outcomes
 from bindscope.measures.binding.algorithm.reading import read_algorithm
 from bindscope.measures.binding.patching_live import empty_grid, stream_grid
 from bindscope.model.run import run as run_model

@@ -85,7 +85,7 @@ def options_of(question: type[Question], name: str) -> list[str]:
 
 def typed_as(hint: Any, about: Ask, default: Any) -> Any:
     """What a person types for a field: text that the question converts itself, or the field's own type."""
-    if about.convert in (to_step, to_steps) or about.joined:
+    if about.convert in (to_step, to_steps) or about.joined or hint is Any:
         return str | None if default is None else str
     return hint
 

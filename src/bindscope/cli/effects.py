@@ -60,9 +60,7 @@ def _steps_grid(summary: Any, metric: str) -> str:
 
 
 def _all_metrics(summary: Any) -> str:
-    from bindscope.interventions.outcome import METRICS
-
-    rows = [[name, *_row(summary, name, {})] for name in METRICS if name in summary]
+    rows = [[name, *_row(summary, name, {})] for name in summary.data_vars if f"{name}_low" in summary]
     return format_table(["metric", "mean", "95 % interval", "n"], rows, numbers=[1, 3])
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bindscope.cli.asking import asking
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
 from bindscope.cli.options import Flag
 from bindscope.cli.outcome import check_out, figure_or_none, show_progress, write_out
-from bindscope.errors import BindscopeError
 from bindscope.questions.opened import Opened
 from bindscope.questions.patch import Patch
 
-Metric = Literal["success", "logit_difference", "new_logit", "kl"]
-
 
 @asking(Patch, grid="chain")
-def patch(question: Patch, /, *, metric: Metric | None = None, out: Path | None = None, json: Flag = False) -> None:
+def patch(question: Patch, /, *, out: Path | None = None, json: Flag = False) -> None:
     """Patch activations of one program into another, see whether the answer follows.
 
     Without two programs, pairs that differ in the constant at the root of the
@@ -30,25 +27,20 @@ def patch(question: Patch, /, *, metric: Metric | None = None, out: Path | None 
         bindscope patch binding-laptop --grid heads --depth 3 --out heads.svg
         bindscope patch binding-laptop --site "L2.H1@rhs 2" --site L3.mlp_out --steps all
         bindscope patch binding-plain --grid heads --approximate
+        bindscope patch binding-laptop --metric examples/metrics.py:source_probability
 
     Parameters
     ----------
-    metric
-        What to show: success (the source's answer is on top), logit_difference, new_logit or kl.
     out
         Also write a figure (.svg, .pdf, .png) or the numbers pair by pair (.nc).
     json
         Print the means as JSON instead of tables.
     """
     check_out(out)
-    shown = metric or ("logit_difference" if question.approximate else "success")
-    if question.approximate and shown not in ("logit_difference", "new_logit"):
-        raise BindscopeError(f"--approximate: a gradient estimates logit_difference and new_logit, not {shown}.")
     opened = Opened.at(question.run)
     with show_progress("checkpoints") as on_progress:
         dataset = question.answer(opened, on_progress)
-    dataset.attrs["metric"] = shown
-    summary = summarise(dataset, question.seed)
+    shown, summary = question.shown, summarise(dataset, question.seed)
     title = f"{opened.name}, {_what(question)} at {_steps_in_words(dataset.step.values.tolist())}"
     if json:
         print(json_format.dumps(summary_to_json(summary, shown, dataset.attrs)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path as File
-from typing import Literal
 
 from bindscope.cli.asking import asking
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
@@ -19,7 +18,6 @@ def patch_paths(
     question: Path,
     /,
     *,
-    metric: Literal["success", "logit_difference", "new_logit", "kl"] = "logit_difference",
     out: File | None = None,
     json: Flag = False,
 ) -> None:
@@ -36,8 +34,6 @@ def patch_paths(
 
     Parameters
     ----------
-    metric
-        What to show: success, logit_difference, new_logit or kl.
     out
         Also write a figure (.svg, .pdf, .png) or the numbers pair by pair (.nc).
     json
@@ -46,14 +42,13 @@ def patch_paths(
     check_out(out)
     opened = Opened.at(question.run)
     dataset = question.answer(opened)
-    dataset.attrs["metric"] = metric
-    summary = summarise(dataset, question.seed)
+    shown, summary = question.shown, summarise(dataset, question.seed)
     title = f"{opened.name} at step {dataset.attrs['step']:,}, from {question.sender}"
     if json:
-        print(json_format.dumps(summary_to_json(summary, metric, dataset.attrs)))
+        print(json_format.dumps(summary_to_json(summary, shown, dataset.attrs)))
     else:
-        print(f"{title}; {question.direction}\n{dataset.attrs['pairs']}\n\n{format_summary(summary, metric)}")
+        print(f"{title}; {question.direction}\n{dataset.attrs['pairs']}\n\n{format_summary(summary, shown)}")
     if out is not None:
-        path = write_out(dataset, out, figure_or_none(out, summary, metric, title))
+        path = write_out(dataset, out, figure_or_none(out, summary, shown, title))
         if not json:
             print(f"\nwritten  {path}")

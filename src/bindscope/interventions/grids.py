@@ -19,7 +19,8 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.outcome import METRICS, label_outcomes, measure_outcomes
+from bindscope.interventions.outcome import label_outcomes, measure_outcomes, name_metrics
+from bindscope.interventions.own_metric import Function, OwnMetric, own_metric
 from bindscope.interventions.replacement import (
     PatchedPairs,
     Progress,
@@ -37,21 +38,24 @@ def residual_grid(
     site: str = "resid_pre",
     wanted: np.ndarray | None = None,
     source_model: Transformer | None = None,
+    metric: OwnMetric | Function | None = None,
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, position, pair) of taking the residual stream from the source at one layer and position.
 
     ``site`` may also be resid_mid, resid_post, attn_out or mlp_out. ``wanted`` [pair, position] limits the cells; others
-    are missing. ``source_model`` is run on the source rows instead, for instance another checkpoint.
+    are missing. ``source_model`` is run on the source rows instead, for instance another checkpoint. ``metric`` is a
+    function of your own, ``f(patched, base, source, answers)``, measured beside the others: ``own_metric``.
     """
     wanted = np.ones(tuple(contrast.base.shape), dtype=bool) if wanted is None else np.asarray(wanted)
     _check_marks(wanted, contrast, "wanted")
     layers, n_positions = site_layers(model, site), contrast.base.shape[1]
-    outcomes = _missing(len(layers), n_positions, len(contrast))
+    own = own_metric(metric)
+    outcomes = _missing(own, len(layers), n_positions, len(contrast))
     done, total = 0, int(wanted.sum())
     for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model):
         pairs = contrast.take(columns.pairs)
-        found = measure_outcomes(columns.logits, columns.base_logits, columns.source_logits, pairs)
+        found = measure_outcomes(columns.logits, columns.base_logits, columns.source_logits, pairs, own)
         for name, values in found.items():
             outcomes[name][:, columns.positions.numpy(), columns.pairs.numpy()] = values
         done += len(columns.pairs)
@@ -68,6 +72,7 @@ def position_grid(
     *,
     site: str = "resid_pre",
     source_model: Transformer | None = None,
+    metric: OwnMetric | Function | None = None,
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, position, pair) at named columns [pair], −1 where a pair has no such position.
@@ -83,11 +88,13 @@ def position_grid(
     pairs = np.arange(len(contrast))
     for column in columns:
         wanted[pairs[column >= 0], column[column >= 0]] = True
-    grid = residual_grid(model, contrast, site=site, wanted=wanted, source_model=source_model, on_progress=on_progress)
+    grid = residual_grid(
+        model, contrast, site=site, wanted=wanted, source_model=source_model, metric=metric, on_progress=on_progress
+    )
     outcomes = {}
-    for name in METRICS:
-        values = grid[name].values[:, columns, pairs]  # [layer, position, pair]
-        outcomes[name] = np.where(columns < 0, np.nan, values)
+    for name, cells in grid.data_vars.items():
+        values = cells.values[:, columns, pairs]  # [layer, position, pair]
+        outcomes[str(name)] = np.where(columns < 0, np.nan, values)
     coords = {"layer": grid.layer.values, "position": list(positions)}
     return label_outcomes(outcomes, ("layer", "position"), coords, grid.attrs)
 
@@ -98,6 +105,7 @@ def head_grid(
     *,
     at_positions: np.ndarray | None = None,
     source_model: Transformer | None = None,
+    metric: OwnMetric | Function | None = None,
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, head, pair) of taking all that one head adds to the residual stream from the source.
@@ -107,7 +115,7 @@ def head_grid(
     marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
     shape = (model.config.n_layers, model.config.n_heads)
     found = patch_heads(model, contrast, marks, source_model)
-    outcomes = _collect(found, shape, contrast, on_progress)
+    outcomes = _collect(found, shape, contrast, metric, on_progress)
     coords = {"layer": np.arange(shape[0]), "head": np.arange(shape[1])}
     return label_outcomes(outcomes, ("layer", "head"), coords, _attributes(model, contrast, "result", source_model))
 
@@ -118,24 +126,30 @@ def mlp_grid(
     *,
     at_positions: np.ndarray | None = None,
     source_model: Transformer | None = None,
+    metric: OwnMetric | Function | None = None,
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, pair) of taking an MLP's whole output from the source, at all positions or those marked."""
     marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
     layers = layers_with_mlp(model)
     found = patch_mlps(model, contrast, marks, source_model)
-    outcomes = _collect(found, (len(layers),), contrast, on_progress)
+    outcomes = _collect(found, (len(layers),), contrast, metric, on_progress)
     attributes = _attributes(model, contrast, "mlp_out", source_model)
     return label_outcomes(outcomes, ("layer",), {"layer": list(layers)}, attributes)
 
 
 def _collect(
-    found: Iterable[PatchedPairs], shape: tuple[int, ...], contrast: Contrast, on_progress: Progress
+    found: Iterable[PatchedPairs],
+    shape: tuple[int, ...],
+    contrast: Contrast,
+    metric: OwnMetric | Function | None,
+    on_progress: Progress,
 ) -> dict[str, np.ndarray]:
     """The metrics [*shape, pair] of all pairs."""
-    outcomes, done = _missing(*shape, len(contrast)), 0
+    own = own_metric(metric)
+    outcomes, done = _missing(own, *shape, len(contrast)), 0
     for part in found:
-        measured = measure_outcomes(part.logits, part.base_logits, part.source_logits, contrast.take(part.pairs))
+        measured = measure_outcomes(part.logits, part.base_logits, part.source_logits, contrast.take(part.pairs), own)
         for name, values in measured.items():
             outcomes[name][..., part.pairs.numpy()] = values
         done += len(part.pairs)
@@ -144,8 +158,8 @@ def _collect(
     return outcomes
 
 
-def _missing(*shape: int) -> dict[str, np.ndarray]:
-    return {name: np.full(shape, np.nan, dtype=np.float32) for name in METRICS}
+def _missing(metric: OwnMetric | None, *shape: int) -> dict[str, np.ndarray]:
+    return {name: np.full(shape, np.nan, dtype=np.float32) for name in name_metrics(metric)}
 
 
 def _check_marks(marks: np.ndarray, contrast: Contrast, name: str) -> torch.Tensor:

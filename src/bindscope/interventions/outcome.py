@@ -8,6 +8,8 @@
                          raise it, so read it beside ``success``;
 - ``kl``                 KL(base run ‖ changed run) of the output distributions, in nats.
 
+A metric of one's own (``own_metric``) stands beside them under the name of its function.
+
 A number normalised by a range near 0 says nothing, so pairs whose range is below ``SMALLEST_RANGE`` count as missing.
 """
 
@@ -21,15 +23,15 @@ import xarray as xr
 from torch import Tensor
 
 from bindscope.interventions.contrast import Contrast
+from bindscope.interventions.metrics import METRICS, UNITS
+from bindscope.interventions.own_metric import Answers, OwnMetric
 from bindscope.model.run import widen
 
 SMALLEST_RANGE = 1e-3
-UNITS = {"success": "fraction", "kept": "fraction", "logit_difference": "1", "new_logit": "1", "kl": "nat"}
-METRICS = tuple(UNITS)
 
 
 def measure_outcomes(
-    logits: Tensor, base_logits: Tensor, source_logits: Tensor, contrast: Contrast
+    logits: Tensor, base_logits: Tensor, source_logits: Tensor, contrast: Contrast, metric: OwnMetric | None = None
 ) -> dict[str, np.ndarray]:
     """Every metric [..., pair] for changed logits [..., pair, output]; the unchanged ones are [pair, output]."""
     logits, base_logits, source_logits = widen(logits), widen(base_logits), widen(source_logits)
@@ -53,7 +55,14 @@ def measure_outcomes(
         "new_logit": moved(logits[..., pairs, new], base_logits[pairs, new], source_logits[pairs, new]),
         "kl": (base_log.exp() * (base_log - changed_log)).sum(-1).clamp_min(0).float(),
     }
+    if metric is not None:
+        values[metric.name] = metric.measure(logits, base_logits, source_logits, Answers(old, new))
     return {name: value.cpu().numpy() for name, value in values.items()}
+
+
+def name_metrics(metric: OwnMetric | None) -> tuple[str, ...]:
+    """What ``measure_outcomes`` gives, by name."""
+    return METRICS if metric is None else (*METRICS, metric.name)
 
 
 def label_outcomes(
@@ -81,7 +90,7 @@ def summarise_outcomes(
     counts = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), n_resamples).astype(float)  # [resample, pair]
     tail = (1 - confidence) / 2
     summary = xr.Dataset(coords={name: c for name, c in dataset.coords.items() if "pair" not in c.dims})
-    for name in [metric for metric in METRICS if metric in dataset]:
+    for name in [str(name) for name, values in dataset.data_vars.items() if "pair" in values.dims]:
         values = dataset[name].transpose(..., "pair")
         flat = values.values.reshape(-1, n_pairs).astype(float)  # [cell, pair]
         known = np.isfinite(flat)
@@ -91,7 +100,7 @@ def summarise_outcomes(
         low, high = _quantiles(resampled, tail)
         shape, dims = values.shape[:-1], values.dims[:-1]
         for suffix, numbers in (("", mean), ("_low", low), ("_high", high)):
-            summary[f"{name}{suffix}"] = (dims, numbers.reshape(shape), {"units": UNITS[name]})
+            summary[f"{name}{suffix}"] = (dims, numbers.reshape(shape), {"units": values.attrs.get("units", "1")})
         if "n" not in summary:
             summary["n"] = (dims, known.sum(1).reshape(shape))
     summary.attrs = {**dataset.attrs, "confidence": confidence, "n_pairs": n_pairs, "interval": "bootstrap over pairs"}

@@ -29,6 +29,7 @@ from bindscope.interventions.address import (
 )
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import label_outcomes, measure_outcomes
+from bindscope.interventions.own_metric import Function, OwnMetric, own_metric
 from bindscope.model.run import run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
@@ -45,6 +46,7 @@ def patch_sites(
     positions: Positions = None,
     edit: Blend | None = None,
     source_model: Transformer | None = None,
+    metric: OwnMetric | Function | None = None,
 ) -> xr.Dataset:
     """Every metric of ``outcome`` over (pair,) when all ``sites`` take their values from the source run together.
 
@@ -52,9 +54,11 @@ def patch_sites(
     or by site in a mapping; a site may instead carry common positions behind ``@``. ``edit(value, source)`` says what to
     put in, the source's value when left out; ``value`` already feels the changes made before it. ``source_model`` gives
     the source's activations and defaults to ``model``: another checkpoint asks whether it speaks the same language.
+    ``metric`` is a function of your own, ``f(patched, base, source, answers)``, measured beside the others.
 
     A head named without more, ``L2.H1``, means its whole output (``result``), identity-scaling term included.
     """
+    own = own_metric(metric)
     logits = patch_logits(model, contrast, sites, positions=positions, edit=edit, source_model=source_model)
     attrs = {
         "sites": ", ".join(map(str, logits.sites)),
@@ -62,7 +66,7 @@ def patch_sites(
         "n_pairs": len(contrast),
         "n_untouched": int((~logits.touched).sum()),
     }
-    outcomes = measure_outcomes(logits.patched, logits.base, logits.source, contrast)
+    outcomes = measure_outcomes(logits.patched, logits.base, logits.source, contrast, own)
     missing = {name: np.where(logits.touched, values, np.nan) for name, values in outcomes.items()}
     return label_outcomes(missing, (), {"pair": np.arange(len(contrast))}, attrs)
 

@@ -30,6 +30,7 @@ from bindscope.interventions.address import Columns, change_where, describe_head
 from bindscope.interventions.answers import Edits
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import label_outcomes, measure_outcomes
+from bindscope.interventions.own_metric import Function, OwnMetric, own_metric
 from bindscope.interventions.patching import PAIRS_AT_ONCE, check_request
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.model.run import run
@@ -50,6 +51,7 @@ def patch_path(
     sender_positions: Columns | None = None,
     receiver_positions: Columns | None = None,
     source_model: Transformer | None = None,
+    metric: OwnMetric | Function | None = None,
 ) -> xr.Dataset:
     """Every metric of ``outcome`` over (pair,) when only the path from ``sender`` to ``receiver`` carries the source.
 
@@ -57,6 +59,7 @@ def patch_path(
     For a receiver's q they are the positions that attend, for k and v the positions that are attended to. ``source_model`` gives
     the sender's value, and the source run that metrics are normalised by; it defaults to ``model``.
     """
+    own = own_metric(metric)
     n_pairs, n_positions = contrast.base.shape
     from_site, to_site = (resolve_site(site, model, n_positions) for site in (sender, receiver))
     check_request((from_site,), None, model, source_model)
@@ -70,7 +73,7 @@ def patch_path(
     for start in range(0, n_pairs, PAIRS_AT_ONCE):
         rows = slice(start, start + PAIRS_AT_ONCE)
         ends = (whole(from_site), sent[rows]), (whole(to_site), received[rows])
-        parts.append(_patch_part(model, contrast.take(rows), *ends, source_model or model))
+        parts.append(_patch_part(model, contrast.take(rows), *ends, source_model or model, own))
     present = sent.any(1) & received.any(1)  # [pair]
     outcomes = {name: np.where(present, np.concatenate([part[name] for part in parts]), np.nan) for name in parts[0]}
     attrs = {
@@ -107,7 +110,12 @@ End = tuple[Site, np.ndarray]  # a whole site, and the marks [pair, position] of
 
 @torch.no_grad()
 def _patch_part(
-    model: Transformer, contrast: Contrast, sender: End, receiver: End, source_model: Transformer
+    model: Transformer,
+    contrast: Contrast,
+    sender: End,
+    receiver: End,
+    source_model: Transformer,
+    metric: OwnMetric | None,
 ) -> dict[str, np.ndarray]:
     site, marks = receiver
     entry = Site("resid_pre", site.layer) if site.name in HEAD_INPUTS else site  # where the message is read
@@ -129,7 +137,7 @@ def _patch_part(
     changed = run(model, contrast.base, write=second).logits[:, contrast.at]
     at = torch.tensor([contrast.at])
     base, source = (run(m, rows, at=at) for m, rows in ((model, contrast.base), (source_model, contrast.source)))
-    return measure_outcomes(changed, base.logits[:, 0], source.logits[:, 0], contrast)
+    return measure_outcomes(changed, base.logits[:, 0], source.logits[:, 0], contrast, metric)
 
 
 def _receive_as_input(

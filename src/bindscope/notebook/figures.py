@@ -122,8 +122,9 @@ def figure_attention(dataset: xr.Dataset) -> Figure:
     return figure
 
 
-def figure_patch(dataset: xr.Dataset, metric: str = "success", seed: int = 0) -> Figure:
-    """The means over pairs: a heat map of the grid, or over several steps a curve."""
+def figure_patch(dataset: xr.Dataset, metric: str | None = None, seed: int = 0) -> Figure:
+    """The means over pairs, of the metric that was asked for: a heat map of the grid, or over several steps a curve."""
+    metric = metric or str(dataset.attrs.get("metric", "success"))
     if metric not in dataset:
         raise BindscopeError(f"there is no metric '{metric}' here; there are {', '.join(map(str, dataset.data_vars))}.")
     summary = summarise_outcomes(dataset, np.random.default_rng([seed, 1]))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from torch import Tensor
 
+    from bindscope.interventions.own_metric import Function
     from bindscope.tasks.binding import BindingTask, Program
 
 
@@ -98,20 +99,23 @@ class ProgramsView(RunView):
         steps: Steps = "last",
         source_step: Step | None = None,
         approximate: bool = False,
+        metric: str | Function | None = None,
         n: int = 200,
         depth: int | None = None,
         first_root_line: int | None = None,
         seed: int = 0,
     ) -> Drawn:
         """Activations of the second program patched into the first, cell by cell or at ``sites`` together; without
-        programs, ``n`` drawn pairs. Every outcome over (step, cell …, pair).
+        programs, ``n`` drawn pairs. Every outcome over (step, cell …, pair). ``metric`` may be a function of your own,
+        ``f(patched, base, source, answers)``: its numbers stand beside the others, under its name.
 
         >>> run.patch("k=9;c=k;#c:", "k=4;c=k;#c:", sites=["L2.H1", "L3.mlp_out"], steps="all").plot()
         """
         question = Patch(
             run=self.name, program=program, counterfactual=counterfactual, grid=grid, sites=tuple(sites),
             neurons=tuple(neurons), direction=direction, steps=self._steps(steps), source_step=source_step,
-            approximate=approximate, n=n, depth=depth, first_root_line=self._root_line(first_root_line), seed=seed,
+            approximate=approximate, metric=metric, n=n, depth=depth,
+            first_root_line=self._root_line(first_root_line), seed=seed,
         )  # fmt: skip
         words = {"chain": "the chain's named positions", "residual": "the residual stream"}
         what = " + ".join(sites) or words.get(grid, grid)
@@ -127,6 +131,7 @@ class ProgramsView(RunView):
         receivers: str | Sequence[str],
         direction: Direction = "noising",
         step: Step = "last",
+        metric: str | Function | None = None,
         n: int = 200,
         depth: int | None = None,
         first_root_line: int | None = None,
@@ -138,7 +143,8 @@ class ProgramsView(RunView):
         """
         question = Path(
             run=self.name, program=program, counterfactual=counterfactual, sender=sender, receivers=receivers,  # type: ignore[arg-type]
-            direction=direction, step=step, n=n, depth=depth, first_root_line=self._root_line(first_root_line), seed=seed,
+            direction=direction, step=step, metric=metric, n=n, depth=depth,
+            first_root_line=self._root_line(first_root_line), seed=seed,
         )  # fmt: skip
         return question.answer(self.opened)
 

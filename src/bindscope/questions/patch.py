@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from bindscope.errors import BindscopeError
+from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.interventions.metrics import METRICS
 from bindscope.questions.fields import one_step, other_step, some_sites, some_steps
 from bindscope.questions.opened import Opened, Step, Steps
 from bindscope.questions.pairs import Drawn, PairQuestion
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from bindscope.interventions.attribution import Agreement
     from bindscope.interventions.contrast import Contrast
+    from bindscope.interventions.own_metric import OwnMetric
     from bindscope.measures.binding.patching import Patch as Request
     from bindscope.measures.binding.patching_live import GridPart
     from bindscope.model.transformer import Transformer
@@ -26,8 +28,64 @@ Grid = Literal["chain", "residual", "heads", "mlps"]
 LARGE = 3_000_000  # parameters from which the chain's columns of a streamed grid come first
 
 
+def to_metric(value: Any) -> Any:
+    """The name of a metric that comes with Bindscope; or one's own, from its location or as the function itself."""
+    if not isinstance(value, str):
+        from bindscope.interventions.own_metric import own_metric
+
+        return own_metric(value)
+    if value in METRICS:
+        return value
+    if value.endswith(".py"):
+        raise BadValue("metric", f"say which function in {value} is the metric, as in {value}:f.")
+    if ":" not in value:
+        raise BadValue("metric", f"there is no metric '{value}'.{suggest_nearest(value, METRICS)}")
+    from bindscope.interventions.own_metric import load_metric
+
+    return load_metric(value)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Patch(PairQuestion):
+class MeasuredQuestion(PairQuestion):
+    """A question whose answer is measured by metrics, one of them shown.
+
+    No request has the field ``metric``: a server never loads a file that somebody names.
+    """
+
+    usual_metric: ClassVar[str] = "success"
+
+    metric: Any = ask(  # a name, or an OwnMetric
+        None, convert=to_metric, live={"never": True},
+        help="What to show: success (the source's answer is on top), kept, logit_difference, new_logit or kl, or a "
+        "function of your own, PATH.py:NAME (docs/metrics.md). Usually success; logit_difference of paths and estimates.",
+    )  # fmt: skip
+
+    @property
+    def own_metric(self) -> OwnMetric | None:
+        """The metric, if it is one's own."""
+        return None if isinstance(self.metric, str) else self.metric
+
+    @property
+    def shown(self) -> str:
+        """The metric that is shown, as it is called in the answer."""
+        own = self.own_metric
+        return own.name if own is not None else self.metric or self.usual_metric
+
+    @property
+    def measured(self) -> dict[str, str]:
+        """What an answer says of its metric."""
+        location = "" if self.own_metric is None else self.own_metric.location
+        return {"metric": self.shown, **({"metric_from": location} if location else {})}
+
+    def values(self) -> dict[str, Any]:
+        own = self.own_metric
+        if own is not None and not own.location:
+            raise BadValue("metric", f"'{own.name}' stands in no file; put it into one to write the question down.")
+        return super().values() | ({} if own is None else {"metric": own.location})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch(MeasuredQuestion):
     """What becomes of the answer when activations are those of another program?"""
 
     command_name, method = "patch", "patch"
@@ -56,6 +114,12 @@ class Patch(PairQuestion):
             raise BadValue("neurons", "name the sites whose neurons these are, such as --site L2.post.")
         if self.approximate and (self.sites or self.source_step is not None or self.several):
             raise BadValue("approximate", "works on grids of one checkpoint; leave out --site, --steps, --from-step.")
+        if self.approximate and self.shown not in ("logit_difference", "new_logit"):
+            raise BadValue("approximate", f"a gradient estimates logit_difference and new_logit, not {self.shown}.")
+
+    @property
+    def shown(self) -> str:
+        return "logit_difference" if self.approximate and self.metric is None else super().shown
 
     @property
     def several(self) -> bool:
@@ -67,7 +131,9 @@ class Patch(PairQuestion):
         """What is changed, as the study says it."""
         from bindscope.measures.binding.patching import Patch as Request
 
-        return Request(self.grid or "residual", self.sites, self.neurons, self.direction, self.approximate)
+        return Request(
+            self.grid or "residual", self.sites, self.neurons, self.direction, self.approximate, self.own_metric
+        )
 
     def answer(self, opened: Opened, on_progress: Progress | None = None) -> xr.Dataset:
         """Every outcome over (step, cell …, pair)."""
@@ -78,7 +144,7 @@ class Patch(PairQuestion):
         dataset = patch_steps(
             opened.load, steps, drawn.pairs, self.request, source_step=source, on_progress=on_progress
         )
-        return dataset.assign_attrs(run=opened.name, pairs=drawn.note)
+        return dataset.assign_attrs(run=opened.name, pairs=drawn.note, **self.measured)
 
     def compare(self, opened: Opened, estimate: xr.Dataset, metric: str) -> Agreement:
         """How near an approximate answer comes to the exact grid."""
@@ -142,10 +208,11 @@ class Patch(PairQuestion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Path(PairQuestion):
+class Path(MeasuredQuestion):
     """What does one part of the model tell another directly (path patching)?"""
 
     command_name, method = "path", "path"
+    usual_metric: ClassVar[str] = "logit_difference"
 
     sender: str = ask(
         "",
@@ -180,13 +247,15 @@ class Path(PairQuestion):
         for text in self.receivers:
             (hears,), received = locate_sites([text], positions)
             end, ends = "final" if hears == "logits" else hears, received.get(hears)
-            parts.append(
-                patch_path(model, contrast, speaks, end, sender_positions=sent.get(speaks), receiver_positions=ends)
-            )
+            part = patch_path(
+                model, contrast, speaks, end,
+                sender_positions=sent.get(speaks), receiver_positions=ends, metric=self.own_metric,
+            )  # fmt: skip
+            parts.append(part)
         dataset = xr.concat(parts, dim="receiver", combine_attrs="drop_conflicts")
         dataset = dataset.assign_coords(receiver=list(self.receivers))
         frozen = "; ".join(f"{name}: {part.attrs['frozen']}" for name, part in zip(self.receivers, parts))
-        return dataset.assign_attrs(frozen=frozen, run=opened.name, step=step, pairs=drawn.note)
+        return dataset.assign_attrs(frozen=frozen, run=opened.name, step=step, pairs=drawn.note, **self.measured)
 
 
 def _answers(contrast: Contrast) -> dict[str, str]:

@@ -45,7 +45,9 @@ class Ask:
     convert: Callable[[Any], Any] | None = None  # from whatever a person gave
     settle: str = ""  # what was typed, as the task writes it: "program", "sum", "steps" or "templates"
     bounds: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # ge, le, min_length, max_length
-    live: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # what a server takes: narrower, and ``type``
+    live: Mapping[str, Any] = dataclasses.field(
+        default_factory=dict
+    )  # what a server takes: narrower, ``type``, ``never``
 
 
 def ask(default: Any = MISSING, *, help: str, **more: Any) -> Any:

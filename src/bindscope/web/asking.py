@@ -72,6 +72,8 @@ def _column(question: type[Question], name: str) -> tuple[Any, Any]:
         return int, Field(description=describe_fields(question)["steps"].help, **_bounds(LIVE_STEP))
     about, hint = describe_fields(question)[name], get_type_hints(question)[name]
     live = {**about.bounds, **about.live}
+    if live.get("never"):  # it may name a file, whose code a server does not run for whoever asks
+        raise ValueError(f"{question.__name__}.{name} is never taken from a request.")
     kind: Any = live.get("type", hint)
     if "item" in live:
         item: Any = get_args(kind)[0]

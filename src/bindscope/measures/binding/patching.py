@@ -22,6 +22,7 @@ from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.interventions.attribution import attribute_heads, attribute_mlps, attribute_positions, attribute_residual
 from bindscope.interventions.contrast import Contrast, Direction, contrast_pairs
 from bindscope.interventions.grids import head_grid, mlp_grid, position_grid, residual_grid
+from bindscope.interventions.own_metric import Function, OwnMetric
 from bindscope.interventions.patching import patch_sites, take_dimensions
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
@@ -47,6 +48,7 @@ class Patch:
     neurons: tuple[int, ...] = ()
     direction: Direction = "noising"
     approximate: bool = False  # the gradient's estimate instead of the exact outcome
+    metric: OwnMetric | Function | None = None  # of one's own, measured beside the others
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -94,18 +96,20 @@ def patch_model(
     if patch.sites:
         sites, positions = locate_sites(patch.sites, named)
         edit = take_dimensions(patch.neurons) if patch.neurons else None
-        return patch_sites(model, contrast, sites, positions=positions, edit=edit, source_model=source_model)
+        return patch_sites(
+            model, contrast, sites, positions=positions, edit=edit, source_model=source_model, metric=patch.metric
+        )
     if patch.grid == "chain":
-        return position_grid(model, contrast, named, source_model=source_model)
-    if patch.grid == "residual":
-        return residual_grid(model, contrast, source_model=source_model)
-    grid = head_grid if patch.grid == "heads" else mlp_grid
-    return grid(model, contrast, source_model=source_model)
+        return position_grid(model, contrast, named, source_model=source_model, metric=patch.metric)
+    grid = {"residual": residual_grid, "heads": head_grid, "mlps": mlp_grid}[patch.grid]
+    return grid(model, contrast, source_model=source_model, metric=patch.metric)  # type: ignore[no-any-return, operator]
 
 
 def _approximate(
     model: Transformer, contrast: Contrast, named: NamedPositions, patch: Patch, source_model: Transformer | None
 ) -> xr.Dataset:
+    if patch.metric is not None:
+        raise BindscopeError("a gradient estimates logit_difference and new_logit, not a metric of one's own.")
     if patch.sites or source_model is not None:
         raise BindscopeError("the gradient's estimate covers grids within one checkpoint; leave out one of the two.")
     if patch.grid == "chain":

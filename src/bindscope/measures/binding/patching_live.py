@@ -20,7 +20,8 @@ from torch import Tensor
 
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.outcome import METRICS, UNITS, measure_outcomes
+from bindscope.interventions.metrics import METRICS, UNITS
+from bindscope.interventions.outcome import measure_outcomes
 from bindscope.interventions.patching import patch_logits
 from bindscope.interventions.replacement import layers_with_mlp, patch_heads, patch_mlps
 from bindscope.measures.binding.patching import NamedPositions, locate_sites

@@ -12,7 +12,8 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.outcome import UNITS, measure_outcomes
+from bindscope.interventions.metrics import UNITS
+from bindscope.interventions.outcome import measure_outcomes
 from bindscope.measures.binding.projections import KINDS
 from bindscope.model.run import run as run_model
 from bindscope.model.transformer import Transformer

@@ -59,7 +59,8 @@ def colour_scale(cells: np.ndarray, metric: str) -> tuple[tuple[float, float], s
         return (0.0, 1.0), "cividis"
     if metric == "kl":
         return (0.0, max(largest, 1e-6)), "viridis"
-    return (-max(1.0, largest), max(1.0, largest)), BOTH_WAYS
+    largest = max(1.0 if metric in METRIC_NAMES else 1e-6, largest)  # one's own metric has a range of its own
+    return (-largest, largest), BOTH_WAYS
 
 
 def _number(value: float, metric: str) -> str:
