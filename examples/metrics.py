@@ -24,5 +24,5 @@ def margin(patched: Tensor, base: Tensor, source: Tensor, answers: tuple[Tensor,
 def disruption(patched: Tensor, base: Tensor, source: Tensor, answers: tuple[Tensor, Tensor]) -> Tensor:
     """The probability of what neither program answers: high where a patch breaks the model instead of steering it."""
     probability = patched.softmax(-1)
-    either = sum(probability.gather(-1, each[:, None])[:, 0] for each in answers)
-    return 1 - either
+    old, new = (probability.gather(-1, each[:, None])[:, 0] for each in answers)
+    return 1 - old - new

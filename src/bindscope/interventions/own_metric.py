@@ -52,8 +52,8 @@ class OwnMetric:
         """Its numbers [..., pair] for changed logits [..., pair, output]; the others are [pair, output]."""
         cells = patched.reshape(-1, *patched.shape[-2:])
         values = torch.stack([self._measure_cell(cell, base, source, answers) for cell in cells])  # [cell, pair]
-        first = (each[:1] for each in (cells[0], base, source))
-        alone = self._measure_cell(*first, Answers(*(each[:1] for each in answers)))
+        one = Answers(answers.base[:1], answers.source[:1])
+        alone = self._measure_cell(cells[0, :1], base[:1], source[:1], one)
         if not torch.allclose(alone, values[0, :1], rtol=1e-3, atol=1e-4):
             raise self._refuse("a pair's number changes with the pairs beside it; let it depend on its own row alone")
         return values.reshape(patched.shape[:-1])
