@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LINEAGE = "lineage"  # where a manifest's data holds a Descent by step
-INDEPENDENT = 0.05  # no two runs seen here come above 0.01; no checkpoint and its descendant below 0.4
-N_ERRORS = 3  # … and of small matrices, so many standard errors of independent ones
+INDEPENDENT = 0.05  # a cosine below it is; of shipped runs, two come to 0.01 and the ends of one to 0.44 or more
+N_ERRORS = 4  # … and of small models, so many standard errors of the median over independent matrices
 SET_BACK = 0.5  # an earlier step is what a step goes on from if it is so much nearer; in whole runs it never is by 0.7
 N_SAMPLED = 500  # entries of each matrix on which nearness is estimated
 N_NAMED = 4  # steps in a sentence
@@ -84,7 +84,8 @@ def compare_weights(
     length = math.hypot(*(float(a.norm()) for a, _ in pairs))
     matrices = [(a, b) for a, b in pairs if a.ndim > 1 and a.any() and b.any()]
     cosines = [float((a * b).sum() / (a.norm() * b.norm())) for a, b in matrices]
-    error = 1 / math.sqrt(median(a.numel() for a, _ in matrices)) if matrices else 0.0
+    n_entries = len(matrices) * median(a.numel() for a, _ in matrices) if matrices else 1
+    error = math.sqrt(math.pi / 2 / n_entries)  # of the median of as many cosines, if the matrices are independent
     return Descent(
         before=step,
         distance=moved / length if length else 0.0,
