@@ -229,7 +229,6 @@ def test_several_steps_are_named_with_commas(here: Path, capsys) -> None:
         (["series", "--steps", "0,8"], "series/step8: exists already"),
         (["series/step8", "--step", "0"], "series/step8: exists already"),
         (["new", "--steps", "0,999"], "step 999 was not saved; the nearest is 8"),
-        (["new", "--steps", "0", "--step", "8"], "--step and --steps: give one of them"),
         (["new", "--steps", "0", "--context", "0"], "context: must be at least 1"),
     ],
 )

@@ -79,8 +79,20 @@ def test_a_training_is_one_lineage_even_early_and_where_its_weights_move_fast(on
 @pytest.mark.parametrize("name", ["assign-add", "binding-plain", "binding-laptop", "binding-deep"])
 def test_shipped_runs_are_one_lineage(name: str) -> None:
     run = Run.open(SHIPPED_DIRECTORY / name)
-    steps = run.steps if len(run.steps) < 10 else run.steps[::3]
-    assert describe(read_lineage(run.weights(step) for step in steps)) == []
+    found = read_lineage(run.weights(step) for step in run.steps)
+    assert describe(found) == []
+    assert min(descent.cosine for descent in found.values()) > 0.85
+    assert compare_weights(0, run.weights("first"), run.weights("last")).cosine > 0.44
+
+
+@pytest.mark.parametrize("pair", [("assign-add", "binding-deep"), ("binding-laptop", "binding-plain")])
+@pytest.mark.parametrize("step", ["first", "last"])
+def test_two_shipped_runs_are_independent_in_what_they_have_in_common(pair: tuple[str, str], step: str) -> None:
+    one, other = (Run.open(SHIPPED_DIRECTORY / name).weights(step) for name in pair)
+    common = {name: tensor for name, tensor in one.items() if name in other and tensor.shape == other[name].shape}
+    found = compare_weights(0, common, other)
+    assert found.cosine < 0.01
+    assert found.is_independent
 
 
 def test_two_runs_that_are_mixed_break_at_every_step_and_each_step_is_nearest_to_its_own_run(one, another) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from bindscope.errors import BindscopeError
+from cyclopts import Parameter
+
 from bindscope.runs.locate import find_run
 
 
@@ -13,8 +15,7 @@ def export_hf(
     directory: Path,
     /,
     *,
-    step: str | None = None,
-    steps: str | None = None,
+    steps: Annotated[str, Parameter(name=["--steps", "--step"])] = "last",
     context: int | None = None,
 ) -> None:
     """Write checkpoints as Hugging Face model directories.
@@ -34,11 +35,9 @@ def export_hf(
     run
         A path, a name under ./runs, or a shipped run's name.
     directory
-        The directory to write, which must not exist yet; with --steps the one that gets step1000/ and so on.
-    step
-        Which checkpoint: a step, first or last; the last when left out.
+        The directory to write, which must not exist yet; for several checkpoints the one that gets step1000/ and so on.
     steps
-        Several checkpoints, each in a directory of its own: all, or steps with commas between.
+        Which checkpoints: all, last, or steps with commas between.
     context
         The longest sequence the model promises to take; what it was trained for when left out.
     """
@@ -49,21 +48,16 @@ def export_hf(
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.card import read_verdicts, render_card
 
-    if step is not None and steps is not None:
-        raise BindscopeError(
-            "--step and --steps: give one of them, --step for DIRECTORY itself, --steps for a series in it."
-        )
-    opened = Run.open(find_run(run))
-    if steps is None:
-        wanted = {opened.find_step(step or "last"): directory}
-    else:
-        wanted = {found: directory / f"step{found}" for found in Opened.of(opened).find_steps(to_steps(steps))}
+    opened, chosen = Run.open(find_run(run)), to_steps(steps)
+    found = Opened.of(opened).find_steps(chosen)
+    several = chosen == "all" or isinstance(chosen, tuple)
+    wanted = {step: directory / f"step{step}" if several else directory for step in found}
     for target in wanted.values():
         refuse_to_overwrite(target)
     verdicts = read_verdicts(opened)
-    for found, target in wanted.items():
-        card = render_card(opened, found, verdicts)
-        export = export_hugging_face(opened.checkpoint(found), target, opened.config.task.vocabulary, context, card)
-        print(f"{opened.name} at step {found:,} is now {export.architecture} in {export.directory}.", flush=True)
+    for step, target in wanted.items():
+        card = render_card(opened, step, verdicts)
+        export = export_hugging_face(opened.checkpoint(step), target, opened.config.task.vocabulary, context, card)
+        print(f"{opened.name} at step {step:,} is now {export.architecture} in {export.directory}.", flush=True)
     for note in export.notes:
         print(f"Note: {note}")
