@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -147,6 +148,19 @@ def test_a_linked_file_that_is_gone_changed_or_added_is_named(here: Path, capsys
     assert answer(capsys, "evaluate", "linked", "--n", "10")
 
 
+def test_a_link_to_a_pipe_is_not_waited_for_and_a_damaged_one_is_refused(here: Path, capsys) -> None:
+    answer(capsys, *import_words("series/step8", "linked", "--link"))
+    weights = here / "series" / "step8" / "model.safetensors"
+    weights.unlink()
+    os.mkfifo(weights)
+    assert "is linked and no longer there" in refusal(capsys, "evaluate", "linked")
+    manifest = Path("runs/linked/manifest.json")
+    content = json.loads(manifest.read_text())
+    content["checkpoints"]["8"]["original"]["files"] = ["model.safetensors"]
+    manifest.write_text(json.dumps(content))
+    assert "the manifest is damaged: it names no files of" in refusal(capsys, "evaluate", "linked")
+
+
 def test_a_file_that_would_be_read_instead_of_the_linked_one_is_named(here: Path, capsys) -> None:
     folder = here / "series" / "step8"
     model = Run.open("runs/plain").checkpoint(8)
@@ -163,6 +177,7 @@ def test_a_file_that_would_be_read_instead_of_the_linked_one_is_named(here: Path
     [
         (lambda: Path("empty").mkdir(), "empty: holds no checkpoint"),
         (lambda: Path("empty/step5").mkdir(parents=True), "empty/step5: "),
+        (lambda: Path(f"empty/step{'9' * 19}").mkdir(parents=True), "its name holds no step"),
         (lambda: [Path(f"empty/{name}5").mkdir(parents=True) for name in ("step", "step_")], "is also the step of"),
     ],
 )
@@ -216,6 +231,7 @@ def test_the_card_of_an_imported_run_invents_no_seed_and_no_training(here: Path,
     assert "| seed | not known |" in card
     assert '"task"' in card
     assert '"training"' not in card
+    assert "bindscope import" not in card  # it names paths of whoever exports
 
 
 def test_several_steps_are_named_with_commas(here: Path, capsys) -> None:

@@ -158,7 +158,7 @@ def test_a_model_without_matrices_is_not_judged() -> None:
     assert (found.cosine, found.distance, found.is_independent) == (None, 0.0, False)
 
 
-@pytest.mark.parametrize("damage", [[], {"x": {}}, {"3": {"before": "no"}}, {"3": 4}])
+@pytest.mark.parametrize("damage", [[], {"x": {}}, {"3": {"before": "no"}}, {"3": 4}, {"9" * 5000: {}}])
 def test_a_damaged_record_is_refused_with_a_sentence(damage) -> None:
     with pytest.raises(BindscopeError, match="lineage"):
         describe_lineage({LINEAGE: damage})

@@ -129,10 +129,12 @@ def _holds_model(path: Path) -> bool:
 
 def order_by_step(files: Iterable[Path]) -> dict[int, Path]:
     """Each file by its step, the last number in its name."""
+    from bindscope.runs.manifest import is_step
+
     found: dict[int, Path] = {}
     for file in files:
         numbers = re.findall(r"\d+", file.name if file.is_dir() else file.stem)
-        if not numbers:
+        if not numbers or not is_step(numbers[-1]):
             raise BindscopeError(f"{file}: its name holds no step; rename it, as in 'step_1000{file.suffix}'.")
         step = int(numbers[-1])
         if step in found:

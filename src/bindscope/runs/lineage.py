@@ -19,6 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
+from bindscope.runs.manifest import is_step
 from bindscope.schema import from_mapping
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def describe_lineage(data: Mapping[str, Any]) -> list[str]:
 
 
 def _read_lineage(recorded: Any) -> dict[int, Descent]:
-    if not isinstance(recorded, Mapping) or not all(str(step).isdecimal() for step in recorded):
+    if not isinstance(recorded, Mapping) or not all(map(is_step, recorded)):
         raise BindscopeError(f"the manifest is damaged: its '{LINEAGE}' is no table by step.")
     found = {int(step): from_mapping(Descent, entry, f"{LINEAGE}, step {step}") for step, entry in recorded.items()}
     return dict(sorted(found.items()))

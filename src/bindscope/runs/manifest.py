@@ -82,7 +82,7 @@ def read_manifest(path: Path) -> Manifest:
             f"{path}: written in format {content['format']}, this Bindscope reads {FORMAT}; update it."
         )
     entries = values.pop("checkpoints", {})
-    if not isinstance(entries, dict) or not all(map(_is_step, entries)):
+    if not isinstance(entries, dict) or not all(map(is_step, entries)):
         raise BindscopeError(f"{path}: the manifest is damaged: its 'checkpoints' are not an index by step.")
     checkpoints = {int(step): from_mapping(KeptCheckpoint, entry, f"{path}: {step}") for step, entry in entries.items()}
     for entry in checkpoints.values():
@@ -97,7 +97,8 @@ def _entry(kept: KeptCheckpoint) -> dict[str, Any]:
     return {name: value for name, value in to_mapping(kept).items() if not (name == "original" and value is None)}
 
 
-def _is_step(text: str) -> bool:
+def is_step(text: str) -> bool:
+    """Whether a key of the index is a step."""
     return text.isascii() and text.isdigit() and len(text) <= 18
 
 

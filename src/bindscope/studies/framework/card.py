@@ -14,6 +14,7 @@ from typing import Any
 from bindscope.families import family_of
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import is_shipped, results_folders
+from bindscope.runs.manifest import IMPORTED
 from bindscope.studies.framework.command import describe_origin, find_command
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import Judged, judge_kept
@@ -55,7 +56,8 @@ def render_card(run: Run, step: int, verdicts: Sequence[Judged]) -> str:
 
 
 def _facts(run: Run, step: int) -> Iterator[tuple[str, str]]:
-    manifest, command = run.manifest, find_command(run)
+    manifest = run.manifest
+    command = find_command(run) if manifest.data.get("kind") != IMPORTED else ""  # it would tell local paths
     yield "task", run.config.task.family
     yield "step", f"{step:,} of {manifest.total_steps:,}"
     yield "parameters", f"{run.config.model.n_parameters:,}"
