@@ -66,6 +66,7 @@ def test_results_of_a_run_are_kept_where_they_belong_whatever_it_calls_itself(
         {"total_steps": HUGE}, {"seeds": {"data": HUGE}}, {"versions": {"torch": HALF}}, {"machine": {"threads": HALF}},
         {"machine": {"processes": "many"}}, {"machine": {"threads": [HUGE]}}, {"data": {"kind": "imported"}}, {"name": HALF},
         {"data": {"deep": json.loads("[" * 900 + "]" * 900)}}, {"checkpoints": {"9" * 5000: {}}},
+        {"data": {"kind": "imported", "files": {}, "lineage": {"3": HALF}}},
     ],
 )  # fmt: skip
 def test_a_run_that_cannot_be_shown_is_not_opened_and_breaks_no_other(

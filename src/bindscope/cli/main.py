@@ -111,7 +111,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Share": {
         "export": ("export:export", "Write the lab's pages to a directory that any web server can host."),
-        "export-hf": ("export_hf:export_hf", "Write a checkpoint as a Hugging Face model directory."),
+        "export-hf": ("export_hf:export_hf", "Write checkpoints as Hugging Face model directories."),
         "construct": (
             "construct:construct",
             "Write a transformer that binds variables by design, as a run beside the learned ones.",

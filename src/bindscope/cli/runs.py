@@ -41,15 +41,17 @@ def list_runs(
         One JSON object per run.
     """
     from bindscope.runs.directory import list_runs as find_runs
+    from bindscope.runs.lineage import describe_lineage
 
     if directory != RUNS_DIRECTORY and not directory.is_dir():
         raise BindscopeError(f"{directory}: no such directory.")
     own, problems = find_runs(directory)
     shipped, _ = find_runs(locate.SHIPPED_DIRECTORY)
-    rows = []
+    rows, notes = [], []
     for run in (*own, *shipped):
         try:
             rows.append(describe_run(run, shipped=run in shipped))
+            notes += [f"{run.path}: {sentence}" for sentence in describe_lineage(run.manifest.data)]
         except BindscopeError as problem:
             problems.append(str(problem))
     for sentence in problems:
@@ -59,6 +61,8 @@ def list_runs(
     elif rows:
         cells = [[_format_cell(value) for value in row.values()] for row in rows]
         print(format_table(list(rows[0]), cells, numbers=[2, 3, 4, 5, 6]))
+        for sentence in notes:
+            print(sentence)
     elif not json and not problems:
         print(f"No runs in {directory}. Train one with 'bindscope train binding-tiny'.")
 

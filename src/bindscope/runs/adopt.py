@@ -9,8 +9,7 @@ from typing import Any
 
 from bindscope.errors import BindscopeError
 from bindscope.families import family_of
-from bindscope.model.config import ModelConfig
-from bindscope.model.convert import load_checkpoint, read_model
+from bindscope.model.convert import read_model
 from bindscope.model.convert.compare import differ_from_transformers
 from bindscope.model.convert.tokenizer import check_tokens
 from bindscope.model.described import CONFIG
@@ -18,7 +17,9 @@ from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
 from bindscope.runs.folders import new_directory
+from bindscope.runs.lineage import Lineage
 from bindscope.runs.manifest import IMPORTED, Manifest, describe_origin
+from bindscope.runs.originals import link_original, read_original
 
 Evaluate = Callable[[Transformer], Mapping[str, Any]]
 Report = Callable[[int, Mapping[str, Any], float | None], None]  # step, evaluation, difference from transformers
@@ -31,6 +32,7 @@ def adopt_checkpoints(
     evaluate: Evaluate,
     told: Iterable[str] = (),
     report: Report = lambda step, evaluation, difference: None,
+    link: bool = False,
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
 
@@ -38,7 +40,8 @@ def adopt_checkpoints(
     logits differ from those that ``transformers`` computes, where it is installed.
 
     The model's shape is that of the first file. What files do not tell is what the family says of published ones, and
-    for the settings named in ``told`` what ``config.model`` says.
+    for the settings named in ``told`` what ``config.model`` says. With ``link`` no weights are copied: the run reads the
+    files where they are, as long as their hashes are the same.
 
     >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), evaluate)
     """
@@ -61,23 +64,23 @@ def adopt_checkpoints(
     with new_directory(destination) as unfinished:
         write_empty_run(unfinished, manifest)
         run = Run(unfinished, manifest)
+        lineage = Lineage()
         for step in steps:
             check_tokens(files[step], config.task.vocabulary)
-            model = _read_like(config.model, files[step])
+            original = link_original(files[step]) if link else None
+            model = read_original(files[step], config.model)
+            if original is None:
+                run.write_checkpoint(step, model.state_dict())
+            else:
+                run.link_checkpoint(step, model.state_dict(), original)
+            descent = lineage.add(step, model.state_dict())
+            if descent is not None:
+                run.keep_lineage(step, descent)
             evaluation = evaluate(model)
-            run.write_checkpoint(step, model.state_dict())
             run.keep_evaluation({"step": step, **evaluation})
             hugging_face = (files[step] / CONFIG).is_file()
             report(step, evaluation, differ_from_transformers(model, files[step]) if hugging_face else None)
     return Run.open(destination)
-
-
-def _read_like(config: ModelConfig, file: Path) -> Transformer:
-    """The model of a file or directory, which must have this shape."""
-    model = load_checkpoint(file, config) if file.is_file() else read_model(file)
-    if model.config != config:
-        raise BindscopeError(f"{file}: has another shape than the first checkpoint; import them one by one.")
-    return model
 
 
 def _check_given(model: Transformer, given: Mapping[str, Any], file: Path) -> None:

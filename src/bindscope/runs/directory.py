@@ -2,7 +2,7 @@
 
     manifest.json                           what it is: config, seeds, versions, hashes, the index of checkpoints
     metrics.jsonl                           one JSON object per evaluation
-    checkpoints/step_00001000.safetensors   weights
+    checkpoints/step_00001000.safetensors   weights; of a linked checkpoint they are where the manifest says
     optimizer/latest.json                   points to the state a killed run goes on from, with its hash
     results/*.nc                            labelled arrays that studies made
 
@@ -13,6 +13,7 @@ points to, never a pointer to half a file.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -28,10 +29,12 @@ from bindscope.runs.files import (
     write_atomically,
 )
 from bindscope.runs.folders import new_directory
+from bindscope.runs.lineage import LINEAGE, Descent
 from bindscope.runs.lock import is_locked
-from bindscope.runs.manifest import KeptCheckpoint, Manifest, Status, read_manifest
+from bindscope.runs.manifest import KeptCheckpoint, Manifest, Original, Status, read_manifest
 from bindscope.runs.metrics import append_metrics, read_metrics, truncate_metrics
 from bindscope.runs.results import read_result, write_result
+from bindscope.schema import to_mapping
 
 if TYPE_CHECKING:
     import xarray
@@ -131,14 +134,22 @@ class Run:
 
     def weights(self, step: int | str = "last") -> dict[str, Tensor]:
         """The tensors of a checkpoint as they are stored, after their hash was checked."""
+        from bindscope.runs.originals import read_linked
         from bindscope.runs.weights import unpack_tensors
 
         kept = self.manifest.checkpoints[self.find_step(step)]
+        if kept.original is not None:
+            return read_linked(kept.original, self.config.model).state_dict()
         return unpack_tensors(self.weights_file(step), self.path / "checkpoints" / kept.file, "this checkpoint")
 
     def weights_file(self, step: int | str = "last") -> bytes:
-        """A checkpoint's safetensors file as it is, after its hash was checked."""
-        kept = self.manifest.checkpoints[self.find_step(step)]
+        """A checkpoint's safetensors file as it is, after its hash was checked; made anew of one that is linked."""
+        from bindscope.runs.weights import pack_weights
+
+        step = self.find_step(step)
+        kept = self.manifest.checkpoints[step]
+        if kept.original is not None:
+            return pack_weights(self.weights(step), step, self.config.model)
         return read_verified(self.path / "checkpoints" / kept.file, kept.sha256, "this checkpoint")
 
     def checkpoint(self, step: int | str = "last") -> Transformer:
@@ -231,8 +242,20 @@ class Run:
 
         content = pack_weights(tensors, step, self.config.model, dtype)
         sha256 = write_atomically(self.path / "checkpoints" / _step_file(step), content)
-        entry = KeptCheckpoint(_step_file(step), sha256, len(content), dtype)
-        self._update(checkpoints={**self.manifest.checkpoints, step: entry})
+        self._index(step, KeptCheckpoint(_step_file(step), sha256, len(content), dtype))
+
+    def link_checkpoint(self, step: int, tensors: Mapping[str, Tensor], original: Original) -> None:
+        """Index a checkpoint that stays where it is, under the hash that a copy would have."""
+        from bindscope.runs.weights import pack_weights
+
+        content = pack_weights(tensors, step, self.config.model)
+        sha256 = hashlib.sha256(content).hexdigest()
+        self._index(step, KeptCheckpoint(_step_file(step), sha256, len(content), "float32", original))
+
+    def keep_lineage(self, step: int, descent: Descent) -> None:
+        """Say in the manifest how far the weights of a step are from those of the one before."""
+        lineage = {**self.manifest.data.get(LINEAGE, {}), str(step): to_mapping(descent)}
+        self._update(data={**self.manifest.data, LINEAGE: lineage})
 
     @property
     def result_names(self) -> tuple[str, ...]:
@@ -247,6 +270,9 @@ class Run:
         if not path.exists():
             raise BindscopeError(f"{self.path}: no result {name!r}.{suggest_nearest(name, self.result_names)}")
         return read_result(path)
+
+    def _index(self, step: int, entry: KeptCheckpoint) -> None:
+        self._update(checkpoints={**self.manifest.checkpoints, step: entry})
 
     def _update(self, **changes: Any) -> None:
         self.manifest = dataclasses.replace(self.manifest, **changes)

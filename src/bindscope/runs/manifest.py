@@ -25,6 +25,14 @@ Status = Literal["training", "finished", "stopped early"]
 
 
 @dataclass(frozen=True)
+class Original:
+    """A checkpoint from elsewhere that was not copied: where it is, and the hashes of the files that are read."""
+
+    path: str  # absolute, of a file or a directory
+    files: Mapping[str, str]  # absolute path → SHA-256
+
+
+@dataclass(frozen=True)
 class KeptCheckpoint:
     """One file of weights and what it must contain to be used."""
 
@@ -32,6 +40,7 @@ class KeptCheckpoint:
     sha256: str
     n_bytes: int
     dtype: str
+    original: Original | None = None  # where the weights are instead, of a linked checkpoint
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ class Manifest:
     family_from: str = ""  # where its task's family was defined, if not in Bindscope: to be read, never to be loaded
 
     def to_json(self) -> bytes:
-        checkpoints = {str(step): to_mapping(self.checkpoints[step]) for step in sorted(self.checkpoints)}
+        checkpoints = {str(step): _entry(self.checkpoints[step]) for step in sorted(self.checkpoints)}
         content = {"format": FORMAT, **to_mapping(self), "checkpoints": checkpoints}
         if not self.family_from:
             del content["family_from"]
@@ -73,16 +82,23 @@ def read_manifest(path: Path) -> Manifest:
             f"{path}: written in format {content['format']}, this Bindscope reads {FORMAT}; update it."
         )
     entries = values.pop("checkpoints", {})
-    if not isinstance(entries, dict) or not all(map(_is_step, entries)):
+    if not isinstance(entries, dict) or not all(map(is_step, entries)):
         raise BindscopeError(f"{path}: the manifest is damaged: its 'checkpoints' are not an index by step.")
     checkpoints = {int(step): from_mapping(KeptCheckpoint, entry, f"{path}: {step}") for step, entry in entries.items()}
     for entry in checkpoints.values():
         if Path(entry.file).name != entry.file:
             raise BindscopeError(f"{path}: the manifest is damaged: '{entry.file}' is no name of a checkpoint.")
+        if entry.original is not None and not isinstance(entry.original.files, Mapping):
+            raise BindscopeError(f"{path}: the manifest is damaged: it names no files of '{entry.original.path}'.")
     return dataclasses.replace(from_mapping(Manifest, values, str(path)), checkpoints=checkpoints)
 
 
-def _is_step(text: str) -> bool:
+def _entry(kept: KeptCheckpoint) -> dict[str, Any]:
+    return {name: value for name, value in to_mapping(kept).items() if not (name == "original" and value is None)}
+
+
+def is_step(text: str) -> bool:
+    """Whether a key of the index is a step."""
     return text.isascii() and text.isdigit() and len(text) <= 18
 
 

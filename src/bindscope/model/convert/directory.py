@@ -23,7 +23,7 @@ SAFETENSORS, SHARDS, PICKLED = "model.safetensors", "model.safetensors.index.jso
 def read_weights(directory: Path) -> dict[str, Tensor]:
     """Every tensor of the directory by the name that its file gives it."""
     weights: dict[str, Tensor] = {}
-    for file in _weight_files(directory):
+    for file in weight_files(directory):
         if file != SHARDS:
             weights |= read_state(directory / file)[0]
     return weights
@@ -32,7 +32,7 @@ def read_weights(directory: Path) -> dict[str, Tensor]:
 def hash_directory(directory: str | Path) -> str:
     """The hash of the files that are read: what a run that starts from them is recognised by."""
     directory, digest = Path(directory), hashlib.sha256()
-    for name in (CONFIG, *_weight_files(directory)):
+    for name in (CONFIG, *weight_files(directory)):
         try:
             with (directory / name).open("rb") as file:
                 content = hashlib.file_digest(file, "sha256").hexdigest()
@@ -42,7 +42,7 @@ def hash_directory(directory: str | Path) -> str:
     return digest.hexdigest()
 
 
-def _weight_files(directory: Path) -> tuple[str, ...]:
+def weight_files(directory: Path) -> tuple[str, ...]:
     """The files that hold the weights, the index of shards among them."""
     if (directory / SAFETENSORS).is_file():
         return (SAFETENSORS,)

@@ -40,12 +40,16 @@ class HuggingFaceExport:
 
 
 def export_hugging_face(
-    model: Transformer, directory: str | Path, vocabulary: Vocabulary | None = None, context: int | None = None
+    model: Transformer,
+    directory: str | Path,
+    vocabulary: Vocabulary | None = None,
+    context: int | None = None,
+    card: str = "",
 ) -> HuggingFaceExport:
     """Write ``model`` to a new or empty directory that ``transformers`` can load; all of it or nothing.
 
     ``context`` is the longest sequence that the directory promises to take (default: what the model was made for). A
-    model that neither GPT-NeoX nor GPT-2 can express is refused.
+    model that neither GPT-NeoX nor GPT-2 can express is refused. ``card`` is written beside it as README.md.
     """
     directory = Path(directory)
     reason = why_not_hugging_face(model.config)
@@ -63,8 +67,16 @@ def export_hugging_face(
     note = why_no_tokenizer(vocabulary)
     if vocabulary is not None and note is None:
         files |= {name: _to_json(content) for name, content in tokenizer_files(vocabulary, context).items()}
+    if card:
+        files["README.md"] = card.encode()
     _write_directory(directory, files)
     return HuggingFaceExport(directory, description["architectures"][0], () if note is None else (note,))
+
+
+def refuse_to_overwrite(directory: Path) -> None:
+    """Refuse to write to a directory that holds anything."""
+    if directory.is_file() or (directory.is_dir() and any(directory.iterdir())):
+        raise BindscopeError(f"{directory}: exists already; name a directory that does not, or is empty.")
 
 
 def why_not_hugging_face(config: ModelConfig) -> str | None:
@@ -227,8 +239,7 @@ def _to_safetensors(weights: dict[str, Tensor]) -> bytes:
 
 def _write_directory(directory: Path, files: dict[str, bytes]) -> None:
     """Fill a hidden directory beside the wanted one, then give it its name."""
-    if directory.is_file() or (directory.is_dir() and any(directory.iterdir())):
-        raise BindscopeError(f"{directory}: exists already; name a directory that does not, or is empty.")
+    refuse_to_overwrite(directory)
     partial = None
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bindscope.model.config import Activation
 from bindscope.model.convert.checkpoint import load_checkpoint, load_into
-from bindscope.model.convert.directory import read_weights
+from bindscope.model.convert.directory import read_weights, weight_files
 from bindscope.model.convert.naming import rename_weights
 from bindscope.model.convert.transformer_lens import Norm
 from bindscope.model.described import CONFIG, describe_directory
@@ -41,9 +41,7 @@ def read_model(
     >>> read_model("out-shakespeare-char").config.n_layers
     6
     """
-    path = Path(path)
-    if path.is_dir() and not (path / CONFIG).exists() and (path / NANOGPT).is_file():
-        path = path / NANOGPT
+    path = _file_of_nanogpt(Path(path))
     if only is None and not path.is_dir():
         return load_checkpoint(path, activation=activation, norm=norm, parallel=parallel)
     described = describe_directory(path, only)
@@ -51,3 +49,19 @@ def read_model(
     model = Transformer(described.config)
     load_into(model, state, str(path))
     return model.eval()
+
+
+def list_files(path: Path) -> list[Path]:
+    """The files from which ``read_model`` makes the model at a path.
+
+    >>> list_files(Path("pythia-14m"))
+    [PosixPath('pythia-14m/config.json'), PosixPath('pythia-14m/model.safetensors')]
+    """
+    path = _file_of_nanogpt(path)
+    return [path / name for name in (CONFIG, *weight_files(path))] if path.is_dir() else [path]
+
+
+def _file_of_nanogpt(path: Path) -> Path:
+    """nanoGPT's file, of a directory in which it is the model."""
+    nanogpt = path.is_dir() and not (path / CONFIG).exists() and (path / NANOGPT).is_file()
+    return path / NANOGPT if nanogpt else path

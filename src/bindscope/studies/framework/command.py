@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bindscope.families import family_of
+from bindscope.runs.lineage import describe_lineage
 from bindscope.runs.manifest import CONSTRUCTED, IMPORTED
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def describe_origin(run: Run) -> str:
     """
     kind = run.manifest.data.get("kind")
     if kind in NOT_TRAINED:
-        return NOT_TRAINED[kind]
+        return " ".join([NOT_TRAINED[kind], *describe_lineage(run.manifest.data)])
     nearest = find_nearest_preset(run)
     if nearest is None:
         return ""
@@ -93,7 +94,9 @@ def _import_command(run: Run) -> str:
     changes |= dict(list_differences({}, to_mapping(told), "model."))
     files = run.manifest.data["files"].values()
     location = family.location or family.option
-    return shlex.join(["bindscope", "import", *files, "--family", location, "--as", run.name, *_options(changes)])
+    link = ["--link"] if any(kept.original for kept in run.manifest.checkpoints.values()) else []
+    words = ["bindscope", "import", *files, "--family", location, "--as", run.name, *link, *_options(changes)]
+    return shlex.join(words)
 
 
 def _options(changes: Mapping[str, str]) -> list[str]:
