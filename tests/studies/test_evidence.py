@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,13 @@ from bindscope.studies.framework import evidence as framework
 from bindscope.studies.framework import experiments, results
 from bindscope.studies.framework.claims import Study, Wanted
 from bindscope.studies.framework.evidence import join_datasets, list_evidence, train_evidence
-from bindscope.studies.framework.experiments import Experiment, Variant, all_experiments, load_experiment_dataset
+from bindscope.studies.framework.experiments import (
+    Experiment,
+    Variant,
+    all_experiments,
+    load_experiment_dataset,
+    save_experiment_dataset,
+)
 from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import all_studies, open_study, studies_without_runs, verify
@@ -124,6 +131,22 @@ def test_what_is_left_is_trained_in_order_and_only_once(small, tmp_path):
     assert dataset.last_step.values.tolist() == [[3], [3]]
     assert list_evidence(tmp_path)[1].state == "complete"
     assert not list(train_evidence(list_evidence(tmp_path), tmp_path))
+
+
+def test_a_dataset_from_before_its_preset_changed_is_open_again(small, tmp_path):
+    list(train_evidence(list_evidence(tmp_path), tmp_path))
+    for name in ("once-seed-0", "again-seed-0"):  # what is left is the dataset, as of a shipped experiment
+        shutil.rmtree(tmp_path / "experiment-small" / name)
+    assert list_evidence(tmp_path)[1].state == "complete"
+    path = tmp_path / "experiment-small" / "small.nc"
+    dataset = load_experiment_dataset(path)
+    settings = json.loads(dataset.attrs["settings"])
+    del settings["model"]["init"]["qk_bias_std"]  # a setting that came later, at its default, changes nothing
+    save_experiment_dataset(dataset.assign_attrs(settings=json.dumps(settings)), path)
+    assert list_evidence(tmp_path)[1].state == "complete"
+    settings["training"]["optimizer"]["lr"] = 1.0
+    save_experiment_dataset(dataset.assign_attrs(settings=json.dumps(settings)), path)
+    assert list_evidence(tmp_path)[1].state == "open"
 
 
 def test_nothing_is_begun_that_would_not_end_in_time_and_that_is_said(small, tmp_path):

@@ -25,6 +25,7 @@ from bindscope.studies.framework.experiments import (
     Experiment,
     all_experiments,
     experiment_dataset,
+    is_of_present_preset,
     load_experiment_dataset,
     plan_cells,
     save_experiment_dataset,
@@ -124,8 +125,8 @@ def make_dataset(experiment: Experiment, directory: Path) -> Path:
     runs = {cell: run for cell in plan_cells(experiment) if (run := _ended_run(cell, directory)) is not None}
     dataset = experiment_dataset(experiment, runs)
     shipped = SHIPPED_DATASETS / f"{experiment.name}.nc"
-    if shipped.is_file():
-        dataset = join_datasets(dataset, load_experiment_dataset(shipped))
+    if shipped.is_file() and is_of_present_preset(other := load_experiment_dataset(shipped), experiment):
+        dataset = join_datasets(dataset, other)
     return save_experiment_dataset(dataset, directory / f"{experiment.name}.nc")
 
 
@@ -187,7 +188,8 @@ def _cells_of_dataset(path: Path, experiment: Experiment) -> set[tuple[str, int]
     planned = {variant.name: json.loads(json.dumps(dict(variant.changes))) for variant in experiment.variants}
     changes = json.loads(dataset.attrs["changes"])
     common = json.loads(dataset.attrs["common_changes"]) == json.loads(json.dumps(dict(experiment.changes)))
-    if dataset.attrs["preset"] != experiment.preset or not common:
+    same = dataset.attrs["preset"] == experiment.preset and is_of_present_preset(dataset, experiment)
+    if not (same and common):
         return set()
     ends = dataset.last_step.transpose("variant", "seed")
     cells = [

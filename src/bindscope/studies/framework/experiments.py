@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.families import all_families, family_of
-from bindscope.runs.config import RunConfig, override
+from bindscope.runs.config import RunConfig, config_from_mapping, config_to_mapping, override
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -182,6 +182,7 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
     import json
 
     from bindscope.studies.framework.cells import gather_cells
+    from bindscope.studies.framework.presets import find_preset
 
     if not runs:
         raise BindscopeError(f"experiment {experiment.name}: none of its runs has ended yet.")
@@ -202,6 +203,7 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
         "question": experiment.question,
         "limits": experiment.limits,
         "preset": experiment.preset,
+        "settings": json.dumps(config_to_mapping(find_preset(experiment.preset).config)),
         "common_changes": json.dumps(dict(experiment.changes), sort_keys=True),
         "changes": json.dumps({variant.name: dict(variant.changes) for variant in used}),
         "meanings": json.dumps({variant.name: variant.meaning for variant in used}),
@@ -209,6 +211,21 @@ def experiment_dataset(experiment: Experiment, runs: Mapping[Cell, Run], on_prog
         "sweeps": experiment.sweeps or "",
     }
     return dataset
+
+
+def is_of_present_preset(dataset: xr.Dataset, experiment: Experiment) -> bool:
+    """Whether the experiment's preset is still what its runs were trained from; older datasets do not tell, and count."""
+    import json
+
+    from bindscope.studies.framework.presets import find_preset
+
+    recorded = dataset.attrs.get("settings")
+    if recorded is None:
+        return True
+    try:
+        return config_from_mapping(json.loads(recorded)) == find_preset(experiment.preset).config
+    except (ValueError, BindscopeError):  # settings that there no longer are
+        return False
 
 
 def defer(module: str, name: str) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ from bindscope.studies.framework.experiments import (
     Variant,
     cell_config,
     find_experiment_dataset,
+    is_of_present_preset,
     load_experiment_dataset,
 )
 from bindscope.studies.framework.presets import find_preset
@@ -55,6 +56,8 @@ def find_seed_curves(
             continue
         dataset = load_experiment_dataset(path)
         if variant.name not in dataset.variant.values or "accuracy" not in dataset:  # of sums there are splits instead
+            continue
+        if not is_of_present_preset(dataset, experiment):
             continue
         found = _of_variant(dataset, variant.name)
         if found.sizes["seed"] >= FEWEST and (best is None or found.sizes["seed"] > best.sizes["seed"]):
