@@ -214,7 +214,7 @@ def test_the_command_prints_what_was_measured(run: Run, tmp_path: Path, capsys: 
     [
         (["--neuron", "200"], "neurons 0 to 199"),
         (["--step", "7"], "the nearest is 0"),
-        (["--n", "0"], "at least 1"),
+        (["--n", "0"], "Must be >= 1"),
         (["--out", "a.gif"], "svg, pdf, png, nc"),
     ],
 )
