@@ -78,6 +78,21 @@ def test_short_programs_extend_chains_of_every_depth_alike():
     assert 0.45 < np.mean(refers == 0) < 0.55
 
 
+def test_scheduled_programs_extend_short_chains_first_where_that_is_asked_for():
+    """Over five lines with two constants first, each constant is referred to, unless a deep chain was drawn against odds."""
+    unreferenced = {}
+    for exponent in (0.0, -3.0):
+        curriculum = Curriculum(side_by_side=True, p_constant=0.0, exponent=exponent)
+        task = BindingTask(lines=8, queries=8, balance="weights", curriculum=curriculum)
+        batch = task.sample_probe(np.random.default_rng(0), 4000, task.stages.index(Stage(26, 5)))
+        programs, _ = tokens_to_programs(batch.tokens, batch.layout.n_blocks)
+        referred_to = np.stack([(programs.reference == line).any(1) for line in range(5)], axis=1)
+        unreferenced[exponent] = (programs.is_constant & ~referred_to).any(1).mean()
+    # lines 3, 4 and 5 extend one of two chains each: all the same one with chance (1/2)² or, by depth, 1/9 · 1/28
+    assert unreferenced[0.0] == pytest.approx(1 / 4, abs=0.02)
+    assert unreferenced[-3.0] == pytest.approx(1 / 9 / 28, abs=0.003)
+
+
 def test_scheduled_programs_begin_with_two_to_half_their_lines_of_constants_where_that_is_asked_for():
     task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(side_by_side=True, full=0.5))
     size = len(task.stages) - 1
@@ -143,7 +158,7 @@ def test_the_binding_task_is_staged():
         ({"first_letters": 1}, "first_letters"),
         ({"pass_at": 0}, "pass_at"),
         ({"full": 1}, "full"),
-        ({"uniform_lines": -1}, "uniform_lines"),
+        ({"exponent": -11}, "exponent"),
         ({"p_constant": 1.5}, "p_constant"),
     ],
 )

@@ -15,8 +15,8 @@ and their unembedding starts tied (``model.init.relay_offset``, ``model.rope_fra
 
 ``binding-neutral`` and ``binding-deep`` start from plain random weights, query and key biases included: nothing of the
 mechanism is supplied. What is scheduled is the data (``task.curriculum``): one batch in four is the whole task from the
-beginning, the others begin with four letters on two lines. The scheduled programs of ``binding-neutral`` are chains side
-by side: where chains branch, short programs are answered by a shortcut, and longer ones are not learned.
+beginning, the others begin with four letters on two lines. Scheduled programs are chains side by side, short ones extended
+first: where chains branch, or a constant is left that nothing refers to, short programs are answered by a shortcut.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ RELAY_TRAINING = replace(RECIPE_TRAINING, optimizer=replace(RECIPE_TRAINING.opti
 NEUTRAL_INIT = InitConfig(scheme="fan_in", qk_bias_std=0.5)
 NEUTRAL_TRAINING = replace(
     RECIPE_TRAINING,
-    batch_size=24,
+    steps=6_000,
+    batch_size=16,
     optimizer=replace(RECIPE_TRAINING.optimizer, lr=7e-4),
-    schedule=ScheduleConfig(kind="linear", warmup_steps=200, final=0.02, hold_stages=True),
+    schedule=ScheduleConfig(kind="linear", warmup_steps=200, final=0.02, hold_stages=True, fall_steps=2_400),
     checkpoints=CheckpointPlan(every=50, per_octave=3),
     evaluation_size=2_000,
     evaluate_early=True,
@@ -60,9 +61,8 @@ NEUTRAL_TRAINING = replace(
 
 TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
-NEUTRAL_CURRICULUM = Curriculum(full=0.25, uniform_lines=16)
-SIDE_BY_SIDE = replace(NEUTRAL_CURRICULUM, letters_at=4, side_by_side=True, p_constant=0.2, whole_at_end=True)
-NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=NEUTRAL_CURRICULUM)
+SIDE_BY_SIDE = Curriculum(letters_at=4, full=0.25, whole_at_end=True, exponent=-3.0, side_by_side=True, p_constant=0.2)
+NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=SIDE_BY_SIDE)
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
 IDENTITY: dict[str, Any] = {"identity_qk": True, "identity_vo": True, "identity_gain": 20.0}
@@ -103,14 +103,9 @@ PRESETS = (
     Preset(
         RunConfig(
             name="binding-neutral",
-            task=replace(NEUTRAL_TASK, curriculum=SIDE_BY_SIDE),
+            task=NEUTRAL_TASK,
             model=model_for(NEUTRAL_TASK, n_layers=8, n_heads=4, d_model=128, d_mlp=256, **NEUTRAL),
-            training=replace(
-                NEUTRAL_TRAINING,
-                steps=6_000,
-                batch_size=16,
-                schedule=replace(NEUTRAL_TRAINING.schedule, fall_steps=2_000),
-            ),
+            training=NEUTRAL_TRAINING,
         ),
         "The paper's task from plain random weights: the data are scheduled, nothing is supplied.",
     ),
@@ -119,7 +114,7 @@ PRESETS = (
             name="binding-deep",
             task=NEUTRAL_TASK,
             model=model_for(NEUTRAL_TASK, n_layers=12, n_heads=4, d_model=128, d_mlp=512, **NEUTRAL),
-            training=replace(NEUTRAL_TRAINING, steps=3_500, evaluation_size=1_500),
+            training=replace(NEUTRAL_TRAINING, evaluation_size=1_500),
         ),
         "The same with 12 layers of 4 heads, as near to the paper's model as two cores can train.",
     ),

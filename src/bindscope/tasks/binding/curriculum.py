@@ -41,7 +41,7 @@ class Curriculum:
     pass_at: float = 0.95  # accuracy on fresh programs of the present stage that opens the next one
     full: float = 0.0  # fraction of the batches that are the whole task from the beginning
     whole_at_end: bool = False  # once the last stage has begun, every batch is the whole task
-    uniform_lines: int = 8  # programs of up to so many lines extend chains of every depth alike, so that roots vary
+    exponent: float = 0.0  # how strongly scheduled programs extend deep chains: 0 = uniform, below 0 = short ones first
     side_by_side: bool = False  # scheduled programs are two chains or more that never branch
     p_constant: float | None = None  # that a later line of a scheduled program is a constant; None: as in the task
 
@@ -58,8 +58,8 @@ class Curriculum:
             raise BindscopeError(f"task.curriculum.full: must lie in [0, 1), got {self.full}.")
         if self.p_constant is not None and not 0 <= self.p_constant <= 1:
             raise BindscopeError(f"task.curriculum.p_constant: must lie in [0, 1], or none, got {self.p_constant}.")
-        if self.uniform_lines < 0:
-            raise BindscopeError(f"task.curriculum.uniform_lines: must not be negative, got {self.uniform_lines}.")
+        if not -10 <= self.exponent <= 10:
+            raise BindscopeError(f"task.curriculum.exponent: must lie between -10 and 10, got {self.exponent}.")
 
     def stages(self, n_letters: int, n_lines: int) -> tuple[Stage, ...]:
         """From the first stage to the whole task: to ``letters_at`` lines, then all letters, then all lines.

@@ -139,7 +139,7 @@ class BindingTask(Task):
         return replace(
             self.grammar,
             n_variables=size.n_letters,
-            exponent=0.0 if size.n_lines <= curriculum.uniform_lines else self.exponent,
+            exponent=curriculum.exponent,
             first_constants=(2, max(2, size.n_lines // 2)) if curriculum.side_by_side else (1, 1),
             branches=not curriculum.side_by_side,
             p_constant=self.p_constant if curriculum.p_constant is None else curriculum.p_constant,

@@ -103,8 +103,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         (
             Variant("preset", "the preset as it is", borrowed=("seeds-neutral", "preset"), shipped="binding-neutral"),
             Variant(
-                "branching", "scheduled chains may branch, and shortcuts serve", {"task.curriculum.side_by_side": False}
+                "branching",
+                "scheduled chains may branch, any is extended alike, and shortcuts serve",
+                {"task.curriculum.side_by_side": False, "task.curriculum.exponent": 0.0},
             ),
+            Variant("any-chain", "scheduled chains are extended alike, long or short", {"task.curriculum.exponent": 0.0}),
             Variant("varied", "scheduled batches go on at the last stage", {"task.curriculum.whole_at_end": False}),
             Variant("all-tokens", "the loss is on every next token", {"training.loss": "all"}),
             Variant("dropout", "a tenth of the activations dropped", {"model.dropout": 0.1}),
