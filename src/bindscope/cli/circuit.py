@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from bindscope.cli.asking import naming_options
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import HERE, Flag, Place, Seed
 from bindscope.cli.outcome import open_binding_run, show_progress
 from bindscope.cli.table import format_table
 from bindscope.questions.opened import Opened
@@ -31,6 +31,7 @@ def circuit(
     n: int = 48,
     first_root_line: int = 3,
     seed: Seed = 0,
+    place: Place = HERE,
     json: Flag = False,
 ) -> None:
     """Find the heads that move a value along its chain, and try them on other programs.
@@ -75,7 +76,7 @@ def circuit(
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.tasks.binding import named_positions
 
-    opened, task = open_binding_run(run)
+    opened, task = open_binding_run(run, place)
     found_at, tried_at = opened.find_step(step), Opened.of(opened).find_steps(to_steps(steps or step))
     with naming_options():
         drawn, others = (draw_pairs(task, n, depth, first_root_line, number) for number in (seed, seed + 1))

@@ -8,14 +8,14 @@ from typing import Any
 
 from bindscope.cli.asking import asking
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import check_out, figure_or_none, show_progress, write_out
 from bindscope.questions.opened import Opened
 from bindscope.questions.patch import Patch
 
 
 @asking(Patch, grid="chain")
-def patch(question: Patch, /, *, out: Path | None = None, json: Flag = False) -> None:
+def patch(question: Patch, /, *, place: Place = HERE, out: Path | None = None, json: Flag = False) -> None:
     """Patch activations of one program into another, see whether the answer follows.
 
     Without two programs, pairs that differ in the constant at the root of the
@@ -37,7 +37,7 @@ def patch(question: Patch, /, *, out: Path | None = None, json: Flag = False) ->
         Print the means as JSON instead of tables.
     """
     check_out(out)
-    opened = Opened.at(question.run)
+    opened = Opened.at(question.run, place)
     with show_progress("checkpoints") as on_progress:
         dataset = question.answer(opened, on_progress)
     shown, summary = question.shown, summarise(dataset, question.seed)

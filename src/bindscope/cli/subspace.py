@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from bindscope.cli.asking import naming_options, option
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.outcome import check_out, open_binding_run, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.questions.opened import Opened
@@ -36,6 +36,7 @@ def subspace(
     over_training: Flag = False,
     refit: Flag = False,
     keep: Flag = False,
+    place: Place = HERE,
     out: Path | None = None,
 ) -> None:
     """Find the subspace of values or names and swap it, with controls.
@@ -97,16 +98,16 @@ def subspace(
     check_out(out)
     if program is not None:
         with naming_options(Swap, Project):
-            dataset = ask_program(run, program, counterfactual, of, step, control, axes, seed)
+            dataset = ask_program(run, program, counterfactual, of, step, control, axes, seed, place)
         print(format_swap(dataset) if "condition" in dataset.dims else format_points(dataset))
         if out is not None:
             print(f"\nwritten to {write_out(dataset, out, _draw(dataset, out, of))}")
         return
     if keep:
-        print(keep_projections(run))
+        print(keep_projections(run, place))
         if out is None:
             return
-    opened, task = open_binding_run(run)
+    opened, task = open_binding_run(run, place)
     found = opened.find_step(step)
     model = opened.checkpoint(found)
     default = default_search(model, of)
@@ -130,21 +131,21 @@ def subspace(
 
 
 def ask_program(
-    run: str, program: str, counterfactual: str | None, of: Any, step: str, control: Any, axes: Any, seed: int
+    run: str, program: str, counterfactual: str | None, of: Any, step: str, control: Any, axes: Any, seed: int, place: Place
 ) -> xr.Dataset:
     """A typed pair swapped inside the subspace, or one typed program's tokens along its axes."""
     from bindscope.cli.verify import open_library
     from bindscope.errors import BindscopeError
 
     def saved(name: str) -> xr.Dataset:
-        found = open_library(run)[0].find(name)
+        found = open_library(run, placement=place)[0].find(name)
         if found is None or found.dataset is None:
             raise BindscopeError(
                 f"{run}: nothing is saved to project onto; 'bindscope subspace {run} --over-training --keep' does."
             )
         return found.dataset
 
-    opened = Opened.at(run)
+    opened = Opened.at(run, place)
     question: Swap | Project
     if counterfactual is not None:
         question = Swap(
@@ -180,12 +181,12 @@ def format_points(dataset: xr.Dataset) -> str:
     return f"{head}\n\n{format_table(['token', 'axis 1', 'axis 2'], rows, numbers=[1, 2])}"
 
 
-def keep_projections(name: str) -> str:
+def keep_projections(name: str, place: Place) -> str:
     """Make the result behind the Subspace page, unless it is saved already; say where it is."""
     from bindscope.cli.verify import open_library
     from bindscope.errors import BindscopeError
 
-    library, _ = open_library(name)
+    library, _ = open_library(name, placement=place)
     with show_progress("checkpoints") as on_progress:
         filled = library.fill("projections", on_progress)
     if filled.dataset is None:

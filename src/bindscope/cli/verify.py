@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.table import format_duration, format_table
 from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, results_folders, study_results
+from bindscope.runs.placement import CPU, Placement
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -31,6 +32,7 @@ def verify(
     n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
+    place: Place = HERE,
     out: Path | None = None,
     html: bool | None = None,
     json: Flag = False,
@@ -72,7 +74,7 @@ def verify(
     from bindscope.cli.failure import Interrupted
     from bindscope.studies.framework.verify import verify as verify_claims
 
-    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out)
+    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out, placement=place)
     claims = [study.find_claim(name) for name in claim] or list(study.claims)
     try:
         with watch_results() as on_result:
@@ -86,14 +88,20 @@ def verify(
     else:
         print(format_verification(verification))
     if html or (html is None and not json):
-        options = "".join([f" --claim {name}" for name in claim] + [f" --n {n}" if n else "", f" --seed {seed}"])
+        options = "".join([f" --claim {name}" for name in claim] + [f" --n {n}" if n else "", f" --seed {seed}", *(f" {word}" for word in place.options)])
         page = write_page(verification, library.opened, library.folder.parent, f"bindscope verify {run}{options}")
         if not json:
             print(f"page     {page}")
 
 
 def open_library(
-    name: str, *, n: int | None = None, seed: int = 0, fresh: bool = False, out: Path | None = None
+    name: str,
+    *,
+    n: int | None = None,
+    seed: int = 0,
+    fresh: bool = False,
+    out: Path | None = None,
+    placement: Placement = CPU,
 ) -> tuple[Library, Study]:
     """A run's results, wherever they may be read and written, and the study whose claims are about it.
 
@@ -105,9 +113,10 @@ def open_library(
 
     if name in studies_without_runs():
         return open_study(name, study_results(name, out=out), RUNS_DIRECTORY, n, seed, fresh)
-    opened = Run.open(find_run(name))
+    opened = Run.open(find_run(name), placement)
     study = find_study(opened.config.task.family)
-    folder, *also_in = results_folders(opened.path, opened.name, is_shipped(opened.path), out=out)
+    shipped = is_shipped(opened.path)
+    folder, *also_in = results_folders(opened.path, opened.name, shipped, out=out, placement=opened.placement)
     library = Library(opened, study.results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY)
     return library, study
 

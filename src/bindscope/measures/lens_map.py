@@ -13,7 +13,7 @@ import xarray as xr
 
 from bindscope.measures.evaluation import evaluating
 from bindscope.measures.lens import lens_sites
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.tasks.binding import ask_programs
 from bindscope.tasks.binding.program import VOCABULARY
 
@@ -31,11 +31,11 @@ def map_lens(model: Transformer, program: Program) -> xr.Dataset:
     """
     batch = ask_programs([program])
     sites = lens_sites(model)
-    tokens = torch.from_numpy(batch.tokens).to(next(model.parameters()).device)
+    tokens = torch.from_numpy(batch.tokens)
     with evaluating(model), torch.no_grad():
         trace = run(model, tokens, read=sites, layout=batch.layout)
         stream = torch.stack([trace[site][0] for site in sites])  # [layer, position, d_model]
-        logits = model.to_logits(stream).double().cpu()  # [layer, position, output]
+        logits = to_host(model.to_logits(stream)).double()  # [layer, position, output]
     fractions = logits.softmax(-1)
     top = fractions.max(-1)
     symbols = VOCABULARY.shown()

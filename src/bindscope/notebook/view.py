@@ -90,7 +90,9 @@ class RunView:
         from bindscope.studies.framework.verify import find_study
 
         study = find_study(self.run.config.task.family)
-        folder, *also_in = results_folders(self.run.path, self.name, is_shipped(self.run.path))
+        folder, *also_in = results_folders(
+            self.run.path, self.name, is_shipped(self.run.path), placement=self.run.placement
+        )
         return Library(self.run, study.results, folder, also_in, runs_directory=RUNS_DIRECTORY)
 
     def __getattr__(self, name: str) -> Any:

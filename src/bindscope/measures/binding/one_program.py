@@ -16,7 +16,7 @@ import xarray as xr
 from bindscope.interventions.ablation import Kind, ablation_edits
 from bindscope.interventions.answers import Edits
 from bindscope.measures.evaluation import read_answers
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding.program import DIGITS, VOCABULARY, Program
@@ -73,8 +73,8 @@ def ablate_program(
     trace = run(model, tokens, wanted, edits)
     before = model(tokens)[0, at]
     after = trace.logits[0, at] if sites else before
-    patterns = tuple(trace[site][0].numpy() for site in wanted)
-    return Ablated(patterns, before.double().softmax(-1).numpy(), after.double().softmax(-1).numpy())
+    patterns = tuple(to_host(trace[site][0]).numpy() for site in wanted)
+    return Ablated(patterns, to_host(before).double().softmax(-1).numpy(), to_host(after).double().softmax(-1).numpy())
 
 
 def _other_programs(task: BindingTask, n_lines: int) -> Batch:

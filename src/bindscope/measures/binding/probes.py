@@ -30,7 +30,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import tokens_to_programs
@@ -194,7 +194,7 @@ def _read_layers(
     for start in range(0, len(batch), size):
         trace = run(model, torch.from_numpy(batch.tokens[start : start + size]), read=sites.values())
         for layer, site in sites.items():
-            parts[layer].append(trace[site])  # [program, position, d_model]
+            parts[layer].append(to_host(trace[site]).float())  # [program, position, d_model]
     return {layer: torch.cat(values).transpose(0, 1).contiguous() for layer, values in parts.items()}
 
 

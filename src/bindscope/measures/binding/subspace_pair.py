@@ -16,6 +16,7 @@ from bindscope.interventions.metrics import UNITS
 from bindscope.interventions.outcome import measure_outcomes
 from bindscope.measures.binding.projections import KINDS
 from bindscope.model.run import run as run_model
+from bindscope.model.run import to_host
 from bindscope.model.transformer import Transformer
 from bindscope.subspaces import Axes, Search, find_columns, label_columns, read_stream, swap_stream
 from bindscope.subspaces.stream import Change
@@ -37,7 +38,7 @@ def swap_pair(model: Transformer, pairs: CounterfactualPairs, search: Search, ch
         base, source = (run_model(model, rows, at=at).logits[:, 0] for rows in tokens)  # each [1, output]
     swapped = swap_stream(model, pairs, search.layer, find_columns(pairs, search.position), change)
     measured = measure_outcomes(swapped, base, source, contrast_pairs(pairs))
-    fractions = torch.stack([base[0], source[0], swapped[0]]).double().softmax(-1).numpy()
+    fractions = torch.stack([to_host(base[0]), to_host(source[0]), swapped[0]]).double().softmax(-1).numpy()
     dataset = xr.Dataset({"probability": (("condition", "output"), fractions, {"units": "fraction"})})
     for name, values in measured.items():
         dataset[name] = ((), float(values[0]), {"units": UNITS[name]})

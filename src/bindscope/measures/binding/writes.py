@@ -19,7 +19,7 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask, constants_by_line
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
@@ -95,7 +95,7 @@ def attention_to_writes(model: Transformer, questions: RewrittenQuestions, n_mos
     sites = [f"L{layer}.pattern@{query}" for layer in range(model.config.n_layers)]
     with torch.no_grad():
         trace = run(model, torch.from_numpy(batch.tokens), read=sites)
-    patterns = np.stack([trace[site][:, :, 0].numpy() for site in sites])  # [layer, question, head, key]
+    patterns = np.stack([to_host(trace[site][:, :, 0]).numpy() for site in sites])  # [layer, question, head, key]
     looks = np.stack(
         [patterns[:, np.arange(len(rows)), :, column].mean(0) for column in columns]
     )  # [write, layer, head]

@@ -2,7 +2,8 @@
 
 A result says what it reads (metrics, checkpoints, other results) and how it is made. What was saved is used again only
 while its *key* matches: a hash of the result's name and revision, the settings, the run's configuration and whatever it
-read. A longer run, another n, another seed or a changed meaning gives another key, and the result is computed again.
+read. A longer run, another n, another seed, another number type or a changed meaning gives another key, and the result
+is computed again.
 
 >>> library = Library(run, BINDING_RESULTS, folder=run.path / "results")
 >>> library.fill("chain").dataset
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import BindscopeError, NotYet, suggest_nearest
+from bindscope.runs.placement import CPU
 from bindscope.runs.results import NAMES, is_current, read_result, write_result
 from bindscope.schema import to_mapping
 from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
@@ -242,7 +244,8 @@ class Library:
     def _stem(self, result: Result) -> list[Any]:
         """What a dataset depends on besides what it read."""
         config = None if self.opened is None else to_mapping(self.opened.manifest.config)
-        return [result.name, result.revision, self.settings(result), config]
+        dtype = "" if self.opened is None else self.opened.placement.results_in
+        return [result.name, result.revision, self.settings(result), config, *([dtype] if dtype else [])]
 
     def _steps(self, result: Result) -> Sequence[int]:
         return () if self.opened is None else result.steps(self.opened)
@@ -307,6 +310,8 @@ class Library:
             "run": self.name,
         }
         dataset.attrs |= {f"asked_{name}": value for name, value in settings.items()}
+        if self.opened is not None and self.opened.placement != CPU:
+            dataset.attrs |= {"measured_on": self.opened.placement.device, "dtype": self.opened.placement.dtype}
         if result.grows:
             dataset.attrs[STEM] = _hash(self._stem(result))
         path = write_result(self.folder, result.name, _storable(dataset))
