@@ -95,7 +95,7 @@ def label_stream(stream: Tensor, labels: np.ndarray, position: str) -> Samples:
     known = torch.from_numpy(labels >= 0)
     if not bool(known.any()):
         raise BindscopeError(f"position '{position}': none of the {len(labels)} programs has it; ask for deeper ones.")
-    return Samples(stream[known], torch.from_numpy(labels.astype(np.int64))[known])
+    return Samples(stream[known].float(), torch.from_numpy(labels.astype(np.int64))[known])
 
 
 def fit_subspace(samples: Samples, of: Quality, rank: int | None = None) -> FoundSubspace:

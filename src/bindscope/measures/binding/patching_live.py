@@ -25,6 +25,7 @@ from bindscope.interventions.outcome import measure_outcomes
 from bindscope.interventions.patching import patch_logits
 from bindscope.interventions.replacement import layers_with_mlp, patch_heads, patch_mlps
 from bindscope.measures.binding.patching import NamedPositions, locate_sites
+from bindscope.model.run import to_host
 from bindscope.model.transformer import Transformer
 
 Grid = Literal["residual", "heads", "mlps"]
@@ -109,7 +110,7 @@ def patch_distributions(
     fractions, outcomes = [], []
     for step in steps:
         logits = patch_logits(load(step), contrast, texts, positions=positions, source_model=source_model)
-        together = torch.stack([logits.base, logits.source, logits.patched])[:, 0]  # [condition, output]
+        together = to_host(torch.stack([logits.base, logits.source, logits.patched])[:, 0])  # [condition, output]
         fractions.append(together.double().softmax(-1).numpy())
         measured = measure_outcomes(logits.patched, logits.base, logits.source, contrast)
         outcomes.append({name: values[0] if logits.touched[0] else np.nan for name, values in measured.items()})
