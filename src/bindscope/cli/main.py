@@ -73,6 +73,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "algorithm:algorithm",
             "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
         ),
+        "apply": ("apply:apply", "Apply a saved subspace, circuit or intervention to another checkpoint or run."),
         "transplant": (
             "transplant:transplant",
             "Patch a component of one checkpoint into another (transplant), see whether it answers like it.",

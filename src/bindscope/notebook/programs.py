@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -169,6 +170,15 @@ class ProgramsView(RunView):
         fit, test = (sample(task, rng, size, first_root_line=first_root_line(task)) for size in (2 * n, n))
         generator = torch.Generator().manual_seed(seed)
         return self._drawn(measure_subspace(model, fit, test, default_search(model, of), generator), "subspace")
+
+    def apply(self, file: str | File, steps: Steps = "last") -> xr.Dataset:
+        """What a subspace, circuit or intervention that --save wrote does here: its effect over (step).
+
+        >>> run.apply("chain.safetensors", steps="all").patched
+        """
+        from bindscope.questions.findings import apply_finding
+
+        return apply_finding(File(file), self.opened, self._steps(steps))
 
     @asks(Swap)
     def swap(
