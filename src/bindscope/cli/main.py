@@ -113,6 +113,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Share": {
         "export": ("export:export", "Write the lab's pages to a directory that any web server can host."),
         "export-hf": ("export_hf:export_hf", "Write checkpoints as Hugging Face model directories."),
+        "export-metrics": (
+            "export_metrics:export_metrics",
+            "Write a run's evaluations for TensorBoard, Weights & Biases, or as CSV.",
+        ),
         "construct": (
             "construct:construct",
             "Write a transformer that binds variables by design, as a run beside the learned ones.",
