@@ -136,9 +136,7 @@ def test_the_device_of_the_tests_refuses_what_gpus_refuse(elsewhere: Elsewhere) 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: type(question).__name__)
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 2e-4), ("bfloat16", 0.4)])
-def test_answers_in_other_numbers_agree(
-    question: RunQuestion, dtype: str, tolerance: float, workplace: Path
-) -> None:
+def test_answers_in_other_numbers_agree(question: RunQuestion, dtype: str, tolerance: float, workplace: Path) -> None:
     single = question.answer(Opened.at(question.run))
     other = question.answer(Opened.at(question.run, Placement("cpu", dtype)))  # type: ignore[arg-type]
     shared = [name for name, values in single.data_vars.items() if values.dtype.kind == "f" and name not in FLIPS]
@@ -162,9 +160,7 @@ def test_answers_elsewhere_are_those_of_the_cpu(workplace: Path, elsewhere: Else
 
 
 @pytest.mark.parametrize("name", ["small", "sums"])
-def test_float64_works_for_every_command(
-    name: str, workplace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_float64_works_for_every_command(name: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in COMMANDS:
         if arguments[1] == name:
             build_app()([*arguments, "--dtype", "float64"])
@@ -188,7 +184,9 @@ def test_a_result_in_other_numbers_is_not_taken_for_the_saved_one(workplace: Pat
     view = bindscope.open_run("small", dtype="float64")
     assert view.library.folder == Path("runs/small/results/float64")
     assert bindscope.open_run("small").library.folder == Path("runs/small/results")
-    assert Library(Run.open("runs/small", CPU), results, tmp_path, n=6).key(results[-1]) == libraries[0].key(results[-1])
+    assert Library(Run.open("runs/small", CPU), results, tmp_path, n=6).key(results[-1]) == libraries[0].key(
+        results[-1]
+    )
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,9 @@ def test_applied_to_where_it_comes_from_a_finding_has_its_saved_effect_exactly(
     assert f"the {kind} of {LAPTOP}" in capsys.readouterr().out
 
 
-def test_swapping_the_whole_stream_that_leaves_the_model_gives_the_counterfactual_answer(saved: dict[str, Path]) -> None:
+def test_swapping_the_whole_stream_that_leaves_the_model_gives_the_counterfactual_answer(
+    saved: dict[str, Path],
+) -> None:
     assert read_finding(saved["subspace"])[0].effect["success"] == pytest.approx(1, abs=0.13)
 
 
@@ -118,7 +120,8 @@ def test_damaged_and_foreign_files_are_refused_and_nothing_is_executed(
         path.write_bytes(content)
         assert run(["apply", str(path), LAPTOP]) == 2, name
         said = capsys.readouterr().err
-        assert said.startswith("bindscope: ") and said.count("\n") == 1, (name, said)
+        assert said.startswith("bindscope: "), (name, said)
+        assert said.count("\n") == 1, (name, said)
         assert not (tmp_path / "executed").exists(), name
     assert run(["apply", str(tmp_path / "missing.safetensors"), LAPTOP]) == 2
 

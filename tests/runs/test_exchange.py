@@ -32,10 +32,14 @@ def test_the_checksum_is_castagnolis() -> None:
 
 
 def test_a_known_record_byte_by_byte(tmp_path: Path) -> None:
-    made = SimpleNamespace(path=tmp_path, metrics=[{"step": 300, "elapsed": 2.0, "test": {"accuracy": 0.5, "ok": True}}])
+    made = SimpleNamespace(
+        path=tmp_path, metrics=[{"step": 300, "elapsed": 2.0, "test": {"accuracy": 0.5, "ok": True}}]
+    )
     content = write_tensorboard(made, tmp_path).read_bytes()  # type: ignore[arg-type]
     version = bytes.fromhex("09" + "00" * 8) + b"\x1a\x0dbrain.Event:2"
-    assert content[:12] == bytes.fromhex("1800000000000000") + bytes.fromhex("a37f4b22")  # as TensorFlow begins any file
+    assert content[:12] == bytes.fromhex("1800000000000000") + bytes.fromhex(
+        "a37f4b22"
+    )  # as TensorFlow begins any file
     assert content[12:36] == version
     event = content[40 + 12 : -4]
     assert event[:9] == b"\x09" + struct.pack("<d", 2.0)

@@ -105,8 +105,8 @@ def open_lab(
         return Lab.open(shipped, kept_in, read_only=shipped, live=live, watched=[kept_in], placement=placement)
     folders = [Path(name) for name in names if is_collection(Path(name))]
     paths = [find_run(name) for name in names if not is_collection(Path(name))]
-    shipped = filter(is_shipped, paths)
-    return Lab.open(paths, kept_in, read_only=shipped, live=live, watched=folders, placement=placement)
+    guarded = filter(is_shipped, paths)
+    return Lab.open(paths, kept_in, read_only=guarded, live=live, watched=folders, placement=placement)
 
 
 def is_collection(directory: Path) -> bool:

@@ -102,7 +102,9 @@ def subspace(
     if keep and not over_training:
         raise BindscopeError("--keep: keeps what --over-training measures; give that too.")
     if save is not None and (program is not None or everywhere or over_training):
-        raise BindscopeError(f"--save {save}: saves one found subspace; leave out programs, --everywhere, --over-training.")
+        raise BindscopeError(
+            f"--save {save}: saves one found subspace; leave out programs, --everywhere, --over-training."
+        )
     check_out(out)
     if program is not None:
         with naming_options(Swap, Project):
@@ -137,7 +139,13 @@ def subspace(
     if save is not None:
         swapped = SwappedSubspace(of, search.layer, search.position, n, seed, method)
         basis = torch.from_numpy(dataset.basis.values.copy())
-        options = {"of": of, "method": method, "rank": search.size, "layer": search.layer, "position": search.position}
+        options: dict[str, Any] = {
+            "of": of,
+            "method": method,
+            "rank": search.size,
+            "layer": search.layer,
+            "position": search.position,
+        }
         command = write_command("subspace", opened.name, **options, n=n, seed=seed, step=found)
         print(f"\nsaved    {save_subspace(save, opened, found, swapped, basis, command)}")
     if out is not None:
@@ -145,7 +153,15 @@ def subspace(
 
 
 def ask_program(
-    run: str, program: str, counterfactual: str | None, of: Any, step: str, control: Any, axes: Any, seed: int, place: Place
+    run: str,
+    program: str,
+    counterfactual: str | None,
+    of: Any,
+    step: str,
+    control: Any,
+    axes: Any,
+    seed: int,
+    place: Place,
 ) -> xr.Dataset:
     """A typed pair swapped inside the subspace, or one typed program's tokens along its axes."""
     from bindscope.cli.verify import open_library

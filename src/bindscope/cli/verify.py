@@ -88,7 +88,10 @@ def verify(
     else:
         print(format_verification(verification))
     if html or (html is None and not json):
-        options = "".join([f" --claim {name}" for name in claim] + [f" --n {n}" if n else "", f" --seed {seed}", *(f" {word}" for word in place.options)])
+        options = "".join(
+            [f" --claim {name}" for name in claim]
+            + [f" --n {n}" if n else "", f" --seed {seed}", *(f" {word}" for word in place.options)]
+        )
         page = write_page(verification, library.opened, library.folder.parent, f"bindscope verify {run}{options}")
         if not json:
             print(f"page     {page}")

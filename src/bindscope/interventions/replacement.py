@@ -40,9 +40,7 @@ def replace_heads(
     in causal models.
     """
     kinds = ("middle", "results")
-    logits = model.W_E.new_empty(
-        model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs
-    )
+    logits = model.W_E.new_empty(model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs)
     for rows, kept in _keep_runs(model, tokens, at, kinds):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = head_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)

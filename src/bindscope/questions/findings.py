@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bindscope.interventions.circuit import Circuit
     from bindscope.model.transformer import Transformer
     from bindscope.runs.directory import Run
-    from bindscope.tasks.binding import BindingTask
 
 Effect = dict[str, float]
 BASIS = "basis"
@@ -88,7 +87,9 @@ def check_patch(question: Patch, path: Path) -> None:
     if not question.sites:
         raise BindscopeError(f"--save {path}: saves an intervention, a set of sites; name them with --site.")
     if question.own_metric is not None:
-        raise BindscopeError(f"--save {path}: a metric of your own is code, which is not saved; choose another --metric.")
+        raise BindscopeError(
+            f"--save {path}: a metric of your own is code, which is not saved; choose another --metric."
+        )
     if question.source_step is not None or question.steps == "all" or isinstance(question.steps, tuple):
         raise BindscopeError(f"--save {path}: saves what one checkpoint does; name one --step and no --from-step.")
 
@@ -103,7 +104,9 @@ def apply_finding(path: Path, opened: Opened, steps: Steps = "last") -> xr.Datas
     measure = _measure_of(path, finding, tensors, opened)
     chosen = opened.find_steps(steps)
     effects = [measure(step) for step in chosen]
-    dataset = xr.Dataset({name: ("step", [effect[name] for effect in effects]) for name in effects[0]}, {"step": chosen})
+    dataset = xr.Dataset(
+        {name: ("step", [effect[name] for effect in effects]) for name in effects[0]}, {"step": chosen}
+    )
     about = {"kind": finding.kind, "run": opened.name, "found_on": finding.run, "found_at": finding.step}
     hashes = [opened.run.manifest.checkpoints[step].sha256 for step in chosen]
     about["same_weights"] = ", ".join(str(step) for step, sha256 in zip(chosen, hashes) if sha256 == finding.sha256)
@@ -113,7 +116,9 @@ def apply_finding(path: Path, opened: Opened, steps: Steps = "last") -> xr.Datas
 
 def flatten_effects(effects: Mapping[str, list[float]]) -> Effect:
     """[mean, low, high] by name as three numbers each."""
-    return {f"{name}{end}": value for name, values in effects.items() for end, value in zip(("", "_low", "_high"), values)}
+    return {
+        f"{name}{end}": value for name, values in effects.items() for end, value in zip(("", "_low", "_high"), values)
+    }
 
 
 def sample_pairs(task: Any, of: str, n: int, seed: int) -> tuple[Any, Any]:
@@ -150,19 +155,17 @@ def try_circuit(model: Transformer, pairs: Any, circuit: Circuit, seed: int) -> 
     return effects
 
 
-def _measure_of(
-    path: Path, finding: Finding, tensors: Mapping[str, Tensor], opened: Opened
-) -> Callable[[int], Effect]:
+def _measure_of(path: Path, finding: Finding, tensors: Mapping[str, Tensor], opened: Opened) -> Callable[[int], Effect]:
     """What a finding does at a step of a run."""
     where, task = f"{path}: content", opened.run.config.task
     if finding.kind == "subspace":
         swapped = from_mapping(SwappedSubspace, finding.content, where)
         if list(tensors) != [BASIS] or tensors[BASIS].shape[-1:] != (finding.shape.d_model,):
             raise BindscopeError(f"{path}: a subspace has one tensor, '{BASIS}' [rank, d_model]; save it again.")
-        return lambda step: _try_subspace(opened.load(step), task, swapped, tensors[BASIS])  # type: ignore[arg-type]
+        return lambda step: _try_subspace(opened.load(step), task, swapped, tensors[BASIS])
     if finding.kind == "circuit":
         circuit, drawing = _read_circuit(finding, path)
-        return lambda step: flatten_effects(_try_circuit(opened.load(step), task, circuit, drawing))  # type: ignore[arg-type]
+        return lambda step: flatten_effects(_try_circuit(opened.load(step), task, circuit, drawing))
     metric = finding.content.get("metric")
     if metric not in (None, *METRICS):  # one of a person's own would be loaded, and nothing a file names is executed
         raise BindscopeError(f"{path}: names a metric of its own, {metric!r}, which is not loaded; save it again.")
@@ -185,20 +188,22 @@ def _read_circuit(finding: Finding, path: Path) -> tuple[Circuit, Drawing]:
     return circuit, from_mapping(Drawing, content.get("drawing"), f"{where}.drawing")
 
 
-def _try_subspace(model: Transformer, task: BindingTask, swapped: SwappedSubspace, basis: Tensor) -> Effect:
+def _try_subspace(model: Transformer, task: Any, swapped: SwappedSubspace, basis: Tensor) -> Effect:
     from bindscope.subspaces import find_columns, swap_stream
     from bindscope.subspaces.subspace import Subspace
 
     _, test = sample_pairs(task, swapped.quality, swapped.n, swapped.seed)
     subspace = Subspace(basis, swapped.quality, swapped.origin)
-    top = swap_stream(model, test, swapped.layer, find_columns(test, swapped.position), subspace.swap).argmax(-1).numpy()
+    top = (
+        swap_stream(model, test, swapped.layer, find_columns(test, swapped.position), subspace.swap).argmax(-1).numpy()
+    )
     return {
         "success": float((top == test.counterfactual_answers).mean()),
         "kept": float((top == test.base_answers).mean()),
     }
 
 
-def _try_circuit(model: Transformer, task: BindingTask, circuit: Circuit, drawing: Drawing) -> dict[str, list[float]]:
+def _try_circuit(model: Transformer, task: Any, circuit: Circuit, drawing: Drawing) -> dict[str, list[float]]:
     pairs = draw_pairs(task, drawing.n, drawing.depth, drawing.first_root_line, drawing.seed).pairs
     return try_circuit(model, pairs, circuit, drawing.seed - 1)
 

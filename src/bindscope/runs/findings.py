@@ -113,4 +113,3 @@ def read_finding(path: Path) -> tuple[Finding, dict[str, Tensor]]:
         if not tensor.is_floating_point() or not bool(tensor.isfinite().all()):
             raise BindscopeError(f"{path}: '{name}' holds numbers that are not finite; save it again.")
     return finding, tensors
-

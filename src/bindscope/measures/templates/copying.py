@@ -110,7 +110,10 @@ def find_directions(model: Transformer, sequences: np.ndarray, position: int = 0
     sites = [f"L{layer}.resid_pre@{position}" for layer in range(model.config.n_layers)]
     trace = run(model, tokens, read=sites)
     write = _centre(to_host(model.W_U).T[tokens[:, position]])
-    return [Directions(_centre(to_host(block.norm1(trace[site])).flatten(1)), write) for block, site in zip(model.layers, sites)]
+    return [
+        Directions(_centre(to_host(block.norm1(trace[site])).flatten(1)), write)
+        for block, site in zip(model.layers, sites)
+    ]
 
 
 def product_of(attention: Attention) -> Tensor:
