@@ -16,7 +16,7 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]
 
 
-@Parameter(name="*")
+@Parameter(name="*", help="Where the models of the command are put.")
 @dataclass(frozen=True)
 class Place(Placement):
     """Where a command's models are put: two options of every command that runs one."""
