@@ -79,7 +79,7 @@ def sample_pointer_pairs(
     tokens[rows, column] = programs.variables[rows, others] + FIRST_LETTER
     tokens[rows, LINE_WIDTH * programs.root[rows, others] + RIGHT] = constants
     source = ask_questions(*tokens_to_programs(tokens))
-    pairs = pair_batches(programs, queries, source, range(depth, depth + 1))
+    pairs = pair_batches(task, programs, queries, source, range(depth, depth + 1))
     return PointerPairs(pairs, reference, programs.value[rows, others].astype(np.int64))
 
 
