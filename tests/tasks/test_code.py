@@ -13,7 +13,6 @@ import pytest
 import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tasks.made_code import N_TOKENS, write_tokenizer
 
 from bindscope.errors import BindscopeError
 from bindscope.schema import from_mapping, to_mapping
@@ -32,6 +31,7 @@ from bindscope.tasks.binding import (
     to_digits,
 )
 from bindscope.tasks.code import FORMS, CodeTask
+from tasks.made_code import N_TOKENS, write_tokenizer
 
 forms = st.sampled_from(sorted(FORMS))
 seeds = st.integers(0, 2**31)
@@ -73,11 +73,13 @@ def test_python_itself_gives_the_answer(seed: int, form: str) -> None:
 @pytest.mark.parametrize("shots", [0, 2])
 def test_tokens_and_positions_are_those_of_the_tokenizer(directory: Path, form: str, shots: int) -> None:
     task = CodeTask(lines=5, form=form, shots=shots).with_tokenizer(directory, N_TOKENS + 20)
-    assert task.tokens is not None and len(task.vocabulary) == N_TOKENS + 20
+    assert task.tokens is not None
+    assert len(task.vocabulary) == N_TOKENS + 20
     tokenizer = tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json"))
     batch = task.sample_batch(np.random.default_rng(1), 20)
     columns = columns_of(batch)
-    assert batch.tokens.shape[1] == task.n_positions and (np.diff(columns) > 0).all()
+    assert batch.tokens.shape[1] == task.n_positions
+    assert (np.diff(columns) > 0).all()
     for tokens, row, target in zip(batch.tokens, rows_of(batch), batch.targets[:, 0]):
         program = Program.from_tokens(row)
         text = task.text_of(program, answered=True)
@@ -121,13 +123,13 @@ def test_settings_are_the_whole_of_the_task(directory: Path, tmp_path: Path) -> 
 
 def test_words_of_ones_own_are_tokens_or_refused_by_name(directory: Path) -> None:
     words = {"names": ("print", "value", "show"), "n_variables": 3, "lines": 3, "max_depth": 2}
-    with pytest.raises(BindscopeError, match="between them: the names value. Choose others"):
+    with pytest.raises(BindscopeError, match=r"between them: the names value\. Choose others"):
         CodeTask(**words).with_tokenizer(directory, N_TOKENS)  # type: ignore[arg-type]
-    with pytest.raises(BindscopeError, match="the names foo; the values 12|the values 12; the names foo"):
-        CodeTask(names=("a", "b", "foo"), values=("1", "12"), n_variables=3, n_constants=2, lines=3, max_depth=2).with_tokenizer(
-            directory, N_TOKENS
-        )
-    with pytest.raises(BindscopeError, match="gives 3 words where task.n_variables is 26"):
+    with pytest.raises(BindscopeError, match=r"the names foo; the values 12|the values 12; the names foo"):
+        CodeTask(
+            names=("a", "b", "foo"), values=("1", "12"), n_variables=3, n_constants=2, lines=3, max_depth=2
+        ).with_tokenizer(directory, N_TOKENS)
+    with pytest.raises(BindscopeError, match=r"gives 3 words where task\.n_variables is 26"):
         CodeTask(names=("a", "b", "c"))
 
 
@@ -137,7 +139,7 @@ def test_a_tokenizer_that_splits_digits_off_their_blanks_suits_the_compact_form(
     digits_alone = {"type": "Split", "pattern": {"Regex": r"\d"}, "behavior": "Isolated", "invert": False}
     settings["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [digits_alone, settings["pre_tokenizer"]]}
     path.write_text(json.dumps(settings))
-    with pytest.raises(BindscopeError, match="' = '.*another form"):
+    with pytest.raises(BindscopeError, match=r"' = '.*another form"):
         CodeTask().with_tokenizer(tmp_path, N_TOKENS)
     task = CodeTask(form="compact", lines=3).with_tokenizer(tmp_path, N_TOKENS)
     assert task.show_tokens(task.read("a=5;b=a;c=1;#b:"))[-1] == "␣"  # the blank before the answer is the prompt's last
@@ -154,7 +156,7 @@ def test_a_bad_tokenizer_gets_one_sentence(directory: Path, tmp_path: Path) -> N
 
 
 def test_settings_that_cannot_be_written_are_refused() -> None:
-    with pytest.raises(BindscopeError, match="no surface form 'pyton'; choose one of python, .* Did you mean 'python'"):
+    with pytest.raises(BindscopeError, match=r"no surface form 'pyton'; choose one of python, .* Did you mean 'python'"):
         CodeTask(form="pyton")
     with pytest.raises(BindscopeError, match="asks one question"):
         CodeTask(queries=2)
@@ -172,6 +174,9 @@ def test_probabilities_are_shown_for_values_words_and_all_others_together(direct
     task = CodeTask().with_tokenizer(directory, N_TOKENS)
     fractions = np.random.default_rng(0).dirichlet(np.ones(N_TOKENS), size=3)
     shown, names = task.gather_outputs(fractions), task.show_outputs(N_TOKENS)
-    assert shown.shape == (3, len(names)) and len(set(names)) == len(names)
-    assert np.allclose(shown.sum(1), 1) and names[:10] == list("0123456789") and names[-1] == "other"
+    assert shown.shape == (3, len(names))
+    assert len(set(names)) == len(names)
+    assert np.allclose(shown.sum(1), 1)
+    assert names[:10] == list("0123456789")
+    assert names[-1] == "other"
     assert np.allclose(shown[:, 5], fractions[:, task.table.answers[5]])

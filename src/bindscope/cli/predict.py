@@ -63,10 +63,9 @@ def describe_prediction(task: Any, answered: xr.Dataset, top: int) -> dict[str, 
         value, answer = float(answered.value), float(answered.attrs["target"])
         return {"step": step, "prediction": f"{value:+.3f}", "error": abs(value - answer), "top": []}
     fractions = answered.probability.values
+    names = task.vocabulary.symbols if len(fractions) == task.d_out else answered.output.values.tolist()
     best = np.argsort(-fractions, kind="stable")[:top]
-    shown = [
-        {"answer": task.vocabulary.symbols[index], "probability": round(float(fractions[index]), 6)} for index in best
-    ]
+    shown = [{"answer": names[index], "probability": round(float(fractions[index]), 6)} for index in best]
     return {"step": step, "prediction": shown[0]["answer"], "top": shown}
 
 

@@ -13,6 +13,7 @@ from bindscope.questions.opened import Opened, Step, Steps
 from bindscope.questions.pairs import Drawn, PairQuestion
 from bindscope.questions.program import Progress
 from bindscope.questions.question import BadValue, ask, to_texts
+from bindscope.tasks.binding import columns_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -159,27 +160,32 @@ class Patch(MeasuredQuestion):
     def distributions(self, opened: Opened) -> xr.Dataset:
         """Of a typed pair: distributions of base, source and patched run (step, condition, output), every metric (step)."""
         from bindscope.measures.binding.patching_live import patch_distributions
-        from bindscope.tasks.binding.program import VOCABULARY
         from bindscope.tasks.binding.structure import named_positions
 
         drawn, steps = self.find_pairs(opened), opened.find_steps(self.steps)
         contrast, positions = self._contrast(drawn), named_positions(drawn.pairs)
         source = None if self.source_step is None else opened.find_step(self.source_step)
         dataset = patch_distributions(opened.load, steps, contrast, self.sites, positions, source)
-        dataset = dataset.assign_coords(output=VOCABULARY.shown(dataset.sizes["output"]))
-        return dataset.assign_attrs({**_answers(contrast), "sites": " ".join(self.sites)})
+        shown = opened.task.gather_outputs(dataset.probability.values)  # [step, condition, output]
+        names = opened.task.show_outputs(dataset.sizes["output"])
+        dataset = dataset.drop_vars("probability").assign(
+            probability=(("step", "condition", "output"), shown, {"units": "fraction"})
+        )
+        dataset = dataset.assign_coords(output=names)
+        return dataset.assign_attrs({**_answers(drawn, self.direction), "sites": " ".join(self.sites)})
 
     def empty(self, opened: Opened) -> xr.Dataset:
         """The grid of a typed pair that ``parts`` fill, all cells missing."""
         from bindscope.measures.binding.patching_live import empty_grid
 
-        contrast = self._contrast(self.find_pairs(opened))
-        dataset = empty_grid(self._model(opened), contrast, self.grid)  # type: ignore[arg-type]
+        drawn = self.find_pairs(opened)
+        columns = columns_of(drawn.pairs.base)
+        dataset = empty_grid(self._model(opened), self._contrast(drawn), self.grid, len(columns))  # type: ignore[arg-type]
         if self.grid == "residual":
             base = self.program if self.direction == "noising" else self.counterfactual
-            tokens = opened.task.read(base, opened.n_positions).shown_tokens
+            tokens = opened.task.show_tokens(opened.task.read(base, opened.n_positions))
             dataset = dataset.assign_coords(token=("position", tokens))
-        return dataset.assign_attrs(_answers(contrast))
+        return dataset.assign_attrs(_answers(drawn, self.direction))
 
     def parts(self, opened: Opened) -> Iterator[GridPart]:
         """The grid of a typed pair, part by part as it is made; of a large model the chain's columns first."""
@@ -190,7 +196,8 @@ class Patch(MeasuredQuestion):
         pairs, first = drawn.pairs, set[int]()
         if model.config.n_parameters >= LARGE:
             first = {*pairs.chain_positions[0].tolist(), pairs.query_position, pairs.colon_position}
-        yield from stream_grid(model, self._contrast(drawn), self.grid, source, first)  # type: ignore[arg-type]
+        columns = columns_of(pairs.base)
+        yield from stream_grid(model, self._contrast(drawn), self.grid, source, first, columns)  # type: ignore[arg-type]
 
     @property
     def note(self) -> str:
@@ -258,5 +265,13 @@ class Path(MeasuredQuestion):
         return dataset.assign_attrs(frozen=frozen, run=opened.name, step=step, pairs=drawn.note, **self.measured)
 
 
-def _answers(contrast: Contrast) -> dict[str, str]:
-    return {"base_answer": str(int(contrast.base_answers[0])), "source_answer": str(int(contrast.source_answers[0]))}
+def _answers(drawn: Drawn, direction: str) -> dict[str, str]:
+    """The true answers of a typed pair, as digits."""
+    import numpy as np
+
+    from bindscope.tasks.binding import to_digits
+
+    pairs = drawn.pairs
+    base, source = to_digits(pairs.base, np.array([pairs.base_answers[0], pairs.counterfactual_answers[0]])).tolist()
+    base, source = (base, source) if direction == "noising" else (source, base)
+    return {"base_answer": str(base), "source_answer": str(source)}

@@ -20,8 +20,10 @@ from bindscope.runs.folders import new_directory
 from bindscope.runs.lineage import Lineage
 from bindscope.runs.manifest import IMPORTED, Manifest, describe_origin
 from bindscope.runs.originals import link_original, read_original
+from bindscope.tasks.task import Task
 
 Evaluate = Callable[[Transformer], Mapping[str, Any]]
+BuildEvaluate = Callable[[Task], Evaluate]
 Report = Callable[[int, Mapping[str, Any], float | None], None]  # step, evaluation, difference from transformers
 
 
@@ -29,10 +31,11 @@ def adopt_checkpoints(
     config: RunConfig,
     files: Mapping[int, Path],
     destination: Path,
-    evaluate: Evaluate,
+    build_evaluate: BuildEvaluate,
     told: Iterable[str] = (),
     report: Report = lambda step, evaluation, difference: None,
     link: bool = False,
+    tokenizer: Path | None = None,
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
 
@@ -41,15 +44,18 @@ def adopt_checkpoints(
 
     The model's shape is that of the first file. What files do not tell is what the family says of published ones, and
     for the settings named in ``told`` what ``config.model`` says. With ``link`` no weights are copied: the run reads the
-    files where they are, as long as their hashes are the same.
+    files where they are, as long as their hashes are the same. A family may take the task's tokens from the tokenizer
+    beside the model, or from ``tokenizer``; it must then be the same for all files.
 
-    >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), evaluate)
+    >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), build_evaluate)
     """
     steps, family = sorted(files), family_of(config.task)
     given = {name: getattr(config.model, name) for name in told}
     model = read_model(files[steps[0]], **{**family.published_model, **given})
     _check_given(model, given, files[steps[0]])
-    config = dataclasses.replace(config, model=model.config)
+    fitted = family.fit_task(config.task, files[steps[0]], model.config.d_vocab, tokenizer)
+    config = dataclasses.replace(config, task=config.task if fitted is None else fitted, model=model.config)
+    evaluate = build_evaluate(config.task)
     manifest = Manifest(
         name=config.name,
         config=config_to_mapping(config),
@@ -66,7 +72,12 @@ def adopt_checkpoints(
         run = Run(unfinished, manifest)
         lineage = Lineage()
         for step in steps:
-            check_tokens(files[step], config.task.vocabulary)
+            if fitted is None:
+                check_tokens(files[step], config.task.vocabulary)
+            elif family.fit_task(config.task, files[step], config.model.d_vocab, tokenizer) != fitted:
+                raise BindscopeError(
+                    f"{files[step]}: has another tokenizer than {files[steps[0]]}; import them one by one."
+                )
             original = link_original(files[step]) if link else None
             model = read_original(files[step], config.model)
             if original is None:

@@ -54,7 +54,8 @@ def distractor_positions(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
         "distractor, last": off_chain & (lines == np.where(off_chain, lines, -1).max(1)[:, None]),
     }
     return {
-        name: _side_columns(pairs, np.where(marked.any(1), marked.argmax(1), -1), RIGHT) for name, marked in kinds.items()
+        name: _side_columns(pairs, np.where(marked.any(1), marked.argmax(1), -1), RIGHT)
+        for name, marked in kinds.items()
     }
 
 

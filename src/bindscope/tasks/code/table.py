@@ -46,7 +46,9 @@ class TokenTable:
     def __post_init__(self) -> None:
         known = [token for name in (*FIXED, *OF_NAMES, *OF_VALUES) for token in getattr(self, name)]
         if any(not 0 <= token < self.size for token in known):
-            raise BindscopeError(f"task.tokens: has tokens outside a vocabulary of {self.size}; import the model again.")
+            raise BindscopeError(
+                f"task.tokens: has tokens outside a vocabulary of {self.size}; import the model again."
+            )
 
     def check(self, n_names: int, n_values: int) -> None:
         """Refuse a table that was made for other names or values."""

@@ -54,7 +54,9 @@ class CodeTask(BindingTask):
         find_form(self.form)
         self._check_words()
         if self.queries != 1 or self.curriculum is not None:
-            raise BindscopeError("task.queries, task.curriculum: a program written as text asks one question, each by itself.")
+            raise BindscopeError(
+                "task.queries, task.curriculum: a program written as text asks one question, each by itself."
+            )
         if not 0 <= self.shots <= MOST_SHOTS:
             raise BindscopeError(f"task.shots: must lie between 0 and {MOST_SHOTS}, got {self.shots}.")
         if self.shots_seed < 0:
@@ -164,7 +166,11 @@ class CodeTask(BindingTask):
 
     def show_outputs(self, n_outputs: int) -> list[str]:
         """The values as they are asked for, then the other tokens of this task's programs, and all others together."""
-        return [*self.values, *(self.vocabulary.symbols[token].replace("\n", "\\n") for token in self._other_outputs), OTHER]
+        return [
+            *self.values,
+            *(self.vocabulary.symbols[token].replace("\n", "\\n") for token in self._other_outputs),
+            OTHER,
+        ]
 
     def gather_outputs(self, fractions: np.ndarray) -> np.ndarray:
         """Probabilities [..., output] of the outputs that are shown, the last one that of all others."""
@@ -173,7 +179,9 @@ class CodeTask(BindingTask):
 
     def check_data(self, fixed: bool, sized: bool) -> None:
         if fixed or sized:
-            raise BindscopeError("training.data: programs written as text are drawn as they are needed; leave it at 'stream'.")
+            raise BindscopeError(
+                "training.data: programs written as text are drawn as they are needed; leave it at 'stream'."
+            )
 
     @property
     def _other_outputs(self) -> list[int]:
@@ -196,7 +204,9 @@ class CodeTask(BindingTask):
     def _check_letters(self, program: Program) -> None:
         used = {line.variable for line in program.assignments}
         beyond = sorted(name for name in used if LETTERS.index(name) >= len(self.names))
-        beyond += sorted({line.source for line in program.assignments if line.is_constant} - set(DIGITS[: len(self.values)]))
+        beyond += sorted(
+            {line.source for line in program.assignments if line.is_constant} - set(DIGITS[: len(self.values)])
+        )
         if beyond:
             raise BindscopeError(
                 f"'{beyond[0]}' stands for nothing: this task has {len(self.names)} names and {len(self.values)} values."

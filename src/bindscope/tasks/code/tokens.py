@@ -124,7 +124,9 @@ def _show(name: str) -> str:
 
 def _refuse(misfits: dict[str, list[str]], form: str) -> None:
     if misfits:
-        words = {what: those for what, those in misfits.items() if what != AROUND}  # which change the text around them too
+        words = {
+            what: those for what, those in misfits.items() if what != AROUND
+        }  # which change the text around them too
         listed = "; ".join(f"{what} {', '.join(dict.fromkeys(those))}" for what, those in (words or misfits).items())
         others = ", ".join(name for name in FORMS if name != form)
         raise BindscopeError(
