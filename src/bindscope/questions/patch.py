@@ -13,7 +13,6 @@ from bindscope.questions.opened import Opened, Step, Steps
 from bindscope.questions.pairs import Drawn, PairQuestion
 from bindscope.questions.program import Progress
 from bindscope.questions.question import BadValue, ask, to_texts
-from bindscope.tasks.binding import columns_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -159,13 +158,15 @@ class Patch(MeasuredQuestion):
 
     def distributions(self, opened: Opened) -> xr.Dataset:
         """Of a typed pair: distributions of base, source and patched run (step, condition, output), every metric (step)."""
+        from bindscope.measures.binding.patching import count_columns
         from bindscope.measures.binding.patching_live import patch_distributions
-        from bindscope.tasks.binding.structure import named_positions
+        from bindscope.tasks.binding import columns_of, named_positions
 
         drawn, steps = self.find_pairs(opened), opened.find_steps(self.steps)
         contrast, positions = self._contrast(drawn), named_positions(drawn.pairs)
         source = None if self.source_step is None else opened.find_step(self.source_step)
-        dataset = patch_distributions(opened.load, steps, contrast, self.sites, positions, source)
+        sites = count_columns(self.sites, columns_of(drawn.pairs.base))
+        dataset = patch_distributions(opened.load, steps, contrast, sites, positions, source)
         shown = opened.task.gather_outputs(dataset.probability.values)  # [step, condition, output]
         names = opened.task.show_outputs(dataset.sizes["output"])
         dataset = dataset.drop_vars("probability").assign(
@@ -177,6 +178,7 @@ class Patch(MeasuredQuestion):
     def empty(self, opened: Opened) -> xr.Dataset:
         """The grid of a typed pair that ``parts`` fill, all cells missing."""
         from bindscope.measures.binding.patching_live import empty_grid
+        from bindscope.tasks.binding import columns_of
 
         drawn = self.find_pairs(opened)
         columns = columns_of(drawn.pairs.base)
@@ -190,6 +192,7 @@ class Patch(MeasuredQuestion):
     def parts(self, opened: Opened) -> Iterator[GridPart]:
         """The grid of a typed pair, part by part as it is made; of a large model the chain's columns first."""
         from bindscope.measures.binding.patching_live import stream_grid
+        from bindscope.tasks.binding import columns_of
 
         drawn, model = self.find_pairs(opened), self._model(opened)
         source = None if self.source_step is None else opened.model(self.source_step)
@@ -243,16 +246,17 @@ class Path(MeasuredQuestion):
 
         from bindscope.interventions.contrast import contrast_pairs
         from bindscope.interventions.paths import patch_path
-        from bindscope.measures.binding.patching import locate_sites
-        from bindscope.tasks.binding import named_positions
+        from bindscope.measures.binding.patching import count_columns, locate_sites
+        from bindscope.tasks.binding import columns_of, named_positions
 
         drawn, step = self.find_pairs(opened), opened.find_step(self.step)
+        columns = columns_of(drawn.pairs.base)
         contrast, positions = contrast_pairs(drawn.pairs, self.direction), named_positions(drawn.pairs)
         model = opened.load(step)
-        (speaks,), sent = locate_sites([self.sender], positions)
+        (speaks,), sent = locate_sites(count_columns([self.sender], columns), positions)
         parts: list[Any] = []
         for text in self.receivers:
-            (hears,), received = locate_sites([text], positions)
+            (hears,), received = locate_sites(count_columns([text], columns), positions)
             end, ends = "final" if hears == "logits" else hears, received.get(hears)
             part = patch_path(
                 model, contrast, speaks, end,

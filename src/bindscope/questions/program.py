@@ -167,8 +167,8 @@ class Ablate(DrawnQuestion):
 
         from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
         from bindscope.interventions.knockout import knock_out_edges, name_edge
-        from bindscope.measures.binding.patching import locate_sites
-        from bindscope.tasks.binding import named_positions
+        from bindscope.measures.binding.patching import count_columns, locate_sites
+        from bindscope.tasks.binding import columns_of, named_positions
 
         named, rng = named_positions(pairs), np.random.default_rng([self.seed, 2])
         if self.cut:
@@ -178,7 +178,7 @@ class Ablate(DrawnQuestion):
             return ablate_heads(model, pairs.base, kind=self.kind, rng=rng, on_progress=on_progress)
         if self.sites == ("mlps",):
             return ablate_mlps(model, pairs.base, kind=self.kind, rng=rng, on_progress=on_progress)
-        sites, positions = locate_sites(self.sites, named)
+        sites, positions = locate_sites(count_columns(self.sites, columns_of(pairs.base)), named)
         return ablate_together(model, pairs.base, sites, self.kind, positions=positions, rng=rng)
 
 

@@ -15,6 +15,7 @@ import xarray as xr
 
 from bindscope.interventions.ablation import Kind, ablation_edits
 from bindscope.interventions.answers import Edits
+from bindscope.measures.binding.patching import count_columns
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run
 from bindscope.model.sites import Site
@@ -72,7 +73,8 @@ def ablate_program(
     edits: Edits = {}
     if sites:
         reference = _other_programs(task, program.n_lines) if kind == "mean" else None
-        edits = ablation_edits(model, batch, sites, kind, reference=reference)(slice(0, 1))
+        counted = count_columns(sites, columns_of(batch))
+        edits = ablation_edits(model, batch, counted, kind, reference=reference)(slice(0, 1))
     wanted = [Site("pattern", layer) for layer in range(model.config.n_layers)]
     trace = run(model, tokens, wanted, edits)
     before = model(tokens)[0, at]

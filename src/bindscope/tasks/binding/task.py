@@ -67,7 +67,11 @@ class BindingTask(Task):
 
     @property
     def n_positions(self) -> int:
-        return n_positions(self.lines)
+        return self.count_tokens(self.lines)
+
+    def count_tokens(self, n_lines: int) -> int:
+        """How many tokens a model reads of a program of ``n_lines`` lines."""
+        return n_positions(n_lines)
 
     @property
     def d_out(self) -> int:
@@ -201,12 +205,16 @@ class BindingTask(Task):
         5
         """
         program = self.parse(text.replace("\\n", "\n").replace(";", "\n"))
-        most, n_tokens = self.n_positions if n_positions is None else n_positions, len(program.tokens)
+        self.check_length(program, n_positions)
+        return program
+
+    def check_length(self, program: Program, n_positions: int | None = None) -> None:
+        """Refuse a program that is longer than a model of ``n_positions`` can read, the task's own when left out."""
+        most, n_tokens = self.n_positions if n_positions is None else n_positions, self.count_tokens(program.n_lines)
         if n_tokens > most:
             raise BindscopeError(
                 f"the program has {program.n_lines} lines and {n_tokens} tokens; the model reads {most}: leave out lines."
             )
-        return program
 
     def to_batch(self, program: Program) -> Batch:
         """A program as a batch of one, with its true answer."""

@@ -86,9 +86,9 @@ class CodeTask(BindingTask):
     def d_out(self) -> int:
         return self.table.size
 
-    @property
-    def n_positions(self) -> int:
-        return self._n_columns(self.lines)
+    def count_tokens(self, n_lines: int) -> int:
+        """How many tokens a model reads of a program of ``n_lines`` lines, the worked examples included."""
+        return int(self.rendering.columns(n_positions(n_lines))[-1]) + 1
 
     @cached_property
     def rendering(self) -> TextRendering:
@@ -151,11 +151,7 @@ class CodeTask(BindingTask):
         typed = text.replace("\\n", "\n").strip()
         program = self.surface.read(typed + " ", self.names, self.values) or self.parse(typed.replace(";", "\n"))
         self._check_letters(program)
-        most, n_tokens = self.n_positions if n_positions is None else n_positions, self._n_columns(program.n_lines)
-        if n_tokens > most:
-            raise BindscopeError(
-                f"the program has {program.n_lines} lines and {n_tokens} tokens; the model reads {most}: leave out lines."
-            )
+        self.check_length(program, n_positions)
         return program
 
     def show_tokens(self, program: Program) -> list[str]:
@@ -189,9 +185,6 @@ class CodeTask(BindingTask):
 
     def _write(self, program: Program) -> list[tuple[str, str]]:
         return self.surface.write(program, self.names, self.values)
-
-    def _n_columns(self, n_lines: int) -> int:
-        return int(self.rendering.columns(n_positions(n_lines))[-1]) + 1
 
     def _draw_shots(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows [shot, position] and answers [shot] of the worked examples, which are as long as the programs."""
