@@ -54,6 +54,8 @@ def adopt_checkpoints(
     model = read_model(files[steps[0]], **{**family.published_model, **given})
     _check_given(model, given, files[steps[0]])
     fitted = family.fit_task(config.task, files[steps[0]], model.config.d_vocab, tokenizer)
+    read = {} if fitted is None else {"fitted": _changed_settings(config.task, fitted)}
+    read |= {} if tokenizer is None else {"tokenizer": str(tokenizer)}
     config = dataclasses.replace(config, task=config.task if fitted is None else fitted, model=model.config)
     evaluate = build_evaluate(config.task)
     manifest = Manifest(
@@ -63,7 +65,7 @@ def adopt_checkpoints(
         total_steps=steps[-1],
         status="finished",
         thinned=True,
-        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}, "told": given},
+        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}, "told": given, **read},
         family_from=family.origin,
         **describe_origin("cpu", n_threads=0, n_processes=0),
     )
@@ -92,6 +94,13 @@ def adopt_checkpoints(
             hugging_face = (files[step] / CONFIG).is_file()
             report(step, evaluation, differ_from_transformers(model, files[step]) if hugging_face else None)
     return Run.open(destination)
+
+
+def _changed_settings(task: Any, fitted: Any) -> list[str]:
+    """Names of the settings that were read from the files."""
+    return [
+        field.name for field in dataclasses.fields(task) if getattr(task, field.name) != getattr(fitted, field.name)
+    ]
 
 
 def _check_given(model: Transformer, given: Mapping[str, Any], file: Path) -> None:

@@ -42,7 +42,7 @@ class CodeFamily(BindingFamily):
     """
 
     task = CodeTask
-    subject = "binding programs as text"
+    subject = "binding programs"
     preset = "code-bytes"
 
     def presets(self) -> Sequence[Preset]:
@@ -71,6 +71,15 @@ class CodeFamily(BindingFamily):
         beside = path if path.is_dir() else path.parent
         places = [tokenizer] if tokenizer else [place for place in (beside, beside.parent) if _has_tokenizer(place)]
         return task.with_tokenizer(places[0] if places else beside, d_vocab)
+
+    def score_split(self, task: CodeTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
+        """As of the binding family, and what answering with the value of a random variable would come to."""
+        from bindscope.measures.binding.random_variable import count_holders
+
+        scores = super().score_split(task, model, name, batch)
+        by_chance = count_holders(batch, to_digits(batch, batch.targets[:, 0])).mean()
+        in_program = 1 - scores["prediction_source"][-1]
+        return {**scores, "random_variable": {"followed": round(in_program, 6), "right": round(float(by_chance), 6)}}
 
     def describe_example(self, task: CodeTask, batch: Batch, row: int) -> Example:
         one = batch.take(slice(row, row + 1))
