@@ -156,7 +156,9 @@ def test_a_bad_tokenizer_gets_one_sentence(directory: Path, tmp_path: Path) -> N
 
 
 def test_settings_that_cannot_be_written_are_refused() -> None:
-    with pytest.raises(BindscopeError, match=r"no surface form 'pyton'; choose one of python, .* Did you mean 'python'"):
+    with pytest.raises(
+        BindscopeError, match=r"no surface form 'pyton'; choose one of python, .* Did you mean 'python'"
+    ):
         CodeTask(form="pyton")
     with pytest.raises(BindscopeError, match="asks one question"):
         CodeTask(queries=2)
@@ -180,3 +182,18 @@ def test_probabilities_are_shown_for_values_words_and_all_others_together(direct
     assert names[:10] == list("0123456789")
     assert names[-1] == "other"
     assert np.allclose(shown[:, 5], fractions[:, task.table.answers[5]])
+
+
+def test_what_a_tokenizer_puts_before_every_text_is_read_first(tmp_path: Path) -> None:
+    path = write_tokenizer(tmp_path)
+    tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    begin = tokenizer.token_to_id("<|endoftext|>")
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<|endoftext|> $A <|endoftext|>", special_tokens=[("<|endoftext|>", begin)]
+    )
+    tokenizer.save(str(path))
+    task = CodeTask(lines=4, shots=1).with_tokenizer(tmp_path, N_TOKENS)
+    batch = task.sample_batch(np.random.default_rng(0), 3)
+    assert (batch.tokens[:, 0] == begin).all()
+    assert (batch.tokens == begin).sum() == 3  # what it puts after a text is left out
+    assert (rows_of(batch)[:, 0] >= 10).all()

@@ -109,8 +109,9 @@ def _detail_tables(split: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         chosen = split["random_variable"]
         rows = [["the value of some variable", *_fraction_cells(chosen["followed"], split["n"])]]
         right = _format_fraction(chosen["right"])
-        yield f"predictions from the program; a random variable's value is right in {right}", format_table(
-            _HEADINGS, rows, numbers=[1, 3]
+        yield (
+            f"predictions from the program; a random variable's value is right in {right}",
+            format_table(_HEADINGS, rows, numbers=[1, 3]),
         )
     if "misleading" in split:
         scores = split["misleading"]

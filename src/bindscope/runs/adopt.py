@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +53,11 @@ def adopt_checkpoints(
     given = {name: getattr(config.model, name) for name in told}
     model = read_model(files[steps[0]], **{**family.published_model, **given})
     _check_given(model, given, files[steps[0]])
-    fitted = family.fit_task(config.task, files[steps[0]], model.config.d_vocab, tokenizer)
-    read = {} if fitted is None else {"fitted": _changed_settings(config.task, fitted)}
+    task = _fit_task(config.task, [files[step] for step in steps], model.config.d_vocab, tokenizer)
+    read: dict[str, Any] = {"fitted": _changed_settings(config.task, task)} if task != config.task else {}
     read |= {} if tokenizer is None else {"tokenizer": str(tokenizer)}
-    config = dataclasses.replace(config, task=config.task if fitted is None else fitted, model=model.config)
-    evaluate = build_evaluate(config.task)
+    config = dataclasses.replace(config, task=task, model=model.config)
+    evaluate = build_evaluate(task)
     manifest = Manifest(
         name=config.name,
         config=config_to_mapping(config),
@@ -74,12 +74,6 @@ def adopt_checkpoints(
         run = Run(unfinished, manifest)
         lineage = Lineage()
         for step in steps:
-            if fitted is None:
-                check_tokens(files[step], config.task.vocabulary)
-            elif family.fit_task(config.task, files[step], config.model.d_vocab, tokenizer) != fitted:
-                raise BindscopeError(
-                    f"{files[step]}: has another tokenizer than {files[steps[0]]}; import them one by one."
-                )
             original = link_original(files[step]) if link else None
             model = read_original(files[step], config.model)
             if original is None:
@@ -94,6 +88,18 @@ def adopt_checkpoints(
             hugging_face = (files[step] / CONFIG).is_file()
             report(step, evaluation, differ_from_transformers(model, files[step]) if hugging_face else None)
     return Run.open(destination)
+
+
+def _fit_task(task: Task, files: Sequence[Path], d_vocab: int, tokenizer: Path | None) -> Task:
+    """The task in the tokens of these models, which must be the same for all."""
+    family = family_of(task)
+    fitted: Task | None = family.fit_task(task, files[0], d_vocab, tokenizer)
+    for file in files:
+        if fitted is None:
+            check_tokens(file, task.vocabulary)
+        elif family.fit_task(task, file, d_vocab, tokenizer) != fitted:
+            raise BindscopeError(f"{file}: has another tokenizer than {files[0]}; import them one by one.")
+    return task if fitted is None else fitted
 
 
 def _changed_settings(task: Any, fitted: Any) -> list[str]:

@@ -31,6 +31,8 @@ MEASURED = (
     "grids",
     "subspaces",
     "projections",
+    "algorithm",
+    "algorithm_steps",
 )
 
 
