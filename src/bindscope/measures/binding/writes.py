@@ -67,8 +67,8 @@ def fraction_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.
     batch = questions.batch
     predicted = to_digits(batch, read_answers(model, batch).argmax(1))  # [question]
     constants = constants_by_line(rows_of(batch), int(batch.labels["lines"][0, 0]))  # [question, line]
-    present = (predicted[:, None] == constants).any(1)
-    is_right, is_rival = predicted == batch.targets[:, 0], predicted == questions.rival
+    present = (predicted[:, None] == constants).any(1) & (predicted >= 0)  # -1: neither a digit nor a constant
+    is_right, is_rival = predicted == to_digits(batch, batch.targets[:, 0]), predicted == questions.rival
     outcome = np.select([is_right, is_rival, present], [0, 1, 2], 3)
     count = np.zeros((len(SITUATIONS), len(OUTCOMES)))
     np.add.at(count, (questions.situation, outcome), 1)
