@@ -1,6 +1,6 @@
 """A small language model with the file layout of Pythia: a stand-in on which docs/pythia.md is tested.
 
-    python examples/small_pythia.py small-pythia                   # step0/ … step2000/, about a quarter of an hour of one core
+    python examples/small_pythia.py small-pythia                   # step0/ … step800/, about five minutes of one core
     python examples/small_pythia.py tiny --steps 4 --width 32      # seconds; it learns nothing
 
 Writes one Hugging Face directory for each of several steps (``config.json``, ``model.safetensors``, ``tokenizer.json``): a
@@ -30,6 +30,7 @@ from bindscope.tasks.code import FORMS
 from bindscope.tasks.text.tokenizer import TextTokenizer, train_tokenizer
 
 N_TOKENS, CONTEXT, SIZE_ON_DISK = 512, 96, 256  # the model reads up to SIZE_ON_DISK tokens, as rotary ones can
+FALL = 2000  # steps over which the learning rate falls
 FIRST_STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128)  # early ones, as Pythia has them
 INIT = InitConfig(scheme="fan_in", mimetic_vo=1.0, mimetic_qk=1.25, orthogonal=True, offset_bias=8.0, tied_start=0.6)
 OTHER_LINES = (
@@ -92,7 +93,7 @@ def train(
         if step == steps:
             return
         for group in optimizer.param_groups:
-            group["lr"] = 1e-3 * min(1, (step + 1) / 100) * (1 - 0.95 * step / steps)
+            group["lr"] = 1e-3 * min(1, (step + 1) / 100) * max(0.05, 1 - 0.95 * step / FALL)
         tokens = make_rows(tokenizer, rng, 16)
         loss = torch.nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
         optimizer.zero_grad()
@@ -125,7 +126,7 @@ def _configure(width: int, d_vocab: int) -> ModelConfig:
 def _read_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("out", type=Path, help="a new directory")
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=800)
     parser.add_argument("--every", type=int, default=200, help="steps between checkpoints, beside the early ones")
     parser.add_argument("--width", type=int, default=128, help="of the residual stream")
     parser.add_argument("--seed", type=int, default=0)

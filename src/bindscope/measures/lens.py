@@ -114,8 +114,8 @@ def _find_competitors(batch: Batch) -> tuple[np.ndarray, _Competitors]:
         raise BindscopeError(
             f"logit lens: in none of the {len(batch)} programs do answer, line 1 and a third digit differ; draw more."
         )
-    parts = (torch.from_numpy(values[kept]) for values in (answer, line_1, held))
-    return kept, _Competitors(*parts, torch.from_numpy(outputs_of_digits(batch)))
+    digits, early, others = (torch.from_numpy(values[kept]) for values in (answer, line_1, held))
+    return kept, _Competitors(digits, early, others, torch.from_numpy(outputs_of_digits(batch)))
 
 
 def _named_columns(batch: Batch, kept: np.ndarray, positions: Mapping[str, np.ndarray] | None) -> np.ndarray:
