@@ -70,6 +70,8 @@ def test_an_answer_is_the_next_token_after_the_text(run: Run, task: CodeTask) ->
         blank = tokenizer.token_to_id(f"Ġ{digit}")
         np.testing.assert_allclose(found.sel(output=str(digit)), expected[blank], atol=1e-6)
     np.testing.assert_allclose(found.sum(), 1, atol=1e-6)
+    likeliest = bindscope.open_run(str(run.path)).predict(PROGRAM).likeliest.item()
+    assert likeliest == task.name_output(int(expected.argmax()))
 
 
 def test_scores_are_those_of_the_answers(run: Run, task: CodeTask) -> None:

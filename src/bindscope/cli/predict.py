@@ -66,7 +66,8 @@ def describe_prediction(task: Any, answered: xr.Dataset, top: int) -> dict[str, 
     names = task.vocabulary.symbols if len(fractions) == task.d_out else answered.output.values.tolist()
     best = np.argsort(-fractions, kind="stable")[:top]
     shown = [{"answer": names[index], "probability": round(float(fractions[index]), 6)} for index in best]
-    return {"step": step, "prediction": shown[0]["answer"], "top": shown}
+    prediction = str(answered.likeliest.item()) if "likeliest" in answered else shown[0]["answer"]
+    return {"step": step, "prediction": prediction, "top": shown}
 
 
 def _read_program(program: str) -> str:

@@ -39,7 +39,7 @@ class Ablated:
 
 
 def predict_program(models: Iterable[tuple[int, Transformer]], task: BindingTask, program: Program) -> xr.Dataset:
-    """What models at some steps answer: ``probability`` over (step, output)."""
+    """What models at some steps answer: ``probability`` over (step, output); ``likeliest`` where not every output is shown."""
     batch = task.to_batch(program)
     steps: list[int] = []
     rows: list[np.ndarray] = []
@@ -50,6 +50,8 @@ def predict_program(models: Iterable[tuple[int, Transformer]], task: BindingTask
     shown = task.gather_outputs(np.array(rows))
     dataset = xr.Dataset({"probability": (("step", "output"), shown, {"units": "fraction"})})
     dataset = dataset.assign_coords(step=steps, output=task.show_outputs(len(rows[0])))
+    if shown.shape[1] < len(rows[0]):  # outputs that are shown together hide which of them is on top
+        dataset["likeliest"] = ("step", [task.name_output(int(row.argmax())) for row in rows])
     line_1 = DIGITS[program.values[0]]
     return dataset.assign_attrs(answer=DIGITS[program.answer], line_1=line_1, depth=program.depth)
 

@@ -236,6 +236,10 @@ class BindingTask(Task):
         """The name of each output that ``gather_outputs`` gives."""
         return self.vocabulary.shown(n_outputs)
 
+    def name_output(self, output: int) -> str:
+        """What one output says."""
+        return self.vocabulary.symbols[output]
+
     def gather_outputs(self, fractions: np.ndarray) -> np.ndarray:
         """Probabilities [..., output] as they are shown: those of all outputs."""
         return fractions

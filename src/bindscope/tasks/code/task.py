@@ -168,6 +168,11 @@ class CodeTask(BindingTask):
             OTHER,
         ]
 
+    def name_output(self, output: int) -> str:
+        """A value where the output asks for one, else what its token spells."""
+        answers = self.table.answers
+        return self.values[answers.index(output)] if output in answers else self.vocabulary.symbols[output]
+
     def gather_outputs(self, fractions: np.ndarray) -> np.ndarray:
         """Probabilities [..., output] of the outputs that are shown, the last one that of all others."""
         shown = fractions[..., [*self.table.answers, *self._other_outputs]]

@@ -35,9 +35,8 @@ def _show(task: BindingTask, program: Program, models: Mapping[int, Transformer]
 def _predict(task: BindingTask, step: int, model: Transformer, program: Program) -> Prediction:
     outputs = read_answers(model, task.to_batch(program))[0].astype(float)  # [output]
     weights = np.exp(outputs - outputs.max())
-    shown = task.gather_outputs(weights / weights.sum())
-    best = int(shown.argmax())
-    return Prediction(step, task.show_outputs(len(outputs))[best], round(float(shown[best]), 6))
+    best = int(outputs.argmax())
+    return Prediction(step, task.name_output(best), round(float(weights[best] / weights.sum()), 6))
 
 
 def _misleading_programs(task: BindingTask) -> list[Program]:

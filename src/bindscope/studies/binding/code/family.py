@@ -93,10 +93,7 @@ class CodeFamily(BindingFamily):
         return task.text_of(Program.from_tokens(task.rendering.read_rows(tokens[None])[0]))
 
     def format_answer(self, task: CodeTask, target: Any) -> str:
-        answers = task.table.answers
-        return (
-            task.values[answers.index(int(target))] if int(target) in answers else task.vocabulary.symbols[int(target)]
-        )
+        return task.name_output(int(target))
 
 
 def _has_tokenizer(place: Path) -> bool:
