@@ -74,7 +74,7 @@ class CodeFamily(BindingFamily):
         places = [tokenizer] if tokenizer else [place for place in (beside, beside.parent) if _has_tokenizer(place)]
         return task.with_tokenizer(places[0] if places else beside, d_vocab)
 
-    def score_split(self, task: CodeTask, model: Any, name: str, batch: Batch) -> dict[str, Any]:
+    def score_split(self, task: Any, model: Any, name: str, batch: Batch) -> dict[str, Any]:
         """As of the binding family, and what answering with the value of a random variable would come to."""
         from bindscope.measures.binding.random_variable import count_holders
 
@@ -83,16 +83,16 @@ class CodeFamily(BindingFamily):
         in_program = 1 - scores["prediction_source"][-1]
         return {**scores, "random_variable": {"followed": round(in_program, 6), "right": round(float(by_chance), 6)}}
 
-    def describe_example(self, task: CodeTask, batch: Batch, row: int) -> Example:
+    def describe_example(self, task: Any, batch: Batch, row: int) -> Example:
         one = batch.take(slice(row, row + 1))
         program = Program.from_tokens(rows_of(one)[0])
         facts = {"depth": program.depth, "root_line": program.root_line, "program": program.one_line}
         return Example(task.text_of(program), task.values[int(to_digits(one, one.targets[0, :1])[0])], facts)
 
-    def render_tokens(self, task: CodeTask, tokens: np.ndarray) -> str:
+    def render_tokens(self, task: Any, tokens: np.ndarray) -> str:
         return task.text_of(Program.from_tokens(task.rendering.read_rows(tokens[None])[0]))
 
-    def format_answer(self, task: CodeTask, target: Any) -> str:
+    def format_answer(self, task: Any, target: Any) -> str:
         return task.name_output(int(target))
 
 
