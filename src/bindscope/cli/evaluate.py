@@ -106,6 +106,14 @@ def _detail_tables(split: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
             yield f"accuracy by {words}", format_table([words, "accuracy", "interval", "n"], rows, numbers=[0, 1, 3])
     if "agreement" in split:
         yield "how often predictions follow a rule, and how often the rule is right", _rule_table(split)
+    if "random_variable" in split:
+        chosen = split["random_variable"]
+        rows = [["the value of some variable", *_fraction_cells(chosen["followed"], split["n"])]]
+        right = _format_fraction(chosen["right"])
+        yield (
+            f"predictions from the program; a random variable's value is right in {right}",
+            format_table(_HEADINGS, rows, numbers=[1, 3]),
+        )
     if "misleading" in split:
         scores = split["misleading"]
         sources = {"the chain": scores["follows_chain"], "line 1 or 2": scores["follows_early_lines"]}

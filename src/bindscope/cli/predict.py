@@ -63,11 +63,11 @@ def describe_prediction(task: Any, answered: xr.Dataset, top: int) -> dict[str, 
         value, answer = float(answered.value), float(answered.attrs["target"])
         return {"step": step, "prediction": f"{value:+.3f}", "error": abs(value - answer), "top": []}
     fractions = answered.probability.values
+    names = task.vocabulary.symbols if len(fractions) == task.d_out else answered.output.values.tolist()
     best = np.argsort(-fractions, kind="stable")[:top]
-    shown = [
-        {"answer": task.vocabulary.symbols[index], "probability": round(float(fractions[index]), 6)} for index in best
-    ]
-    return {"step": step, "prediction": shown[0]["answer"], "top": shown}
+    shown = [{"answer": names[index], "probability": round(float(fractions[index]), 6)} for index in best]
+    prediction = str(answered.likeliest.item()) if "likeliest" in answered else shown[0]["answer"]
+    return {"step": step, "prediction": prediction, "top": shown}
 
 
 def _read_program(program: str) -> str:

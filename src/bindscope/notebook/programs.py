@@ -238,9 +238,7 @@ class ProgramsView(RunView):
         """A program as the model reads it: token ids [1, position], for ``bindscope.run``."""
         import torch
 
-        from bindscope.tasks.binding import ask_programs
-
-        return torch.from_numpy(ask_programs([self.parse(program)]).tokens)
+        return torch.from_numpy(self.task.to_batch(self.parse(program)).tokens)
 
     def _root_line(self, given: int | None) -> int:
         return first_root_line(self.task) if given is None else given

@@ -86,7 +86,7 @@ def find_subspace(
 def sample_stream(model: Transformer, pairs: CounterfactualPairs, *, of: Quality, layer: int, position: str) -> Samples:
     """The base programs' stream at one layer and position, labelled; each column of each program is a sample."""
     columns = find_columns(pairs, position)
-    labels = label_columns(pairs.base_tokens, columns, of)
+    labels = label_columns(pairs.base, columns, of)
     return label_stream(read_stream(model, pairs.base_tokens, layer, columns), labels, position)
 
 

@@ -22,11 +22,11 @@ import xarray as xr
 from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.binding.predictions import OUTPUT_OF_DIGIT
 from bindscope.measures.evaluation import TOKENS_AT_ONCE, evaluating
 from bindscope.model.run import Trace, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
+from bindscope.tasks.binding import outputs_of_digits
 from bindscope.tasks.task import Batch
 
 CANDIDATES = ("answer", "line 1")
@@ -43,7 +43,8 @@ def logit_contributions(model: Transformer, batch: Batch) -> xr.Dataset:
     """
     if "rule_line_1" not in batch.labels:
         raise BindscopeError("contributions: answer and line 1 compete in binding programs only.")
-    candidates = np.stack([batch.targets[:, 0], batch.labels["rule_line_1"][:, 0]])  # [candidate, example]
+    line_1 = outputs_of_digits(batch)[batch.labels["rule_line_1"][:, 0]]  # [example]
+    candidates = np.stack([batch.targets[:, 0], line_1])  # [candidate, example]
     n_rows = max(1, READ_AT_ONCE // batch.tokens.shape[1])
     parts = []
     with evaluating(model), torch.no_grad():
@@ -75,7 +76,7 @@ def _contribute(
     tokens = torch.from_numpy(np.ascontiguousarray(batch.tokens))
     trace = run(model, tokens, _sites(model, at), layout=batch.layout, at=torch.tensor([at]))
     pure = _double(model.W_U)  # [d_model, output]
-    digits = torch.from_numpy(OUTPUT_OF_DIGIT)
+    digits = torch.from_numpy(outputs_of_digits(batch))
     centred = (pure - pure[:, digits].mean(1, keepdim=True)).T[torch.from_numpy(candidates)]
     last = _at(trace, Site("resid_post", model.config.n_layers - 1, positions=(at,)))  # [example, d_model]
     through = _freeze_norm(model.norm, last)

@@ -105,7 +105,7 @@ def find_study(family: str) -> Study:
 
 def all_studies() -> list[Study]:
     """Every study, in the order of the families."""
-    return [study for family in all_families() if (study := family.study()) is not None]
+    return [study for family in all_families() if (study := family.study()) is not None and study.claims]
 
 
 def studies_without_runs() -> dict[str, str]:
@@ -130,6 +130,8 @@ def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None
 
     Each result is kept as soon as it is made, so what was finished survives an interruption.
     """
+    if not claims:
+        raise BindscopeError(f"{library.name}: no published claims are about runs of this family.")
     filled = _fill((name for claim in claims for name in claim.results), library, on_result)
     settings = {name: library.settings(library.results[name]) for name in filled}
     return Verification(library.name, tuple(judge(claim, filled, library.name) for claim in claims), filled, settings)
