@@ -26,6 +26,10 @@ _files: dict[Path, ModuleType] = {}  # each is executed once in a process
 _lock = threading.RLock()
 
 
+class OwnCodeFailed(BindscopeError):
+    """Code of a person's own failed, or returned what cannot be used: no finding, but something to put right."""
+
+
 def load_named(location: str, option: str, what: str, fits: Callable[[Any], bool]) -> Any:
     """What a location names, which must fit; ``option`` and ``what`` are for the sentence where it is not there.
 

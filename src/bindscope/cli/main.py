@@ -80,6 +80,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Study": {
         "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
+        "claims": ("claims:claims", "List the claims that come with Bindscope, or print some as documents."),
+        "explain": (
+            "explain:explain",
+            "Say what judging a claim would compute: results, cells, forward passes, operations, time and memory.",
+        ),
         "figure": ("figure:figure", "Draw the figure behind one claim about a run, or one beside the claims."),
         "experiment": (
             "experiment:experiment",
