@@ -1,4 +1,4 @@
-"""What a person names in a file of their own, ``PATH.py:NAME`` or ``module:NAME``: a family, a metric.
+"""What a person names in a file of their own, ``PATH.py:NAME`` or ``module:NAME``: a family, a metric, a result.
 
 Only a command line, the environment or Python may name such a file; a run, a saved result or a request never does.
 """

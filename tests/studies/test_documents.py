@@ -105,7 +105,17 @@ def test_every_shipped_claim_prints_as_a_document_that_reads_back_to_it(tmp_path
             found = document.claim
             assert found.judge is claim.judge
             assert found.draw is claim.draw
-            for name in ("id", "title", "statement", "paper", "measure", "criterion", "control_description", "results", "fixed"):
+            for name in (
+                "id",
+                "title",
+                "statement",
+                "paper",
+                "measure",
+                "criterion",
+                "control_description",
+                "results",
+                "fixed",
+            ):
                 assert getattr(found, name) == getattr(claim, name)
             assert found.source == study.source
 
@@ -134,7 +144,10 @@ def test_a_judge_is_looked_up_and_never_loaded(tmp_path: Path) -> None:
         (HEAD.replace('"mine"', '"a/b"') + CRITERION + CONTROL, "id: letters, digits"),
         (HEAD.replace("2026-11-18", '"today"') + CRITERION + CONTROL, "'on' is a date without quotes"),
         (HEAD.replace('seen = "nothing"', 'seen = ""') + CRITERION + CONTROL, "'seen' is a text"),
-        (HEAD.replace('fixed = {on = 2026-11-18, seen = "nothing"}\n', "") + CRITERION + CONTROL, "fixed: say since when"),
+        (
+            HEAD.replace('fixed = {on = 2026-11-18, seen = "nothing"}\n', "") + CRITERION + CONTROL,
+            "fixed: say since when",
+        ),
         (HEAD + CRITERION, "control: it is missing, and a claim without a control that can fail shows nothing"),
         (HEAD + CONTROL, "criterion: it is missing"),
         (HEAD + CRITERION.replace("at_least = 0.8\n", "") + CONTROL, "criterion 1: there is no comparison"),

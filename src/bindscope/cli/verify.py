@@ -18,7 +18,7 @@ from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, results_
 if TYPE_CHECKING:
     from bindscope.questions.claimed import OpenedClaims
     from bindscope.runs.directory import Run
-    from bindscope.studies.framework.claims import Claim, Study
+    from bindscope.studies.framework.claims import Study
     from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
     from bindscope.studies.framework.verify import OnResult, Verification
 
@@ -87,7 +87,10 @@ def verify(
 
     own = open_own(claims, result, metric)
     library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out, own=own)
-    asked = choose_claims(study, claim, own)
+    if own is not None:
+        asked = own.choose(study, claim)
+    else:
+        asked = [study.find_claim(name) for name in claim] or list(study.claims)
     try:
         with watch_results() as on_result:
             verification = verify_claims(library, asked, on_result)
@@ -117,17 +120,6 @@ def open_own(claims: Sequence[Path], results: Sequence[str], metrics: Sequence[s
     from bindscope.questions.claimed import open_claims
 
     return open_claims(claims, results, metrics)
-
-
-def choose_claims(study: Study, named: Sequence[str], own: OpenedClaims | None) -> list[Claim]:
-    """The claims to judge: those named, those of one's own, or all of the study."""
-    chosen = [study.find_claim(name) for name in named]
-    if own is None:
-        return chosen or list(study.claims)
-    known = {claim.id for claim in chosen}
-    if twice := [claim.id for claim in own.claims if claim.id in known]:
-        raise BindscopeError(f"--claim {twice[0]}: --claims has one of this name too; leave one of them out.")
-    return [*chosen, *own.claims]
 
 
 def open_library(
@@ -176,7 +168,7 @@ def format_verification(verification: Verification) -> str:
         "\n".join(reasons),
         "\n".join(_describe_origins(verification)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def write_page(verification: Verification, run: Run | None, directory: Path, command: str) -> Path:

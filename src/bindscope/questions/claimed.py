@@ -23,7 +23,7 @@ from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate
 from bindscope.questions.question import BadValue, RunQuestion, describe_fields
 from bindscope.questions.sums import Transplant
-from bindscope.studies.framework.claims import Claim
+from bindscope.studies.framework.claims import Claim, Study
 from bindscope.studies.framework.documents import Asked, Document, read_documents
 from bindscope.studies.framework.results import Context, Result, last_step
 from bindscope.studies.framework.verify import find_claim
@@ -52,12 +52,21 @@ class OpenedClaims:
     def claims(self) -> list[Claim]:
         return [document.claim for document in self.documents]
 
+    def choose(self, study: Study, named: Sequence[str]) -> list[Claim]:
+        """These claims, after those of the study that are named."""
+        chosen = [study.find_claim(name) for name in named]
+        if twice := {claim.id for claim in chosen} & {claim.id for claim in self.claims}:
+            raise BindscopeError(f"--claim {min(twice)}: --claims has one of this name too; leave one of them out.")
+        return [*chosen, *self.claims]
+
     def joined(self, results: Sequence[Result]) -> tuple[Result, ...]:
         """The results of a study and these; no name may be there twice."""
         known = {result.name for result in results}
         for index, result in enumerate(self.results):
             if result.name in known or result.name in [other.name for other in self.results[:index]]:
-                raise BindscopeError(f"{RESULT_OPTION}: a result '{result.name}' is there already; give yours another name.")
+                raise BindscopeError(
+                    f"{RESULT_OPTION}: a result '{result.name}' is there already; give yours another name."
+                )
         return (*results, *self.results)
 
 
@@ -103,7 +112,9 @@ def _compute_own(function: Any, location: str, context: Context) -> xr.Dataset:
         code = getattr(function, "__code__", None)
         raise OwnCodeFailed(f"{location} failed{explain(problem, code.co_filename if code else None)}") from problem
     if not isinstance(dataset, xr.Dataset):
-        raise OwnCodeFailed(f"{location}: it must return an xarray Dataset, and it returned a {type(dataset).__name__}.")
+        raise OwnCodeFailed(
+            f"{location}: it must return an xarray Dataset, and it returned a {type(dataset).__name__}."
+        )
     return dataset
 
 

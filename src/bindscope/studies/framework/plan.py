@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode, sdpa_flop
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from bindscope.errors import BindscopeError
 from bindscope.studies.framework.results import CHECKPOINT, Context, Library, Result
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
 State = Literal["saved", "read at once", "to be measured", "cannot be told"]
 LEAST = 16  # examples of the larger trial
-ATTENTION = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: sdpa_flop}  # which torch does not count itself
+
+
+def _count_attention(query: Any, key: Any, value: Any, *more: Any, **options: Any) -> int:
+    return int(sdpa_flop_count(query, key, value))
+
+
+UNCOUNTED = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _count_attention}  # by torch itself
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ def plan_results(library: Library, names: Iterable[str]) -> list[Plan]:
 def measure_work(function: Any, *arguments: Any) -> tuple[Any, Work]:
     """What a call returns, and what it took; counting takes time too."""
     before = time.perf_counter()
-    with FlopCounterMode(display=False, custom_mapping=ATTENTION) as counter, LiveMemory() as memory:
+    with FlopCounterMode(display=False, custom_mapping=UNCOUNTED) as counter, LiveMemory() as memory:
         returned = function(*arguments)
     return returned, Work(float(counter.get_total_flops()), time.perf_counter() - before, float(memory.most))
 

@@ -50,10 +50,10 @@ class Term:
         """The number in words: ``success of chain at depth 2, position rhs 2, max over layer``."""
         if self.label:
             return self.label
-        parts = [_select_in_words(self.select), *(f"{word} over {dim}" for word, dim in self.reduce)]
-        minus = f"minus that at {_select_in_words(self.minus)}" if self.minus else ""
-        where = ", ".join(part for part in (*parts, minus) if part)
-        return f"{self.variable} of {self.result}" + (f" at {where}" if where else "")
+        where = f" at {_select_in_words(self.select)}" if self.select else ""
+        reduced = "".join(f", {word} over {dim}" for word, dim in self.reduce)
+        minus = f", minus that at {_select_in_words(self.minus)}" if self.minus else ""
+        return f"{self.variable} of {self.result}{where}{reduced}{minus}"
 
     @property
     def comparison(self) -> str:

@@ -31,7 +31,9 @@ def draw_terms(terms: Terms, results: Mapping[str, xr.Dataset]) -> Figure:
 
 def _draw_term(axes: Axes, section: str, term: Term, quantity: Quantity) -> None:
     low, high = ends_of(quantity)
-    known = [each for each in (low, high, quantity.value, term.at_least, term.at_most) if each is not None and each == each]
+    known = [
+        each for each in (low, high, quantity.value, term.at_least, term.at_most) if each is not None and each == each
+    ]
     left, right = min(known), max(known)
     if quantity.unit == "fraction":
         left, right = min(0.0, left), max(1.0, right)
