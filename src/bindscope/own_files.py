@@ -1,4 +1,4 @@
-"""What a person names in a file of their own, ``PATH.py:NAME`` or ``module:NAME``: a family, a metric, a result.
+"""What a person names in a file of their own, ``PATH.py:NAME`` or ``module:NAME``: a family, a metric, a result, a hypothesis.
 
 Only a command line, the environment or Python may name such a file; a run, a saved result or a request never does.
 """

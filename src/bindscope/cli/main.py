@@ -73,6 +73,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "algorithm:algorithm",
             "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
         ),
+        "hypotheses": (
+            "hypotheses:hypotheses",
+            "Tell which of two hypotheses a checkpoint agrees with, by patches at which they predict different answers.",
+        ),
         "transplant": (
             "transplant:transplant",
             "Patch a component of one checkpoint into another (transplant), see whether it answers like it.",
