@@ -7,7 +7,7 @@ pytest.importorskip("transformers")
 nnsight = pytest.importorskip("nnsight")
 
 from bindscope.model.run import run  # noqa: E402
-from interop.exported import GPT2, NEOX, assert_same_activation, make_exported  # noqa: E402
+from interop.exported import GPT2, LLAMA, NEOX, assert_same_activation, make_exported  # noqa: E402
 from model.test_run import all_sites  # noqa: E402
 from model.test_transformer import random_tokens  # noqa: E402
 
@@ -22,6 +22,11 @@ def test_a_neox_agrees_site_by_site(changes, tmp_path):
 @pytest.mark.parametrize("changes", GPT2.values(), ids=GPT2.keys())
 def test_a_gpt2_agrees_site_by_site(changes, tmp_path):
     check_sites(make_exported(tmp_path / "out", changes), open_model(tmp_path / "out"), trace_gpt2)
+
+
+@pytest.mark.parametrize("changes", LLAMA.values(), ids=LLAMA.keys())
+def test_a_llama_agrees_site_by_site(changes, tmp_path):
+    check_sites(make_exported(tmp_path / "out", changes), open_model(tmp_path / "out"), trace_llama)
 
 
 def open_model(directory):
@@ -96,4 +101,38 @@ def trace_gpt2(model, language_model, tokens):
     for i in range(model.config.n_layers):
         q, k, v = seen.pop(f"L{i}.qkv").unflatten(-1, (3, *heads)).unbind(2)
         seen |= {f"L{i}.q": q, f"L{i}.k": k, f"L{i}.v": v}
+    return seen
+
+
+def trace_llama(model, language_model, tokens):
+    """What each module of a Llama takes and gives, under our names and in our shapes."""
+    config, seen = model.config, {}
+    heads, shared = (config.n_heads, config.d_head), (config.kv_heads, config.d_head)
+    layers = language_model.model.layers
+    sources = [layer.self_attn.source for layer in layers]  # must be opened before the trace
+    with language_model.trace(tokens):
+        found = {"embed": language_model.model.embed_tokens.output}
+        for i in range(config.n_layers):
+            layer, attention = layers[i], layers[i].self_attn
+            found[f"L{i}.resid_pre"] = layer.input
+            found[f"L{i}.q"] = attention.q_proj.output.unflatten(-1, heads)
+            found[f"L{i}.k"] = attention.k_proj.output.unflatten(-1, shared)
+            found[f"L{i}.v"] = attention.v_proj.output.unflatten(-1, shared)
+            found[f"L{i}.rotated"] = sources[i].apply_rotary_pos_emb_0.output
+            found[f"L{i}.z"] = attention.o_proj.input.unflatten(-1, heads)
+            found[f"L{i}.attn_out"], found[f"L{i}.pattern"] = attention.output
+            found[f"L{i}.resid_mid"] = layer.post_attention_layernorm.input
+            found[f"L{i}.pre"] = layer.mlp.gate_proj.output
+            found[f"L{i}.pre_linear"] = layer.mlp.up_proj.output
+            found[f"L{i}.post"] = layer.mlp.down_proj.input
+            found[f"L{i}.mlp_out"] = layer.mlp.output
+            found[f"L{i}.resid_post"] = layer.output
+        found["final"] = language_model.model.norm.output
+        found["logits"] = language_model.lm_head.output
+        seen = nnsight.save(found)
+    for i in range(config.n_layers):
+        rotated = [part.transpose(1, 2) for part in seen.pop(f"L{i}.rotated")]
+        seen |= {f"L{i}.rot_q": rotated[0], f"L{i}.rot_k": rotated[1]}
+        for name in ("k", "v", "rot_k"):  # every head has a copy of its group's here
+            seen[f"L{i}.{name}"] = seen[f"L{i}.{name}"].repeat_interleave(config.n_heads // config.kv_heads, dim=2)
     return seen

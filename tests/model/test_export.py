@@ -14,6 +14,7 @@ from bindscope.tasks.vocabulary import Vocabulary
 from model.test_transformer import make_model
 
 CHARACTERS = Vocabulary(tuple("ab01 =\n#:?é"))
+LLAMA = {"norm": "rms", "gated": True}
 FILES = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
 
 
@@ -34,10 +35,13 @@ def test_nothing_of_hugging_face_is_needed_to_write(tmp_path, monkeypatch):
         ({"causal": False}, "bidirectional"),
         ({"identity_qk": True}, "identity scaling"),
         ({"identity_vo": True}, "identity scaling"),
-        ({"norm": "none"}, "no LayerNorm"),
-        ({"norm": "rms"}, "no LayerNorm"),
-        ({"gated": True}, "MLPs are gated"),
-        ({"n_kv_heads": 1}, "share keys and values"),
+        ({"norm": "none"}, "no norm"),
+        ({"norm": "rms"}, "as a Llama, but plain MLPs"),
+        ({"gated": True}, "as a Llama, but LayerNorm"),
+        ({"n_kv_heads": 1}, "as a Llama, but LayerNorm"),
+        ({**LLAMA, "parallel": True}, "as a Llama, but parallel layers"),
+        ({**LLAMA, "positions": "learned"}, "as a Llama, but learned positions"),
+        ({**LLAMA, "rope_fraction": 0.5}, "as a Llama, but only a part"),
         ({"parallel": True, "positions": "learned"}, "GPT-2's layers are not parallel"),
         ({"mlp_layers": (0, 2)}, "layers without an MLP"),
         ({"activation": "cos"}, "activation is cos"),
@@ -47,7 +51,7 @@ def test_nothing_of_hugging_face_is_needed_to_write(tmp_path, monkeypatch):
         ({"positions": "none"}, "no positions"),
     ],
 )
-def test_what_neither_format_can_express_is_refused(changes, said, tmp_path):
+def test_what_no_format_can_express_is_refused(changes, said, tmp_path):
     with pytest.raises(BindscopeError, match=said):
         export_hugging_face(make_model(**{"n_heads": 3, **changes}), tmp_path / "out")
     assert not list(tmp_path.iterdir())

@@ -27,6 +27,8 @@ SHAPES = {
     "partial rope of another base": {"rope_fraction": 0.5, "rope_base": 300.0},
     "parallel": {"parallel": True, "activation": "silu", "norm_epsilon": 0.03},
     "tied rope without biases": {"tied": True, "bias": False},
+    "llama": {"norm": "rms", "gated": True, "activation": "silu", "bias": False, "d_head": 6},
+    "llama, grouped, with biases": {"norm": "rms", "gated": True, "n_heads": 4, "n_kv_heads": 2, "rope_base": 300.0},
 }
 
 
@@ -56,7 +58,7 @@ def directory(tmp_path) -> Path:
 @pytest.mark.parametrize("changes", SHAPES.values(), ids=SHAPES.keys())
 @torch.no_grad()
 def test_what_was_written_is_read(changes, tmp_path):
-    model = make_perturbed_model(n_heads=3, **changes)
+    model = make_perturbed_model(**{"n_heads": 3, **changes})
     export_hugging_face(model, tmp_path / "out")
     tokens, read = random_tokens(3, model.config.n_positions), read_model(tmp_path / "out")
     assert torch.equal(read(tokens), model(tokens))

@@ -20,9 +20,9 @@ def export_hf(
 ) -> None:
     """Write checkpoints as Hugging Face model directories.
 
-    Models with rotary positions become GPT-NeoX, those with learned positions
-    GPT-2. What these cannot express, such as identity scaling or a model
-    without LayerNorm, is refused. Each directory has a model card, README.md,
+    Models with RMSNorm and gated MLPs become Llama, others with rotary
+    positions GPT-NeoX, those with learned positions GPT-2. What these cannot
+    express, such as identity scaling or a model without a norm, is refused. Each directory has a model card, README.md,
     with the run's settings, its accuracy at that step and the saved verdicts.
 
     Examples:

@@ -1,7 +1,8 @@
 """Our models as Hugging Face directories: ``config.json``, ``model.safetensors`` and, where it can be had, a tokenizer.
 
-A model with rotary positions becomes a GPT-NeoX, one with learned positions a GPT-2. Both
-always have biases, which are zero where ours has none. Nothing of Hugging Face is needed to write the directory:
+A model with RMSNorm and gated MLPs becomes a Llama, another one with rotary positions a GPT-NeoX, one with learned
+positions a GPT-2. The last two always have biases, which are zero where ours has none. Nothing of Hugging Face is needed
+to write the directory:
 
 >>> export_hugging_face(model, "exported", vocabulary=task.vocabulary)
 >>> transformers.AutoModelForCausalLM.from_pretrained("exported")
@@ -13,18 +14,19 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.model.config import ModelConfig
+from bindscope.model.convert.naming import rename_for
 from bindscope.model.convert.tokenizer import tokenizer_files, why_no_tokenizer
-from bindscope.model.transformer import Block, Transformer
+from bindscope.model.transformer import Transformer
 from bindscope.tasks.vocabulary import Vocabulary
 
 _ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "relu", "silu": "silu"}
@@ -49,7 +51,7 @@ def export_hugging_face(
     """Write ``model`` to a new or empty directory that ``transformers`` can load; all of it or nothing.
 
     ``context`` is the longest sequence that the directory promises to take (default: what the model was made for). A
-    model that neither GPT-NeoX nor GPT-2 can express is refused. ``card`` is written beside it as README.md.
+    model that no format can express is refused. ``card`` is written beside it as README.md.
     """
     directory = Path(directory)
     reason = why_not_hugging_face(model.config)
@@ -60,9 +62,12 @@ def export_hugging_face(
         raise BindscopeError(
             f"a vocabulary of {len(vocabulary)} tokens does not fit {model.config.d_vocab} embeddings."
         )
-    rotary = model.config.positions == "rope"
-    description = _neox_config(model.config, context) if rotary else _gpt2_config(model.config, context)
-    weights = _neox_weights(model) if rotary else _gpt2_weights(model, context)
+    architecture = _choose_architecture(model.config)
+    description = _DESCRIBED[architecture](model.config, context)
+    state = model.state_dict()
+    if "pos_embed" in state:
+        state["pos_embed"] = state["pos_embed"][:context]
+    weights = rename_for(architecture, state, model.config)
     files = {"config.json": _to_json(description), "model.safetensors": _to_safetensors(weights)}
     note = why_no_tokenizer(vocabulary)
     if vocabulary is not None and note is None:
@@ -80,29 +85,52 @@ def refuse_to_overwrite(directory: Path) -> None:
 
 
 def why_not_hugging_face(config: ModelConfig) -> str | None:
-    """The first reason why neither format can hold a model of this shape, or None."""
-    inner, n_mlp = config.n_heads * config.d_head, len(config.layers_with_mlp)
+    """The first reason why no format can hold a model of this shape, or None."""
+    n_mlp = len(config.layers_with_mlp)
     reasons = {
-        "its attention is bidirectional, and both formats are causal": not config.causal,
-        "it uses identity scaling, which neither format has": config.identity_qk or config.identity_vo,
-        "it has no LayerNorm, and both formats need it": config.norm != "layer",
-        "its MLPs are gated, and both formats have plain ones": config.gated,
-        "its heads share keys and values, and those of both formats do not": config.kv_heads != config.n_heads,
-        "its layers are parallel and its positions learned, and GPT-2's layers are not parallel": (
-            config.parallel and config.positions != "rope"
-        ),
-        "it has layers without an MLP, and both formats have one in each": n_mlp < config.n_layers,
-        f"its activation is {config.activation}, which neither format has": config.activation not in _ACTIVATIONS,
-        f"its heads span {inner} dimensions (n_heads · d_head) and not d_model = {config.d_model}": (
-            inner != config.d_model
-        ),
-        f"it has {config.outputs} outputs for {config.d_vocab} tokens, and both formats have one each": (
+        "its attention is bidirectional, and the formats are causal": not config.causal,
+        "it uses identity scaling, which no format has": config.identity_qk or config.identity_vo,
+        "it has no norm, and the formats need one": config.norm == "none",
+        "it has layers without an MLP, and the formats have one in each": n_mlp < config.n_layers,
+        f"its activation is {config.activation}, which no format has": config.activation not in _ACTIVATIONS,
+        f"it has {config.outputs} outputs for {config.d_vocab} tokens, and the formats have one each": (
             config.outputs != config.d_vocab
         ),
         "its positions are fixed, and GPT-2's are learned": config.positions == "normal",
-        "it has no positions, and both formats have some": config.positions == "none",
+        "it has no positions, and the formats have some": config.positions == "none",
     }
+    reasons |= _not_llama(config) if _choose_architecture(config) == "llama" else _not_plain(config)
     return next((reason for reason, applies in reasons.items() if applies), None)
+
+
+def _choose_architecture(config: ModelConfig) -> str:
+    """The format that a shape is nearest to: whatever only a Llama has makes it one."""
+    if config.norm == "rms" or config.gated or config.kv_heads != config.n_heads:
+        return "llama"
+    return "gpt_neox" if config.positions == "rope" else "gpt2"
+
+
+def _not_llama(config: ModelConfig) -> dict[str, bool]:
+    has = "it has RMSNorm, gated MLPs or heads that share keys and values, as a Llama, but"
+    return {
+        f"{has} LayerNorm": config.norm != "rms",
+        f"{has} plain MLPs": not config.gated,
+        f"{has} parallel layers": config.parallel,
+        f"{has} learned positions": config.positions != "rope",
+        f"{has} only a part of each head's dimensions rotates": config.rope_fraction != 1,
+    }
+
+
+def _not_plain(config: ModelConfig) -> dict[str, bool]:
+    inner = config.n_heads * config.d_head
+    return {
+        "its layers are parallel and its positions learned, and GPT-2's layers are not parallel": (
+            config.parallel and config.positions != "rope"
+        ),
+        f"its heads span {inner} dimensions (n_heads · d_head) and not d_model = {config.d_model}": (
+            inner != config.d_model
+        ),
+    }
 
 
 def _checked_context(config: ModelConfig, context: int | None) -> int:
@@ -159,6 +187,28 @@ def _gpt2_config(config: ModelConfig, context: int) -> dict[str, Any]:
     }
 
 
+def _llama_config(config: ModelConfig, context: int) -> dict[str, Any]:
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": config.d_model,
+        "num_hidden_layers": config.n_layers,
+        "num_attention_heads": config.n_heads,
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.d_head,
+        "intermediate_size": config.d_mlp,
+        "max_position_embeddings": context,
+        "rope_theta": config.rope_base,
+        "rope_parameters": {"rope_type": "default", "rope_theta": config.rope_base},
+        "hidden_act": _ACTIVATIONS[config.activation],
+        "rms_norm_eps": config.norm_epsilon,
+        "attention_bias": config.bias,
+        "mlp_bias": config.bias,
+        "attention_dropout": config.dropout,
+        **_shared_config(config),
+    }
+
+
 def _shared_config(config: ModelConfig) -> dict[str, Any]:
     return {
         "vocab_size": config.d_vocab,
@@ -169,63 +219,11 @@ def _shared_config(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def _neox_weights(model: Transformer) -> dict[str, Tensor]:
-    weights = {"gpt_neox.embed_in.weight": model.W_E} | _norm(model.norm, "gpt_neox.final_layer_norm")
-    for layer, block in enumerate(model.layers):
-        prefix = f"gpt_neox.layers.{layer}"
-        assert block.mlp is not None
-        weights |= _norm(block.norm1, f"{prefix}.input_layernorm")
-        weights |= _neox_qkv(block, f"{prefix}.attention.query_key_value")
-        weights |= _linear(block.attention.out, f"{prefix}.attention.dense")
-        weights |= _norm(block.norm2, f"{prefix}.post_attention_layernorm")
-        weights |= _linear(block.mlp.up, f"{prefix}.mlp.dense_h_to_4h")
-        weights |= _linear(block.mlp.down, f"{prefix}.mlp.dense_4h_to_h")
-    if model.unembed is not None:
-        weights["embed_out.weight"] = model.unembed.weight
-    return weights
-
-
-def _neox_qkv(block: Block, name: str) -> dict[str, Tensor]:
-    """Rows are ordered (head, q·k·v, d_head) there and (q·k·v, head, d_head) here."""
-    config = block.attention.config
-    weight, bias = _linear(block.attention.qkv, name).values()
-    shape = (3, config.n_heads, config.d_head)
-    return {
-        f"{name}.weight": weight.unflatten(0, shape).transpose(0, 1).flatten(0, 2),
-        f"{name}.bias": bias.unflatten(0, shape).transpose(0, 1).flatten(),
-    }
-
-
-def _gpt2_weights(model: Transformer, context: int) -> dict[str, Tensor]:
-    """Its linear maps multiply from the right, so each weight is transposed."""
-    weights = {"transformer.wte.weight": model.W_E, "transformer.wpe.weight": model.pos_embed[:context]}
-    weights |= _norm(model.norm, "transformer.ln_f")
-    for layer, block in enumerate(model.layers):
-        prefix = f"transformer.h.{layer}"
-        assert block.mlp is not None
-        weights |= _norm(block.norm1, f"{prefix}.ln_1") | _norm(block.norm2, f"{prefix}.ln_2")
-        linears = {
-            "attn.c_attn": block.attention.qkv,
-            "attn.c_proj": block.attention.out,
-            "mlp.c_fc": block.mlp.up,
-            "mlp.c_proj": block.mlp.down,
-        }
-        for name, linear in linears.items():
-            weight, bias = _linear(linear, name).values()
-            weights |= {f"{prefix}.{name}.weight": weight.T, f"{prefix}.{name}.bias": bias}
-    if model.unembed is not None:
-        weights["lm_head.weight"] = model.unembed.weight
-    return weights
-
-
-def _linear(linear: nn.Linear, name: str) -> dict[str, Tensor]:
-    bias = torch.zeros(linear.out_features) if linear.bias is None else linear.bias
-    return {f"{name}.weight": linear.weight, f"{name}.bias": bias}
-
-
-def _norm(norm: nn.Module | None, name: str) -> dict[str, Tensor]:
-    assert isinstance(norm, nn.LayerNorm)
-    return {f"{name}.weight": norm.weight, f"{name}.bias": norm.bias}
+_DESCRIBED: dict[str, Callable[[ModelConfig, int], dict[str, Any]]] = {
+    "gpt2": _gpt2_config,
+    "gpt_neox": _neox_config,
+    "llama": _llama_config,
+}
 
 
 def _to_json(content: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Other people's names for the weights of our transformer, and the way from their tensors to ours.
+"""Other people's names for the weights of our transformer, and the way from their tensors to ours and back.
 
 An architecture is a table of names. Beyond those it may multiply from the right (GPT-2), order the rows of queries, keys
 and values by head (GPT-NeoX), or keep the three apart (Llama).
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -37,6 +37,7 @@ class Naming:
     from_right: bool = False  # linear maps are stored [in, out]
     aliases: Mapping[str, str] = field(default_factory=dict)  # another name → the one above
     by_head: bool = False  # rows of queries, keys and values are ordered (head, q·k·v, d_head)
+    may_lack_biases: bool = False  # of linear maps; otherwise all have one
 
 
 _GPT2_OUTSIDE = {
@@ -96,6 +97,7 @@ NAMINGS = {
             "mlp.down": "mlp.down_proj",
         },
         r"self_attn\.rotary_emb\.inv_freq",
+        may_lack_biases=True,
     ),
 }
 
@@ -113,6 +115,39 @@ def rename_weights(weights: Mapping[str, Tensor], described: Described, where: s
     if extra:
         raise BindscopeError(f"{where}: a model of this shape has no weight '{extra[0]}'.")
     return ours
+
+
+def rename_for(architecture: str, state: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """The state of a plain ``Transformer`` under the names of an architecture: the inverse of ``rename_weights``.
+
+    Biases that the architecture always has are zero where the model has none.
+    """
+    naming = NAMINGS[architecture]
+    biased = config if naming.may_lack_biases else replace(config, bias=True)
+    theirs: dict[str, Tensor] = {}
+    for name, shape in our_shapes(biased).items():
+        value = state[name] if name in state else torch.zeros(shape)
+        theirs |= {
+            each if each == naming.outside["unembed.weight"] else naming.prefix + each: tensor
+            for each, tensor in _give(name, value, naming, config).items()
+        }
+    return theirs
+
+
+def _give(ours: str, value: Tensor, naming: Naming, config: ModelConfig) -> dict[str, Tensor]:
+    """One of our tensors as the tensors that hold it there."""
+    match = _BLOCK.fullmatch(ours)
+    if match is None:
+        return {naming.outside[ours]: value}
+    layer, module, kind = match.groups()
+    names = [f"{naming.block}.{layer}.{name}.{kind}" for name in naming.inside[module].split()]
+    if len(names) == 3:
+        return dict(zip(names, value.split(config.qkv_rows), strict=True))
+    if naming.from_right and value.ndim == 2:
+        value = value.T
+    elif naming.by_head and module == "attention.qkv":
+        value = value.unflatten(0, (3, config.n_heads, config.d_head)).transpose(0, 1).flatten(0, 2)
+    return {names[0]: value}
 
 
 def our_shapes(config: ModelConfig) -> dict[str, Shape]:
