@@ -29,7 +29,9 @@ def workplace(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made.parents[1]
 
 
-def test_scores_sites_and_controls_are_printed(workplace: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_scores_sites_and_controls_are_printed(
+    workplace: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     text = answer(capsys, "hypotheses", "made", *FEW, "--out", str(tmp_path / "h.svg"))
     rows = {line.split("  ")[0]: line.split()[1:] for line in text.splitlines()[3:6]}
     assert rows["value-forward"] == ["1.00", "0.00", "0.00", "0.00"]

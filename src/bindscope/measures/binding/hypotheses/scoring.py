@@ -2,7 +2,7 @@
 
 Pairs of programs differ in the constant at the root of the queried chain, in the constant of line 1, or in one reference of
 the chain and the constant that the other name leads to. A *site* is a variable of one hypothesis. Of all pairs those count
-for it on which exchanging the variable should give an answer that nothing else explains: not the base's, not what the rival
+for it on which exchanging the variable should give an answer that nothing else explains: not the base's, true or by its own hypothesis, not what the rival
 predicts for that position, not what a variable that it depends on and that lives there too would give; and in which the token
 there is the same in both programs, for one that differs is input, which every mechanism reads. Then the residual stream of
 the source is put into the base run there, at every layer in turn:
@@ -129,7 +129,8 @@ def draw_pairs(task: BindingTask, rng: np.random.Generator, n: int, depth: int) 
     tokens = [np.concatenate(kind) for kind in zip(*rows, strict=True)]
     programs = [[Program.from_tokens(row.tolist()) for row in rows_of] for rows_of in tokens]
     answers = [torch.tensor([program.answer for program in each]) for each in programs]
-    contrast = Contrast(*map(torch.from_numpy, tokens), *answers, at=tokens[0].shape[1] - 1)
+    base, source = map(torch.from_numpy, tokens)
+    contrast = Contrast(base, source, answers[0], answers[1], tokens[0].shape[1] - 1)
     return Pairs(programs[0], programs[1], contrast)
 
 
@@ -145,9 +146,8 @@ def list_sites(pairs: Pairs, depth: int, own: Hypothesis, rival: Hypothesis) -> 
         living = [other.name for other in theirs if other.position == each.position] or [""]
         others = np.stack([_predict(rival, theirs, both, name) for name in living], 1)  # [pair, prediction]
         before = [_predict(own, variables, both, name) for name in ancestors_there(variables, each)]
-        told = np.column_stack(
-            [answers, others, *before]
-        )  # [pair, answer]: what would come about without this variable
+        nothing = _predict(own, variables, both, "")  # its own answer to the base, which may be wrong
+        told = np.column_stack([answers, nothing, others, *before])  # [pair, answer]: what comes about without it
         counts = (predicted[:, None] != told).all(1) & pairs.keeps_token(each.position)
         shuffled = places[(places.index(each.position) + 1) % len(places)] if len(places) > 1 else ""
         found.append(Site(own.name, depth, each, shuffled, counts, predicted, others))
@@ -221,10 +221,9 @@ def _outcomes(site: Site, answers: dict[str, xr.DataArray]) -> tuple[np.ndarray,
 def _label(rows: Sequence[tuple[Site, np.ndarray, np.ndarray]], names: tuple[str, str], n_layers: int) -> xr.Dataset:
     dims = ("condition", "site", "layer")
     variables: dict[str, Any] = {}
-    for name, index in (("followed", 1), ("rival", 2)):
-        cells = [row[index] for row in rows]
-        hits = np.stack([(each == 1).sum(-1) for each in cells], 1)  # [condition, site, layer]
-        trials = np.stack([(each >= 0).sum(-1) for each in cells], 1)
+    for name, cells in (("followed", [row[1] for row in rows]), ("rival", [row[2] for row in rows])):
+        hits = np.stack([np.sum(each == 1, axis=-1) for each in cells], 1)  # [condition, site, layer]
+        trials = np.stack([np.sum(each >= 0, axis=-1) for each in cells], 1)
         variables |= fraction_variables(name, dims, hits, trials)
     sites = [row[0] for row in rows]
     best, held = zip(*(_held_out(row[1]) for row in rows), strict=True)
