@@ -2,10 +2,10 @@
 
 Pairs of programs differ in the constant at the root of the queried chain, in the constant of line 1, or in one reference of
 the chain and the constant that the other name leads to. A *site* is a variable of one hypothesis. Of all pairs those count
-for it on which exchanging the variable should give an answer that nothing else explains: not the base's, true or by its own hypothesis, not what the rival
-predicts for that position, not what a variable that it depends on and that lives there too would give; and in which the token
-there is the same in both programs, for one that differs is input, which every mechanism reads. Then the residual stream of
-the source is put into the base run there, at every layer in turn:
+for it on which exchanging the variable should give an answer that nothing else explains: not the answer to the base program
+(the true one, or the hypothesis's own), not what the rival predicts for that position, and not what a variable that it depends
+on and that lives there too would give. The token there must be the same in both programs, for one that differs is input, which
+every mechanism reads. Then the residual stream of the source is put into the base run there, at every layer in turn:
 
     followed   the answer is the one that the variable's own hypothesis predicts
     rival      it is what the other hypothesis predicts: of a variable that lives there, or that nothing happens
