@@ -9,7 +9,7 @@ layer and position; success is that the answer becomes the other digit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 def carried(context: Context) -> xr.Dataset:
     """Patching over (layer, position, pair), and ``right`` over (pair): both lists are answered correctly."""
-    task, rng, model = context.run.config.task, context.rng, context.run.checkpoint("last")
+    task: Any = context.run.config.task
+    rng, model = context.rng, context.run.checkpoint("last")
     base = task.sample_batch(rng, context.n)
     rows, asked = np.arange(context.n), base.labels["pair"][:, 0] - 1  # which pair of the list is asked
     digit = 2 * asked + 1

@@ -125,7 +125,7 @@ def count_cells(term: Term, dataset: xr.Dataset) -> int:
     """How many measured numbers a term reads; what was measured of many examples is one. Names are checked as in reading."""
     read_term(term, dataset)
     both = (term.select, {**term.select, **term.minus}) if term.minus else (term.select,)
-    found = (np.isfinite(_select(term, dataset, select).value) for select in both)
+    found = [_select(term, dataset, select).value.notnull() for select in both]
     return sum(int(each.any([dim for dim in each.dims if dim in EXAMPLES]).sum()) for each in found)
 
 
@@ -248,7 +248,7 @@ def _is_sample(cells: _Cells, word: str, dim: str) -> bool:
 def _mean_of_examples(cells: _Cells, dim: str, unit: Unit) -> _Cells:
     """The mean of what is known of each cell: Wilson's interval of answers that are right or wrong, else Student's."""
     value = cells.value.transpose(..., dim)
-    n = np.isfinite(value).sum(dim).astype(float)
+    n = value.notnull().sum(dim).astype(float)
     mean = value.mean(dim)
     known = value.values[np.isfinite(value.values)]
     if np.isin(known, (0.0, 1.0)).all():
@@ -276,7 +276,7 @@ def _reduce(cells: _Cells, word: str, dim: str) -> _Cells:
         count = None if cells.n is None else cells.n.sum(dim)
         low, high = (end.mean(dim, skipna=not _gaps(cells)) for end in (cells.low, cells.high))
         return _Cells(cells.value.mean(dim), low, high, count)
-    k = np.maximum(np.isfinite(cells.value).sum(dim), 1)
+    k = np.maximum(cells.value.notnull().sum(dim), 1)
     factor = xr.apply_ufunc(np.vectorize(lambda of: normal_quantile(1 - 0.05 / of) / normal_quantile(0.95)), k)
     sign = 1.0 if word == "max" else -1.0
     near, far = (cells.low, cells.high) if word == "max" else (cells.high, cells.low)
