@@ -43,10 +43,10 @@ def test_scores_sites_and_controls_are_printed(
 def test_one_of_your_own_is_scored_alike_in_command_and_notebook(
     workplace: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    words = ["hypotheses", "made", "--second", OWN, *FEW, "--json", "--out", str(tmp_path / "h.nc")]
+    words = ["hypotheses", "made", "--second", OWN, "--n", "24", "--json", "--out", str(tmp_path / "h.nc")]
     printed = json.loads(answer(capsys, *words))
     assert printed["scores"]["value-forward"]["model"] == 1
-    assert printed["scores"]["last_line"]["model"] == 0
+    assert printed["scores"]["last_line"]["model"] < 0.2
 
     def last_line(depth: int) -> list[Variable]:
         return [
@@ -56,8 +56,8 @@ def test_one_of_your_own_is_scored_alike_in_command_and_notebook(
 
     view = bindscope.open_run("made")
     for given in (OWN, last_line):
-        found = view.hypotheses(second=given, n=8)
-        assert found.score.sel(hypothesis="last_line", condition="model") == 0
+        found = view.hypotheses(second=given, n=24)
+        assert found.score.sel(hypothesis="last_line", condition="model") < 0.2
     assert len(found.plot().axes) >= 2
     with xr.open_dataset(tmp_path / "h.nc", engine="h5netcdf") as saved:
         assert saved.followed.dims == ("condition", "site", "layer")

@@ -1,6 +1,6 @@
 """Which of two hypotheses a model agrees with: patches at the positions where they predict different answers.
 
-Pairs of programs differ in the constant at the root of the queried chain, in the constant of line 1, or in one reference of
+Pairs of programs differ in the constant at the root of the queried chain, in all constants off the chain, or in one reference of
 the chain and the constant that the other name leads to. A *site* is a variable of one hypothesis. Of all pairs those count
 for it on which exchanging the variable should give an answer that nothing else explains: not the answer to the base program
 (the true one, or the hypothesis's own), not what the rival predicts for that position, and not what a variable that it depends
@@ -39,6 +39,7 @@ from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask, Program, references_of, sample_pointer_pairs, sample_root_pairs
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, QUERY_PARTS
+from bindscope.tasks.binding.program import FIRST_LETTER
 
 FIRST_ROOT_LINE = 3  # on line 1 or 2 shortcut and mechanism agree
 CONDITIONS = ("model", "another position", "shuffled positions", "untrained")
@@ -115,14 +116,14 @@ def score_hypotheses(
 
 
 def draw_pairs(task: BindingTask, rng: np.random.Generator, n: int, depth: int) -> Pairs:
-    """``n`` pairs of each kind: another root, another line 1, another reference at each place of the chain."""
+    """``n`` pairs of each kind: another root, other constants off the chain, another reference at each place of it."""
     depths = range(depth, depth + 1)
     roots = sample_root_pairs(task, rng, n, depths, FIRST_ROOT_LINE)
-    lines = sample_root_pairs(task, rng, n, depths, FIRST_ROOT_LINE)
-    first = lines.base_tokens.copy()
-    right = LINE_PARTS.index("rhs")
-    first[:, right] = (first[:, right] + rng.integers(1, task.n_constants, n)) % task.n_constants
-    rows = [(roots.base_tokens, roots.counterfactual_tokens), (lines.base_tokens, first)]
+    others = sample_root_pairs(task, rng, n, depths, FIRST_ROOT_LINE)
+    rows = [
+        (roots.base_tokens, roots.counterfactual_tokens),
+        (others.base_tokens, _change_others(others.base_tokens, others.chain_positions[:, 0], task.n_constants, rng)),
+    ]
     for reference in references_of(depth):
         drawn = sample_pointer_pairs(task, rng, n, depth, reference, FIRST_ROOT_LINE).pairs
         rows.append((drawn.base_tokens, drawn.counterfactual_tokens))
@@ -177,6 +178,13 @@ def column_of(position: str, program: Program) -> int:
         return LINE_WIDTH * (line - 1) + LINE_PARTS.index("rhs") if line <= program.n_lines else -1
     line = program.chain[::-1][int(number) - 1]
     return LINE_WIDTH * (line - 1) + LINE_PARTS.index(word)
+
+
+def _change_others(tokens: np.ndarray, root: np.ndarray, n_constants: int, rng: np.random.Generator) -> np.ndarray:
+    """The same programs with another digit on every constant line but the root's, whose column is ``root`` [pair]."""
+    columns = np.arange(tokens.shape[1])
+    constants = (tokens < FIRST_LETTER) & (columns % LINE_WIDTH == LINE_PARTS.index("rhs")) & (columns != root[:, None])
+    return np.where(constants, (tokens + rng.integers(1, n_constants, tokens.shape)) % n_constants, tokens)
 
 
 def _predict(hypothesis: Hypothesis, variables: Sequence[Variable], both: list[Any], name: str) -> np.ndarray:
