@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from cyclopts import Parameter
+
 from bindscope.cli.table import format_table
 
 
-def claims(*names: str) -> None:
+Names = Annotated[str, Parameter(help="The claims to print, such as VB3. Without any, all are listed.")]
+
+
+def claims(*names: Names) -> None:
     """List the claims that come with Bindscope, or print some as documents.
 
     A document is TOML: statement, source, published figure, criterion and control
@@ -16,11 +23,6 @@ def claims(*names: str) -> None:
         bindscope claims
         bindscope claims VB3
         bindscope claims VB3 VB6 > mine.toml
-
-    Parameters
-    ----------
-    names
-        The claims to print, such as VB3. Without any, all are listed.
     """
     from bindscope.studies.framework.documents import claim_to_toml
     from bindscope.studies.framework.verify import all_studies, find_claim
