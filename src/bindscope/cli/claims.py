@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from bindscope.cli.table import format_table
 
-
 Names = Annotated[str, Parameter(help="The claims to print, such as VB3. Without any, all are listed.")]
 
 
