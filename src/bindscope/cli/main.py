@@ -74,6 +74,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
         ),
         "apply": ("apply:apply", "Apply a saved subspace, circuit or intervention to another checkpoint or run."),
+        "hypotheses": (
+            "hypotheses:hypotheses",
+            "Tell which of two hypotheses a checkpoint agrees with, by patches at which they predict different answers.",
+        ),
         "transplant": (
             "transplant:transplant",
             "Patch a component of one checkpoint into another (transplant), see whether it answers like it.",
@@ -81,6 +85,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Study": {
         "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
+        "claims": ("claims:claims", "List the claims that come with Bindscope, or print some as documents."),
+        "explain": (
+            "explain:explain",
+            "Say what judging a claim would compute: results, cells, forward passes, operations, time and memory.",
+        ),
         "figure": ("figure:figure", "Draw the figure behind one claim about a run, or one beside the claims."),
         "experiment": (
             "experiment:experiment",

@@ -12,6 +12,7 @@ from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -157,6 +158,23 @@ class ProgramsView(RunView):
         """
         question = Algorithm(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "algorithm")
+
+    @asks(Hypotheses)
+    def hypotheses(
+        self,
+        first: Any = "value-forward",
+        second: Any = "pointer-backward",
+        *,
+        step: Step = "last",
+        n: int = 48,
+        seed: int = 0,
+    ) -> Drawn:
+        """Which of two hypotheses the model agrees with, site by site and layer by layer; a function will do as one.
+
+        >>> run.hypotheses("value-forward", my_hypothesis).score
+        """
+        question = Hypotheses(run=self.name, first=first, second=second, step=step, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "hypotheses")
 
     def subspace(self, of: Quality = "values", step: Step = "last", n: int = 300, seed: int = 1) -> Drawn:
         """Swaps inside the subspace of values or names, beside every control, over (condition)."""

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import BindscopeError, NotYet, suggest_nearest
+from bindscope.own_files import OwnCodeFailed
 from bindscope.runs.placement import CPU
 from bindscope.runs.results import NAMES, is_current, read_result, write_result
 from bindscope.schema import to_mapping
@@ -200,7 +201,7 @@ class Library:
                 return self.filled[name]
             if None in needed:
                 return None
-            at_once = not result.slow and not self._steps(result)
+            at_once = not result.slow and not self.steps(result)
             if at_once or any(need.dataset is None for need in needed if need):
                 return self.fill(name)
             found, _ = self._look_up(result, self.key(result))
@@ -236,7 +237,7 @@ class Library:
 
     def key(self, result: Result) -> str:
         """The hash of everything that the dataset depends on."""
-        read = {str(step): self.run.manifest.checkpoints[step].sha256 for step in self._steps(result)}
+        read = {str(step): self.run.manifest.checkpoints[step].sha256 for step in self.steps(result)}
         needs = {need: self.fill(need).key for need in result.needs}
         evaluations = [self.run.status, self.run.metrics] if result.metrics else None
         return _hash([*self._stem(result), read, evaluations, needs])
@@ -247,7 +248,8 @@ class Library:
         dtype = "" if self.opened is None else self.opened.placement.results_in
         return [result.name, result.revision, self.settings(result), config, *([dtype] if dtype else [])]
 
-    def _steps(self, result: Result) -> Sequence[int]:
+    def steps(self, result: Result) -> Sequence[int]:
+        """The checkpoints that a result reads."""
         return () if self.opened is None else result.steps(self.opened)
 
     def _find(self, name: str) -> Result:
@@ -297,6 +299,8 @@ class Library:
         start = time.perf_counter()
         try:
             dataset = result.compute(context)
+        except OwnCodeFailed:
+            raise
         except BindscopeError as problem:
             raise _Unavailable(str(problem), isinstance(problem, NotYet)) from None
         seconds = time.perf_counter() - start

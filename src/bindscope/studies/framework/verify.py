@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.errors import BindscopeError
+from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.families import UnknownFamily, all_families, find_family
+from bindscope.studies.framework import measuring
 from bindscope.studies.framework.claims import (
     VERDICTS,
     Claim,
@@ -101,6 +102,23 @@ def find_study(family: str) -> Study:
         known = ", ".join(study.family for study in all_studies())
         raise BindscopeError(f"there are no claims about runs of the family '{family}' yet; there are for: {known}.")
     return study
+
+
+def study_or_none(family: str) -> Study:
+    """The same; where a family has no study, an empty one with the results that every run has."""
+    with suppress(UnknownFamily):
+        study: Study | None = find_family(family).study()
+        if study is not None:
+            return study
+    return Study(family, "", (), measuring.RESULTS)
+
+
+def find_claim(name: str) -> Claim:
+    """A claim of any study by its id, in any case."""
+    known = {claim.id: claim for study in all_studies() for claim in study.claims}
+    if name.upper() not in known:
+        raise BindscopeError(f"there is no claim '{name}'.{suggest_nearest(name.upper(), known)}")
+    return known[name.upper()]
 
 
 def all_studies() -> list[Study]:
