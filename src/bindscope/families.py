@@ -50,6 +50,7 @@ __all__ = [
 
 FAMILIES: Mapping[str, str] = {  # those that come with Bindscope, imported when they are asked for
     "binding": "bindscope.studies.binding.family:BindingFamily",
+    "code": "bindscope.studies.binding.code.family:CodeFamily",
     "assign_add": "bindscope.studies.assign_add.family:AssignAddFamily",
     "templates": "bindscope.studies.symbols.family:TemplatesFamily",
     "text": "bindscope.studies.symbols.language.family:TextFamily",

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from bindscope.errors import BindscopeError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import xarray as xr
     from matplotlib.axes import Axes
@@ -142,6 +144,15 @@ class Family:
     def format_answer(self, task: Any, target: Any) -> str:
         """A target, or a model's output, in the task's own words."""
         return f"{float(target):+.3f}" if task.target_kind == "real" else str(task.vocabulary.symbols[int(target)])
+
+    def fit_task(self, task: Any, path: Path, d_vocab: int, tokenizer: Path | None = None) -> Any:
+        """The task as a model from elsewhere reads it, by the tokenizer beside the model or the one that was named; None
+        where the task's own tokens must be the model's."""
+        if tokenizer is not None:
+            raise BindscopeError(
+                f"--tokenizer: runs of the family '{self.name}' have tokens of their own; leave it out."
+            )
+        return None
 
     # ── evaluation ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -25,7 +25,7 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float =
     hits, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     if np.any(hits < 0) or np.any(hits > n):
         raise BindscopeError("wilson_interval: successes must lie between 0 and the number of trials.")
-    z = _normal_quantile(confidence)
+    z = normal_quantile(confidence)
     safe_n = np.where(n > 0, n, 1.0)
     fraction = hits / safe_n
     centre = (fraction + z**2 / (2 * safe_n)) / (1 + z**2 / safe_n)
@@ -83,12 +83,13 @@ def student_quantile(freedom: int, confidence: float = 0.95) -> float:
     return float(stdtrit(freedom, 0.5 + _checked_confidence(confidence) / 2))
 
 
+def normal_quantile(confidence: float) -> float:
+    """How far from 0 a standard normal lies with this probability at most: 1.96 for 0.95."""
+    return NormalDist().inv_cdf(0.5 + _checked_confidence(confidence) / 2)
+
+
 def _mean(resamples: np.ndarray) -> np.ndarray:
     return resamples.mean(axis=1)
-
-
-def _normal_quantile(confidence: float) -> float:
-    return NormalDist().inv_cdf(0.5 + _checked_confidence(confidence) / 2)
 
 
 def _checked_confidence(confidence: float) -> float:

@@ -1,4 +1,4 @@
-"""What a person names in a file of their own, ``PATH.py:NAME`` or ``module:NAME``: a family, a metric.
+"""What a person names in a file of their own, ``PATH.py:NAME`` or ``module:NAME``: a family, a metric, a result, a hypothesis.
 
 Only a command line, the environment or Python may name such a file; a run, a saved result or a request never does.
 """
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _files: dict[Path, ModuleType] = {}  # each is executed once in a process
 _lock = threading.RLock()
+
+
+class OwnCodeFailed(BindscopeError):
+    """Code of a person's own failed, or returned what cannot be used: no finding, but something to put right."""
 
 
 def load_named(location: str, option: str, what: str, fits: Callable[[Any], bool]) -> Any:

@@ -101,7 +101,7 @@ def test_the_papers_two_spikes_come_first_and_a_pin_moves_the_transplant(site: A
 def test_a_page_about_programs_offers_the_way_out(site: Any, page: Any) -> None:
     page.goto(site.at("#/1/patch?run=assign-add"))
     notice = page.get_by_role("alert")
-    expect(notice).to_contain_text("about runs on binding; assign-add is a run on assign_add")
+    expect(notice).to_contain_text("about runs on binding or code; assign-add is a run on assign_add")
     expect(notice.get_by_role("link", name="Open it with binding-neutral")).to_be_visible()
     notice.get_by_role("link", name="Stay with assign-add and open Arithmetic").click()
     expect(page.get_by_role("heading", name="Arithmetic", level=1)).to_be_visible()

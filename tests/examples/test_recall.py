@@ -138,7 +138,7 @@ def test_the_page_shows_it_where_pages_apply(trained: Path, tmp_path: Path) -> N
     (summary,) = listed["runs"]
     assert (summary["family"], summary["kinds"], summary["subject"]) == ("recall", [], "pairs to recall")
     assert summary["phase_names"] == ["guessing", "choosing", "recalling"]
-    assert listed["families"]["programs"] == ["binding"]
+    assert listed["families"]["programs"] == ["binding", "code"]
     body = json.loads(stored.read(resources["runs/{run}/trajectory.json"], {"run": "recall-small"}))
     assert body["coords"]["split"]["values"] == ["test", "last"]
     assert "phase_recalling" in body["attrs"]

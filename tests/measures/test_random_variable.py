@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from bindscope.measures.binding.generalisation import _line_1_by_chance
-from bindscope.measures.binding.predictions import OUTPUT_OF_DIGIT, describe_outputs
+from bindscope.measures.binding.predictions import describe_outputs
 from bindscope.measures.binding.random_variable import compare_with_random_variable, count_holders, match_programs
 from bindscope.tasks.binding import BindingTask, Program
+from bindscope.tasks.binding.rendered import OUTPUT_OF_DIGIT
 
 TASK = BindingTask(lines=16, max_depth=4)
 BATCH = TASK.sample_evaluation(np.random.default_rng(0), 1500)["test"]

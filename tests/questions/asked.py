@@ -11,6 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -43,6 +44,7 @@ positive = st.floats(0, 1e6).map(lambda value: float(f"{value:.6g}"))
 direction = st.sampled_from(["noising", "denoising"])
 drawn = {"n": st.integers(1, 500), "depth": st.one_of(st.none(), st.integers(1, 4)), "seed": seed}
 lines = {"first_root_line": st.integers(1, 9)}
+OWN_HYPOTHESIS = f"{Path(__file__).parents[2]}/examples/hypotheses.py:last_line"
 OWN_METRIC = f"{Path(__file__).parents[2]}/examples/metrics.py:margin"
 metric = {"metric": st.sampled_from([None, "success", "kept", "kl", OWN_METRIC])}
 pair = {"program": st.just(PROGRAM), "counterfactual": st.just(OTHER), "direction": direction}
@@ -66,6 +68,9 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines,
                  **metric}),
     (Algorithm, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
+    (Hypotheses, {"run": st.just(ON_PROGRAMS), "first": st.sampled_from(["value-forward", OWN_HYPOTHESIS]),
+                  "second": st.sampled_from(["pointer-backward", "early-line"]), "step": step, "n": st.integers(8, 100),
+                  "seed": seed}),
     (Swap, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "counterfactual": st.just(OTHER), "step": step,
             "quality": st.sampled_from(["values", "names"]), "control": st.sampled_from(["found", "random", "rest"]),
             "seed": seed}),

@@ -69,7 +69,7 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(
 def test_a_run_of_another_family_is_refused_in_one_sentence() -> None:
     question = Patch(run="assign-add", program=PROGRAM, counterfactual=OTHER)
     with pytest.raises(
-        BindscopeError, match=r"^assign-add: its task is assign_add; programs are for runs on binding\.$"
+        BindscopeError, match=r"^assign-add: its task is assign_add; programs are for runs on binding or code\.$"
     ):
         question.answer(Opened.at("assign-add"))
 

@@ -143,8 +143,8 @@ def test_a_changed_reference_is_followed_through_the_letter_subspace(known: Know
 def test_labels_say_what_stands_where(root_pairs) -> None:
     pairs, _ = root_pairs
     for name, columns in named_columns(pairs).items():
-        values = label_columns(pairs.base_tokens, columns, "values")
-        names = label_columns(pairs.base_tokens, columns, "names")
+        values = label_columns(pairs.base, columns, "values")
+        names = label_columns(pairs.base, columns, "names")
         assert ((values < 0) == (columns < 0)).all()
         if name not in ("distractor",):
             assert (np.where(columns < 0, pairs.base_answers[:, None], values) == pairs.base_answers[:, None]).all()
@@ -168,4 +168,4 @@ def test_places_and_layers_that_do_not_exist_are_refused(known: Known, root_pair
     ):
         read_stream(known.model, pairs.base_tokens, 5, find_columns(pairs, "query"))
     with pytest.raises(BindscopeError, match="values or names"):
-        label_columns(pairs.base_tokens, find_columns(pairs, "query"), "digits")  # type: ignore[arg-type]
+        label_columns(pairs.base, find_columns(pairs, "query"), "digits")  # type: ignore[arg-type]

@@ -75,7 +75,10 @@ export class Runs {
 /** A reader's program as the run's task reads it and its model can take it. */
 export function readFitting(run: OpenedRun, text: string): Program {
   const { name, family, kinds, task } = run;
-  if (!kinds.includes('programs')) throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding.`);
+  if (!kinds.includes('programs')) throw new Refusal(`${name}: its task is ${family}; programs are for runs on binding or code.`);
+  if (task.form !== undefined) {
+    throw new Refusal(`${name}: its programs are written as text for a language model; open it with 'bindscope serve' to ask it.`);
+  }
   const program = readProgram(text, Number(task.reassign ?? 0) > 0);
   const [most, nTokens] = [run.shape.n_positions, program.text.length];
   if (nTokens > most) {

@@ -8,7 +8,7 @@ from typing import Any
 
 from bindscope.cli.asking import asking
 from bindscope.cli.labelled import dataset_to_mapping
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import check_out, figure_or_none, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.questions.opened import Opened
@@ -18,7 +18,7 @@ LIKELIEST = 5  # outputs of a typed program that are printed
 
 
 @asking(Ablate, kind="mean")
-def ablate(question: Ablate, /, *, out: Path | None = None, json: Flag = False) -> None:
+def ablate(question: Ablate, /, *, place: Place = HERE, out: Path | None = None, json: Flag = False) -> None:
     """Ablate heads or MLPs, or knock attention edges out, see which answers fall.
 
     Accuracy by depth with 95 % Wilson intervals, or the answer to one typed
@@ -43,7 +43,7 @@ def ablate(question: Ablate, /, *, out: Path | None = None, json: Flag = False) 
     from bindscope.interventions.answers import accuracy_by
 
     check_out(out)
-    opened = Opened.at(question.run)
+    opened = Opened.at(question.run, place)
     with show_progress("programs") as on_progress:
         dataset = question.answer(opened, on_progress)
     title = f"{opened.name} at step {opened.find_step(question.step):,}, {_what(question)}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bindscope.cli.asking import asking
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import NUMBERS, check_out, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.questions.algorithm import Algorithm
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @asking(Algorithm)
-def algorithm(question: Algorithm, /, *, out: Path | None = None, json: Flag = False) -> None:
+def algorithm(question: Algorithm, /, *, place: Place = HERE, out: Path | None = None, json: Flag = False) -> None:
     """Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?
 
     Each hop of a chain is made by value (the value comes to the position that
@@ -42,7 +42,7 @@ def algorithm(question: Algorithm, /, *, out: Path | None = None, json: Flag = F
     from bindscope.measures.binding.algorithm.reading import read_algorithm, summarise_algorithm
 
     check_out(out)
-    opened = Opened.at(question.run)
+    opened = Opened.at(question.run, place)
     with show_progress("depths") as on_progress:
         dataset = question.answer(opened, on_progress)
     readings = read_algorithm(dataset)

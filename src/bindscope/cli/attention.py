@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bindscope.cli.asking import asking
 from bindscope.cli.labelled import dataset_to_mapping
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import NUMBERS, check_out, write_out
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @asking(Attention)
-def attention(question: Attention, /, *, out: Path | None = None, json: Flag = False) -> None:
+def attention(question: Attention, /, *, place: Place = HERE, out: Path | None = None, json: Flag = False) -> None:
     """Give a model a program or a sum, see what each head attends to.
 
     Of a sum, columns 0 to 11 hold the assignments ('_' is a PAD), 12 the operator,
@@ -44,7 +44,7 @@ def attention(question: Attention, /, *, out: Path | None = None, json: Flag = F
         Print the numbers as JSON instead of a table.
     """
     check_out(out)
-    opened = Opened.at(question.run)
+    opened = Opened.at(question.run, place)
     is_sum = Sum.runs_on in family_of(opened.task).kinds
     if is_sum and question.ablate:
         raise BindscopeError("--ablate: sites are ablated in programs, not in sums; leave it out.")

@@ -14,7 +14,7 @@ from bindscope.cli.behaviour_tables import (
     format_steps,
 )
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import find_run
 
@@ -39,6 +39,7 @@ def behaviour(
     step: str = "last",
     n: AtLeastOne | None = None,
     seed: Seed = 1,
+    place: Place = HERE,
     json: Flag = False,
     out: Path | None = None,
 ) -> None:
@@ -91,14 +92,14 @@ def behaviour(
                if asked]  # fmt: skip
     if len(instead) > 1:
         raise BindscopeError(f"{' and '.join(instead)}: each is a table of its own; give one of them.")
-    opened = Run.open(find_run(run))
+    opened = Run.open(find_run(run), place)
     require_kind(opened.name, opened.config.task, "programs")
     if step == "all":
         if instead or n is not None:
             raise BindscopeError(
                 "--step all: the programs are those of the web page, and the table is accuracy by step."
             )
-        print(_measure_all(run, json, out))
+        print(_measure_all(run, place, json, out))
         return
     found = opened.find_step(step)
     if lengths is not None:
@@ -134,12 +135,12 @@ def parse_range(text: str, option: str) -> range:
     return numbers
 
 
-def _measure_all(run: str, json: bool, out: Path | None) -> str:
+def _measure_all(run: str, place: Place, json: bool, out: Path | None) -> str:
     """What every saved checkpoint says to the programs of the web page, saved with the run; as a table or JSON."""
     from bindscope.cli.verify import open_library, watch_results
     from bindscope.studies.binding.behaviour.measure import accuracy_by_step
 
-    library, _ = open_library(run)
+    library, _ = open_library(run, placement=place)
     with watch_results() as on_result:
         filled = library.fill("predictions", on_result(library.results["predictions"], 0, 1))
     if filled.dataset is None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json as json_format
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bindscope.cli.asking import naming_options
-from bindscope.cli.options import Flag, Seed
+from bindscope.cli.options import HERE, Flag, Place, Seed
 from bindscope.cli.outcome import open_binding_run, show_progress
 from bindscope.cli.table import format_table
+from bindscope.questions.findings import Drawing, save_circuit, try_circuit
 from bindscope.questions.opened import Opened
 from bindscope.questions.pairs import draw_pairs
 from bindscope.questions.question import to_steps
+from bindscope.questions.render import write_command
 
 if TYPE_CHECKING:
     from bindscope.interventions.circuit import Circuit
@@ -31,6 +34,8 @@ def circuit(
     n: int = 48,
     first_root_line: int = 3,
     seed: Seed = 0,
+    place: Place = HERE,
+    save: Path | None = None,
     json: Flag = False,
 ) -> None:
     """Find the heads that move a value along its chain, and try them on other programs.
@@ -44,6 +49,7 @@ def circuit(
         bindscope circuit binding-plain --depth 2
         bindscope circuit binding-plain --depth 2 --steps all
         bindscope circuit binding-laptop --depth 1 --metric success --least-success 0.5
+        bindscope circuit binding-plain --depth 2 --save chain.safetensors
 
     Parameters
     ----------
@@ -68,6 +74,8 @@ def circuit(
         The first line that may hold the root's constant.
     seed
         The seed that draws the pairs for finding; the next one draws those for trying.
+    save
+        Also save the circuit with its effect at --step, for 'bindscope apply'.
     json
         Print moves and effects as JSON instead of tables.
     """
@@ -75,7 +83,7 @@ def circuit(
     from bindscope.interventions.contrast import contrast_pairs
     from bindscope.tasks.binding import named_positions
 
-    opened, task = open_binding_run(run)
+    opened, task = open_binding_run(run, place)
     found_at, tried_at = opened.find_step(step), Opened.of(opened).find_steps(to_steps(steps or step))
     with naming_options():
         drawn, others = (draw_pairs(task, n, depth, first_root_line, number) for number in (seed, seed + 1))
@@ -94,6 +102,9 @@ def circuit(
         for index, kept in enumerate(tried_at if found.moves else [], start=1):
             effects.append({"step": kept, **try_circuit(opened.checkpoint(kept), others.pairs, found, seed)})
             on_progress(index, len(tried_at))
+    if save is not None:
+        command = write_command("circuit", opened.name, depth=depth, step=found_at, metric=metric, seed=seed, n=n)
+        save_circuit(save, opened, found_at, found, Drawing(n, depth, first_root_line, seed + 1), command)
     if json:
         moves = [_move_to_json(move) for move in found.moves]
         print(json_format.dumps({"run": opened.name, "step": found_at, "moves": moves, "effects": effects}))
@@ -101,28 +112,8 @@ def circuit(
     print(f"{opened.name}, found at step {found_at:,} on {drawn.note}\n\n{format_moves(found)}")
     if effects:
         print(f"\nthe frozen circuit on {n} other pairs, drawn with seed {seed + 1}\n{format_effects(effects)}")
-
-
-def try_circuit(model: Any, pairs: Any, circuit: Circuit, seed: int) -> dict[str, Any]:
-    """What the whole circuit does to fresh pairs: [mean, low, high] of success patched together, of accuracy without
-    it, and with nothing but it."""
-    import numpy as np
-
-    from bindscope.intervals import wilson_interval
-    from bindscope.interventions.circuit import ablate_circuit, patch_circuit
-    from bindscope.interventions.contrast import contrast_pairs
-    from bindscope.interventions.outcome import summarise_outcomes
-    from bindscope.tasks.binding import named_positions
-
-    positions = named_positions(pairs)
-    patched = patch_circuit(model, contrast_pairs(pairs), positions, circuit)
-    summary = summarise_outcomes(patched, np.random.default_rng([seed, 2]))
-    effects = {"patched": [float(summary[f"success{end}"]) for end in ("", "_low", "_high")]}
-    for name, keep in (("without", False), ("alone", True)):
-        correct = ablate_circuit(model, pairs.base, positions, circuit, keep=keep).correct.values
-        low, high = wilson_interval(correct.sum(), len(correct))
-        effects[name] = [float(correct.mean()), float(low), float(high)]
-    return effects
+    if save is not None:
+        print(f"\nsaved    {save}")
 
 
 def format_moves(circuit: Circuit) -> str:

@@ -6,7 +6,7 @@ import json as json_format
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.table import format_table
 from bindscope.runs.locate import find_run
 
@@ -22,6 +22,7 @@ def evaluate(
     n: AtLeastOne = 2000,
     seed: Seed = 1,
     every: Flag = False,
+    place: Place = HERE,
     json: Flag = False,
 ) -> None:
     """Measure a checkpoint's accuracy, by depth and more.
@@ -53,7 +54,7 @@ def evaluate(
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.directory import Run
 
-    opened = Run.open(find_run(run))
+    opened = Run.open(find_run(run), place)
     found = opened.find_step(step)
     splits = _list_splits(opened.config.task, seed) if every else None
     evaluation = build_evaluator(opened.config.task, 1 if every else n, seed, splits)(opened.checkpoint(found))
@@ -105,6 +106,14 @@ def _detail_tables(split: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
             yield f"accuracy by {words}", format_table([words, "accuracy", "interval", "n"], rows, numbers=[0, 1, 3])
     if "agreement" in split:
         yield "how often predictions follow a rule, and how often the rule is right", _rule_table(split)
+    if "random_variable" in split:
+        chosen = split["random_variable"]
+        rows = [["the value of some variable", *_fraction_cells(chosen["followed"], split["n"])]]
+        right = _format_fraction(chosen["right"])
+        yield (
+            f"predictions from the program; a random variable's value is right in {right}",
+            format_table(_HEADINGS, rows, numbers=[1, 3]),
+        )
     if "misleading" in split:
         scores = split["misleading"]
         sources = {"the chain": scores["follows_chain"], "line 1 or 2": scores["follows_early_lines"]}

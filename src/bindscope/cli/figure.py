@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.runs.locate import is_shipped
 
 
@@ -17,6 +17,7 @@ def figure(
     n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
+    place: Place = HERE,
 ) -> None:
     """Draw the figure behind one claim about a run, or one beside the claims.
 
@@ -55,7 +56,7 @@ def figure(
     from bindscope.studies.framework.verify import draw_results, verify
     from bindscope.studies.plots.style import figure_format, save_figure
 
-    library, study = open_library(run, n=n, seed=seed, fresh=fresh)
+    library, study = open_library(run, n=n, seed=seed, fresh=fresh, placement=place)
     chosen = study.find_figure(name)
     opened = library.opened
     outside = opened is None or is_shipped(opened.path)

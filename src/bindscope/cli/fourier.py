@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.labelled import dataset_to_mapping
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.outcome import check_out, write_out
 from bindscope.cli.table import format_table
 from bindscope.runs.locate import find_run
@@ -26,6 +26,7 @@ def fourier(
     neuron: int | None = None,
     n: AtLeastOne = 200,
     seed: Seed = 0,
+    place: Place = HERE,
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
@@ -60,7 +61,7 @@ def fourier(
     from bindscope.runs.directory import Run
 
     check_out(out)
-    opened = Run.open(find_run(run))
+    opened = Run.open(find_run(run), place)
     require_kind(opened.name, opened.config.task, "sums")
     found = opened.find_step(step)
     if neuron is not None:

@@ -29,6 +29,7 @@ def import_files(
     out: Path = RUNS_DIRECTORY,
     n: int = 2000,
     link: Flag = False,
+    tokenizer: Path | None = None,
     settings: Setting = (),
 ) -> None:
     """Make a run of checkpoints from elsewhere.
@@ -42,13 +43,15 @@ def import_files(
         bindscope import checkpoints/*.pth --family assign-add --as released
         bindscope import exported/step*/ --as mine --set lines=8
         bindscope import exported/ --as mine --link
+        bindscope import pythia-70m/ --family code --as pythia --link
 
     Parameters
     ----------
     files
         The checkpoint files or directories, all of one model; or one folder that holds them.
     family
-        The task that the model was trained on: assign-add, binding, templates, or one of your own as PATH.py:NAME.
+        The task that the model was trained on: assign-add, binding, templates, or one of your own as PATH.py:NAME; or code,
+        which asks a language model binding programs as text.
     as_
         The name of the new run.
     out
@@ -57,6 +60,8 @@ def import_files(
         How many examples each split has on which every checkpoint is measured.
     link
         Copy no weights: read them where they are, as long as the files have the hashes they have now.
+    tokenizer
+        With --family code: a tokenizer.json or the directory of one, where none lies beside the models.
     settings
         Change one of the task's settings, or model.activation, model.norm or model.parallel (which TransformerLens files
         do not tell), as KEY=VALUE; give it once per setting.
@@ -75,10 +80,11 @@ def import_files(
         config,
         by_step,
         out / as_,
-        build_evaluator(config.task, n, config.seeds["evaluation"]),
+        lambda task: build_evaluator(task, n, config.seeds["evaluation"]),
         told=[key.removeprefix("model.") for key in changes if key in UNTOLD],
         report=_print_line,
         link=link,
+        tokenizer=tokenizer,
     )
     for sentence in (*left_out, *describe_lineage(run.manifest.data)):
         print(f"Note: {sentence}")

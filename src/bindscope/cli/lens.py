@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from bindscope.cli.asking import option
 from bindscope.cli.labelled import dataset_to_mapping, write_dataset
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.table import format_table
 from bindscope.questions.opened import Opened
 from bindscope.questions.program import Lens
@@ -29,6 +29,7 @@ def lens(
     program: str | None = None,
     n: AtLeastOne = 1000,
     seed: Seed = 1,
+    place: Place = HERE,
     json: Flag = False,
     out: Path | None = None,
 ) -> None:
@@ -64,7 +65,7 @@ def lens(
 
     from bindscope.measures.lens import logit_lens
 
-    opened = Opened.at(run)
+    opened = Opened.at(run, place)
     task, chosen = opened.task_of("programs"), opened.find_steps(to_steps(steps))
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:

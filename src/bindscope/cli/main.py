@@ -73,6 +73,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "algorithm:algorithm",
             "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
         ),
+        "apply": ("apply:apply", "Apply a saved subspace, circuit or intervention to another checkpoint or run."),
+        "hypotheses": (
+            "hypotheses:hypotheses",
+            "Tell which of two hypotheses a checkpoint agrees with, by patches at which they predict different answers.",
+        ),
         "transplant": (
             "transplant:transplant",
             "Patch a component of one checkpoint into another (transplant), see whether it answers like it.",
@@ -80,6 +85,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Study": {
         "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
+        "claims": ("claims:claims", "List the claims that come with Bindscope, or print some as documents."),
+        "explain": (
+            "explain:explain",
+            "Say what judging a claim would compute: results, cells, forward passes, operations, time and memory.",
+        ),
         "figure": ("figure:figure", "Draw the figure behind one claim about a run, or one beside the claims."),
         "experiment": (
             "experiment:experiment",
@@ -112,6 +122,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Share": {
         "export": ("export:export", "Write the lab's pages to a directory that any web server can host."),
         "export-hf": ("export_hf:export_hf", "Write checkpoints as Hugging Face model directories."),
+        "export-metrics": (
+            "export_metrics:export_metrics",
+            "Write a run's evaluations for TensorBoard, Weights & Biases, or as CSV.",
+        ),
         "construct": (
             "construct:construct",
             "Write a transformer that binds variables by design, as a run beside the learned ones.",

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-Device = Literal["auto", "cpu", "cuda", "mps"]
+from bindscope.runs.placement import Device, Dtype, Placement
+
 AtLeastOne = Annotated[int, Parameter(validator=Number(gte=1))]
 Seed = Annotated[int, Parameter(validator=Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]
+
+
+@Parameter(name="*", help="Where the models of the command are put.")
+@dataclass(frozen=True)
+class Place(Placement):
+    """Where a command's models are put: two options of every command that runs one."""
+
+    device: Annotated[Device, Parameter(help="Where the model computes: the fastest there is, or this one.")] = "cpu"
+    dtype: Annotated[Dtype, Parameter(help="The numbers it computes in, where the device has them.")] = "float32"
+
+
+HERE = Place()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import SHIPPED_DIRECTORY, find_run
+from bindscope.runs.placement import CPU, Placement
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,11 +20,11 @@ ENDINGS = ("svg", "pdf", "png", "nc")
 NUMBERS = ".nc"
 
 
-def open_binding_run(name: str) -> tuple[Any, Any]:
+def open_binding_run(name: str, placement: Placement = CPU) -> tuple[Any, Any]:
     """The run and its task, which must be of the binding family."""
     from bindscope.runs.directory import Run
 
-    opened = Run.open(find_run(name))
+    opened = Run.open(find_run(name), placement)
     return opened, binding_task(opened)
 
 

@@ -8,14 +8,17 @@ from typing import Any
 
 from bindscope.cli.asking import asking
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import check_out, figure_or_none, show_progress, write_out
+from bindscope.questions.findings import check_patch, save_patch
 from bindscope.questions.opened import Opened
 from bindscope.questions.patch import Patch
 
 
 @asking(Patch, grid="chain")
-def patch(question: Patch, /, *, out: Path | None = None, json: Flag = False) -> None:
+def patch(
+    question: Patch, /, *, place: Place = HERE, save: Path | None = None, out: Path | None = None, json: Flag = False
+) -> None:
     """Patch activations of one program into another, see whether the answer follows.
 
     Without two programs, pairs that differ in the constant at the root of the
@@ -31,15 +34,21 @@ def patch(question: Patch, /, *, out: Path | None = None, json: Flag = False) ->
 
     Parameters
     ----------
+    save
+        Also save the intervention at --site with its mean effect, for 'bindscope apply'.
     out
         Also write a figure (.svg, .pdf, .png) or the numbers pair by pair (.nc).
     json
         Print the means as JSON instead of tables.
     """
     check_out(out)
-    opened = Opened.at(question.run)
+    if save is not None:
+        check_patch(question, save)
+    opened = Opened.at(question.run, place)
     with show_progress("checkpoints") as on_progress:
         dataset = question.answer(opened, on_progress)
+    if save is not None:
+        save_patch(save, opened, question, question.command())
     shown, summary = question.shown, summarise(dataset, question.seed)
     title = f"{opened.name}, {_what(question)} at {_steps_in_words(dataset.step.values.tolist())}"
     if json:
@@ -53,6 +62,8 @@ def patch(question: Patch, /, *, out: Path | None = None, json: Flag = False) ->
         path = write_out(dataset, out, figure_or_none(out, summary, shown, title))
         if not json:
             print(f"\nwritten  {path}")
+    if save is not None and not json:
+        print(f"\nsaved    {save}")
 
 
 def _agreement(question: Patch, opened: Opened, dataset: Any, metric: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path as File
 
 from bindscope.cli.asking import asking
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import check_out, figure_or_none, write_out
 from bindscope.questions.opened import Opened
 from bindscope.questions.patch import Path
@@ -18,6 +18,7 @@ def patch_paths(
     question: Path,
     /,
     *,
+    place: Place = HERE,
     out: File | None = None,
     json: Flag = False,
 ) -> None:
@@ -40,7 +41,7 @@ def patch_paths(
         Print the means as JSON instead of a table.
     """
     check_out(out)
-    opened = Opened.at(question.run)
+    opened = Opened.at(question.run, place)
     dataset = question.answer(opened)
     shown, summary = question.shown, summarise(dataset, question.seed)
     title = f"{opened.name} at step {dataset.attrs['step']:,}, from {question.sender}"

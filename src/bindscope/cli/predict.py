@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.asking import asking
-from bindscope.cli.options import AtLeastOne, Flag
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 from bindscope.questions.opened import Opened
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @asking(Predict, program="-")
-def predict_program(question: Predict, /, *, top: AtLeastOne = 5, json: Flag = False) -> None:
+def predict_program(question: Predict, /, *, top: AtLeastOne = 5, place: Place = HERE, json: Flag = False) -> None:
     """Give a trained model a program, see what it predicts.
 
     Without a program, or with '-', it is read from standard input.
@@ -40,7 +40,7 @@ def predict_program(question: Predict, /, *, top: AtLeastOne = 5, json: Flag = F
     from bindscope.cli.examples import describe_example
 
     question = replace(question, program=_read_program(question.program))
-    opened = Opened.at(question.run)
+    opened = Opened.at(question.run, place)
     dataset = question.answer(opened)
     task = opened.task
     example = describe_example(task, task.to_batch(task.read(question.program, opened.n_positions)), 0)
@@ -63,11 +63,11 @@ def describe_prediction(task: Any, answered: xr.Dataset, top: int) -> dict[str, 
         value, answer = float(answered.value), float(answered.attrs["target"])
         return {"step": step, "prediction": f"{value:+.3f}", "error": abs(value - answer), "top": []}
     fractions = answered.probability.values
+    names = task.vocabulary.symbols if len(fractions) == task.d_out else answered.output.values.tolist()
     best = np.argsort(-fractions, kind="stable")[:top]
-    shown = [
-        {"answer": task.vocabulary.symbols[index], "probability": round(float(fractions[index]), 6)} for index in best
-    ]
-    return {"step": step, "prediction": shown[0]["answer"], "top": shown}
+    shown = [{"answer": names[index], "probability": round(float(fractions[index]), 6)} for index in best]
+    prediction = str(answered.likeliest.item()) if "likeliest" in answered else shown[0]["answer"]
+    return {"step": step, "prediction": prediction, "top": shown}
 
 
 def _read_program(program: str) -> str:

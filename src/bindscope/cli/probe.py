@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import AtLeastOne, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Place, Seed
 from bindscope.cli.outcome import check_out, open_binding_run, show_progress, write_out
 from bindscope.cli.table import format_table
 
@@ -27,6 +27,7 @@ def probe(
     n: AtLeastOne = 1000,
     seed: Seed = 1,
     step: str = "last",
+    place: Place = HERE,
     out: Path | None = None,
 ) -> None:
     """Probe the residual stream for the values of all variables, position by position.
@@ -68,7 +69,7 @@ def probe(
     from bindscope.measures.binding.probes import probe_positions
 
     check_out(out)
-    opened, task = open_binding_run(run)
+    opened, task = open_binding_run(run, place)
     found = opened.find_step(step)
     rng = np.random.default_rng(seed)
     fit, test = (task.sample_evaluation(rng, size)["test"] for size in (2 * n, n))

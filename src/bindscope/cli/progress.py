@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.labelled import dataset_to_mapping
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 
@@ -25,6 +25,7 @@ def progress(
     seed: Seed = 0,
     fresh: Flag = False,
     scores: str | None = None,
+    place: Place = HERE,
     json: Flag = False,
     out: Path | None = None,
 ) -> None:
@@ -64,7 +65,7 @@ def progress(
     if out is not None:
         figure_format(out)  # refused before anything is measured
     name = "progress" if scores is None else "score_terms"
-    library, dataset, path = _measure(name, run, n, seed, fresh, None if out is None else out.parent)
+    library, dataset, path = _measure(name, run, n, seed, fresh, None if out is None else out.parent, place)
     if json:
         print(json_format.dumps(dataset_to_mapping(dataset)))
         return
@@ -79,14 +80,14 @@ def progress(
 
 
 def _measure(
-    name: str, run: str, n: int | None, seed: int, fresh: bool, out: Path | None
+    name: str, run: str, n: int | None, seed: int, fresh: bool, out: Path | None, place: Place
 ) -> tuple[Library, xr.Dataset, Path | None]:
     """A result of a run on sums, read or measured, with the library it is in and its file."""
     from bindscope.cli.outcome import show_progress
     from bindscope.cli.verify import open_library
     from bindscope.families import require_kind
 
-    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out)
+    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out, placement=place)
     require_kind(library.name, study, "sums")
     with show_progress("checkpoints") as on_progress:
         filled = library.fill(name, on_progress)

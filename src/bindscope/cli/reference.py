@@ -112,7 +112,7 @@ def describe_api() -> str:
     return "\n".join(parts) + "\n"
 
 
-PACKAGES = ("tasks.binding", "tasks.assign_add", "tasks.templates", "model", "training", "measures", "interventions",
+PACKAGES = ("tasks.binding", "tasks.code", "tasks.assign_add", "tasks.templates", "model", "training", "measures", "interventions",
             "subspaces", "theory", "runs")  # fmt: skip
 _API_LEAD = """\
 These names are imported from `bindscope` itself and stay. Each is loaded when it is first used, so `import bindscope` is

@@ -43,7 +43,7 @@ def sample(
     Parameters
     ----------
     preset
-        A preset, or a family: binding, assign-add, templates, text (with --set source=PATH), or one of your own; with
+        A preset, or a family: binding, assign-add, templates, code, text (with --set source=PATH), or one of your own; with
         --pair also a run.
     n
         How many examples.

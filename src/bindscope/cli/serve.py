@@ -15,8 +15,10 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from bindscope.cli.beside import beside
+from bindscope.cli.options import HERE, Place
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import CONSTRUCTED_NAME, RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
+from bindscope.runs.placement import CPU, Placement
 
 if TYPE_CHECKING:
     from bindscope.web.lab import Lab
@@ -35,6 +37,7 @@ def serve(
     live: bool = True,
     open_directories: bool = True,
     ideal: bool = True,
+    place: Place = HERE,
 ) -> None:
     """Show runs in a web page, and let it question their models live.
 
@@ -70,7 +73,7 @@ def serve(
     """
     from bindscope.web.server import wait_for_interrupt
 
-    lab = open_lab(runs, live=live)
+    lab = open_lab(runs, live=live, placement=place.check())
     with served(lab, host, port, allow_host, opens_directories=open_directories) as address:
         try:
             print(f"Bindscope is at {address} (Ctrl-C ends it)", flush=True)
@@ -91,16 +94,19 @@ def constructing(out: Path = RUNS_DIRECTORY) -> Iterator[None]:
         yield
 
 
-def open_lab(names: Sequence[str] = (), live: bool = True, kept_in: Path = RUNS_DIRECTORY) -> Lab:
+def open_lab(
+    names: Sequence[str] = (), live: bool = True, kept_in: Path = RUNS_DIRECTORY, placement: Placement = CPU
+) -> Lab:
     """The runs a person names; without names the shipped ones and all that are, or come to be, under ``kept_in``."""
     from bindscope.web.lab import Lab
 
     if not names:
         shipped = shipped_runs()
-        return Lab.open(shipped, kept_in, read_only=shipped, live=live, watched=[kept_in])
+        return Lab.open(shipped, kept_in, read_only=shipped, live=live, watched=[kept_in], placement=placement)
     folders = [Path(name) for name in names if is_collection(Path(name))]
     paths = [find_run(name) for name in names if not is_collection(Path(name))]
-    return Lab.open(paths, kept_in, read_only=filter(is_shipped, paths), live=live, watched=folders)
+    guarded = filter(is_shipped, paths)
+    return Lab.open(paths, kept_in, read_only=guarded, live=live, watched=folders, placement=placement)
 
 
 def is_collection(directory: Path) -> bool:

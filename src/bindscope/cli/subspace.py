@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from bindscope.cli.asking import naming_options, option
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.outcome import check_out, open_binding_run, show_progress, write_out
 from bindscope.cli.table import format_table
+from bindscope.questions.findings import SwappedSubspace, sample_pairs, save_subspace
 from bindscope.questions.opened import Opened
+from bindscope.questions.render import write_command
 from bindscope.questions.subspace import Project, Swap
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ def subspace(
     over_training: Flag = False,
     refit: Flag = False,
     keep: Flag = False,
+    place: Place = HERE,
+    save: Path | None = None,
     out: Path | None = None,
 ) -> None:
     """Find the subspace of values or names and swap it, with controls.
@@ -56,6 +60,7 @@ def subspace(
         bindscope subspace binding-plain --everywhere --n 100 --out sweep.svg
         bindscope subspace binding-plain --layer 5 --position colon --over-training --out path.svg
         bindscope subspace runs/fast --over-training --keep
+        bindscope subspace binding-laptop --of values --save values.safetensors
         bindscope subspace binding-laptop "c=1;d=2;a=5;b=a;#b:" "c=1;d=2;a=8;b=a;#b:" --control rest
         bindscope subspace binding-laptop "c=1;d=2;a=5;b=a;#b:" --of names
 
@@ -82,6 +87,8 @@ def subspace(
     keep
         With --over-training: measure values and names at every checkpoint along frozen, refitted and random axes, and
         keep that with the run (a shipped one's in runs/verify-NAME), for the Subspace page.
+    save
+        Also save the found subspace with its effect, for 'bindscope apply'.
     out
         A figure (svg, pdf, png) or the numbers (nc).
     """
@@ -94,19 +101,23 @@ def subspace(
         raise BindscopeError("--refit: says how --over-training fits its axes; give that too.")
     if keep and not over_training:
         raise BindscopeError("--keep: keeps what --over-training measures; give that too.")
+    if save is not None and (program is not None or everywhere or over_training):
+        raise BindscopeError(
+            f"--save {save}: saves one found subspace; leave out programs, --everywhere, --over-training."
+        )
     check_out(out)
     if program is not None:
         with naming_options(Swap, Project):
-            dataset = ask_program(run, program, counterfactual, of, step, control, axes, seed)
+            dataset = ask_program(run, program, counterfactual, of, step, control, axes, seed, place)
         print(format_swap(dataset) if "condition" in dataset.dims else format_points(dataset))
         if out is not None:
             print(f"\nwritten to {write_out(dataset, out, _draw(dataset, out, of))}")
         return
     if keep:
-        print(keep_projections(run))
+        print(keep_projections(run, place))
         if out is None:
             return
-    opened, task = open_binding_run(run)
+    opened, task = open_binding_run(run, place)
     found = opened.find_step(step)
     model = opened.checkpoint(found)
     default = default_search(model, of)
@@ -125,26 +136,46 @@ def subspace(
         print(f"{opened.name} at step {found:,}; {describe(dataset)}\n")
         print(format_sweep(dataset) if everywhere else format_subspace(dataset))
     dataset.attrs |= {"run": opened.name, "step": found, "seed": seed}
+    if save is not None:
+        swapped = SwappedSubspace(of, search.layer, search.position, n, seed, method)
+        basis = torch.from_numpy(dataset.basis.values.copy())
+        options: dict[str, Any] = {
+            "of": of,
+            "method": method,
+            "rank": search.size,
+            "layer": search.layer,
+            "position": search.position,
+        }
+        command = write_command("subspace", opened.name, **options, n=n, seed=seed, step=found)
+        print(f"\nsaved    {save_subspace(save, opened, found, swapped, basis, command)}")
     if out is not None:
         print(f"\nwritten to {write_out(dataset, out, _draw(dataset, out, of))}")
 
 
 def ask_program(
-    run: str, program: str, counterfactual: str | None, of: Any, step: str, control: Any, axes: Any, seed: int
+    run: str,
+    program: str,
+    counterfactual: str | None,
+    of: Any,
+    step: str,
+    control: Any,
+    axes: Any,
+    seed: int,
+    place: Place,
 ) -> xr.Dataset:
     """A typed pair swapped inside the subspace, or one typed program's tokens along its axes."""
     from bindscope.cli.verify import open_library
     from bindscope.errors import BindscopeError
 
     def saved(name: str) -> xr.Dataset:
-        found = open_library(run)[0].find(name)
+        found = open_library(run, placement=place)[0].find(name)
         if found is None or found.dataset is None:
             raise BindscopeError(
                 f"{run}: nothing is saved to project onto; 'bindscope subspace {run} --over-training --keep' does."
             )
         return found.dataset
 
-    opened = Opened.at(run)
+    opened = Opened.at(run, place)
     question: Swap | Project
     if counterfactual is not None:
         question = Swap(
@@ -180,30 +211,18 @@ def format_points(dataset: xr.Dataset) -> str:
     return f"{head}\n\n{format_table(['token', 'axis 1', 'axis 2'], rows, numbers=[1, 2])}"
 
 
-def keep_projections(name: str) -> str:
+def keep_projections(name: str, place: Place) -> str:
     """Make the result behind the Subspace page, unless it is saved already; say where it is."""
     from bindscope.cli.verify import open_library
     from bindscope.errors import BindscopeError
 
-    library, _ = open_library(name)
+    library, _ = open_library(name, placement=place)
     with show_progress("checkpoints") as on_progress:
         filled = library.fill("projections", on_progress)
     if filled.dataset is None:
         raise BindscopeError(f"{library.run.name}: {filled.reason}.")
     points = f"{filled.dataset.sizes['point']} points at {filled.dataset.sizes['step']} checkpoints"
     return f"{library.run.name}: {points}, {filled.origin} in {filled.path}"
-
-
-def sample_pairs(task: Any, of: str, n: int, seed: int) -> tuple[Any, Any]:
-    """Pairs to fit on, twice as many as those to test on."""
-    import numpy as np
-
-    from bindscope.tasks.binding import sample_name_pairs, sample_root_pairs
-
-    rng = np.random.default_rng(seed)
-    sample: Any = sample_root_pairs if of == "values" else sample_name_pairs
-    first_root_line = min(3, max(1, task.lines - task.max_depth))
-    return tuple(sample(task, rng, size, first_root_line=first_root_line) for size in (2 * n, n))  # type: ignore[return-value]
 
 
 def format_subspace(dataset: xr.Dataset) -> str:

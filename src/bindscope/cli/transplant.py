@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from bindscope.cli.asking import asking
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
@@ -23,6 +23,7 @@ def transplant(
     /,
     *,
     list_: Annotated[Flag, Parameter(name="--list")] = False,
+    place: Place = HERE,
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
@@ -50,7 +51,7 @@ def transplant(
     from bindscope.interventions.transplant import list_parts
 
     check_out(out)
-    opened = Opened.at(question.run)
+    opened = Opened.at(question.run, place)
     opened.task_of(question.runs_on)
     if list_:
         print(_format_parts(list_parts(opened.run.config.model)))

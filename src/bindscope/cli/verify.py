@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.table import format_duration, format_table
+from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, results_folders, study_results
+from bindscope.runs.placement import CPU, Placement
 
 if TYPE_CHECKING:
+    from bindscope.questions.claimed import OpenedClaims
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.claims import Study
     from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
     from bindscope.studies.framework.verify import OnResult, Verification
 
+Several = Annotated[tuple[str, ...], Parameter(negative="")]
 N_SHOWN = 3  # quantities of a claim in the table; the page and the JSON have all
 
 
@@ -27,10 +31,14 @@ def verify(
     run: str,
     /,
     *,
-    claim: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    claim: Several = (),
+    claims: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
+    result: Several = (),
+    metric: Several = (),
     n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
+    place: Place = HERE,
     out: Path | None = None,
     html: bool | None = None,
     json: Flag = False,
@@ -47,6 +55,7 @@ def verify(
         bindscope verify binding-laptop --claim VB3 --claim VB4 --n 400
         bindscope verify runs/fast --fresh --json
         bindscope verify symbols
+        bindscope verify binding-laptop --claims mine.toml --claim VB3
 
     Parameters
     ----------
@@ -54,7 +63,13 @@ def verify(
         A path, a name under ./runs, or a shipped run's name; or symbols, for the claims of study 3, which are about
         experiments.
     claim
-        Only this claim (VB3); give it once per claim. All when left out.
+        Only this claim (VB3); give it once per claim. All when left out, and none beside --claims.
+    claims
+        A TOML file with claims of your own (docs/own-claims.md); give it once per file.
+    result
+        A result of your own that they read, PATH.py:NAME; give it once per result. A file of claims cannot name code.
+    metric
+        A metric of your own that they ask for by its name, PATH.py:NAME (docs/metrics.md); give it once per metric.
     n
         How many programs each measurement draws; each has its own number when left out.
     seed
@@ -72,11 +87,15 @@ def verify(
     from bindscope.cli.failure import Interrupted
     from bindscope.studies.framework.verify import verify as verify_claims
 
-    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out)
-    claims = [study.find_claim(name) for name in claim] or list(study.claims)
+    own = open_own(claims, result, metric)
+    library, study = open_library(run, n=n, seed=seed, fresh=fresh, out=out, placement=place, own=own)
+    if own is not None:
+        asked = own.choose(study, claim)
+    else:
+        asked = [study.find_claim(name) for name in claim] or list(study.claims)
     try:
         with watch_results() as on_result:
-            verification = verify_claims(library, claims, on_result)
+            verification = verify_claims(library, asked, on_result)
     except KeyboardInterrupt:
         kept = [filled for filled in library.filled.values() if filled.path is not None]
         message = f"interrupted; {len(kept)} results are saved in {library.folder}, give the command again to go on."
@@ -86,29 +105,54 @@ def verify(
     else:
         print(format_verification(verification))
     if html or (html is None and not json):
-        options = "".join([f" --claim {name}" for name in claim] + [f" --n {n}" if n else "", f" --seed {seed}"])
+        given = {"--claim": claim, "--claims": claims, "--result": result, "--metric": metric}
+        options = "".join(f" {option} {value}" for option, values in given.items() for value in values)
+        options += (f" --n {n}" if n else "") + f" --seed {seed}" + "".join(f" {word}" for word in place.options)
         page = write_page(verification, library.opened, library.folder.parent, f"bindscope verify {run}{options}")
         if not json:
             print(f"page     {page}")
 
 
+def open_own(claims: Sequence[Path], results: Sequence[str], metrics: Sequence[str]) -> OpenedClaims | None:
+    """Claims of a person's own; None where there are none."""
+    if not claims:
+        if results or metrics:
+            raise BindscopeError("--result, --metric: claims of your own read these; name their file with --claims.")
+        return None
+    from bindscope.questions.claimed import open_claims
+
+    return open_claims(claims, results, metrics)
+
+
 def open_library(
-    name: str, *, n: int | None = None, seed: int = 0, fresh: bool = False, out: Path | None = None
+    name: str,
+    *,
+    n: int | None = None,
+    seed: int = 0,
+    fresh: bool = False,
+    out: Path | None = None,
+    placement: Placement = CPU,
+    own: OpenedClaims | None = None,
 ) -> tuple[Library, Study]:
     """A run's results, wherever they may be read and written, and the study whose claims are about it.
 
-    The name of a study whose claims are about experiments gives those without a run.
+    The name of a study whose claims are about experiments gives those without a run. With claims of one's ``own``, what
+    these ask is among the results, and the run's family needs no study.
     """
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.results import Library
-    from bindscope.studies.framework.verify import find_study, open_study, studies_without_runs
+    from bindscope.studies.framework.verify import find_study, open_study, studies_without_runs, study_or_none
 
     if name in studies_without_runs():
+        if own is not None and own.results:
+            raise BindscopeError(f"{name}: claims about experiments read saved results; a question needs a run.")
         return open_study(name, study_results(name, out=out), RUNS_DIRECTORY, n, seed, fresh)
-    opened = Run.open(find_run(name))
-    study = find_study(opened.config.task.family)
-    folder, *also_in = results_folders(opened.path, opened.name, is_shipped(opened.path), out=out)
-    library = Library(opened, study.results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY)
+    opened = Run.open(find_run(name), placement)
+    study = (find_study if own is None else study_or_none)(opened.config.task.family)
+    shipped = is_shipped(opened.path)
+    folder, *also_in = results_folders(opened.path, opened.name, shipped, out=out, placement=opened.placement)
+    results = study.results if own is None else own.joined(study.results)
+    library = Library(opened, results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY)
     return library, study
 
 
@@ -128,7 +172,7 @@ def format_verification(verification: Verification) -> str:
         "\n".join(reasons),
         "\n".join(_describe_origins(verification)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def write_page(verification: Verification, run: Run | None, directory: Path, command: str) -> Path:

@@ -36,7 +36,7 @@ from bindscope.interventions.address import (
 )
 from bindscope.interventions.answers import ROWS_AT_ONCE, Edits, label_answers, read_changed, read_logits
 from bindscope.interventions.replacement import Replacement, layers_with_mlp, replace_heads, replace_mlps
-from bindscope.model.run import Trace, run
+from bindscope.model.run import Trace, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch
@@ -183,7 +183,7 @@ def _stand_ins(
     if kind not in KINDS:
         raise BindscopeError(f"ablation kind '{kind}': choose one of {', '.join(KINDS)}.")
     if kind == "zero":
-        return lambda site, rows: torch.zeros((), dtype=model.W_E.dtype)
+        return lambda site, rows: model.W_E.new_zeros(())
     of = batch if reference is None else reference
     aligned = np.array_equal(batch.layout.position_ids, of.layout.position_ids)
     if kind == "mean":
@@ -220,14 +220,14 @@ def _mean_values(model: Transformer, batch: Batch, sites: Sequence[Site], aligne
         tokens = torch.from_numpy(batch.tokens[start : start + n_rows])
         trace = run(model, tokens, sites, layout=batch.layout)
         for site in sites:
-            sums[site] = sums.get(site, 0) + trace[site].double().sum(0, keepdim=True)
+            sums[site] = sums.get(site, 0) + to_host(trace[site]).double().sum(0, keepdim=True)
     means = {site: total / len(batch) for site, total in sums.items()}
     if aligned:
-        return {site: mean.to(model.W_E.dtype) for site, mean in means.items()}
+        return {site: mean.to(model.W_E.device, model.W_E.dtype) for site, mean in means.items()}
     for site in sites:
         if "key" in site.kind.axes:
             raise BindscopeError(f"site '{site}': attention has no mean over programs of different lengths.")
-    return {site: mean.mean(1, keepdim=True).to(model.W_E.dtype) for site, mean in means.items()}
+    return {site: mean.mean(1, keepdim=True).to(model.W_E.device, model.W_E.dtype) for site, mean in means.items()}
 
 
 def _mark_heads(model: Transformer, heads: Iterable[tuple[int, int]]) -> np.ndarray:

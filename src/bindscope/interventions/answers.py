@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch
@@ -67,6 +67,7 @@ def read_changed(model: Transformer, batch: Batch, edits: Callable[[slice], Edit
 
 def read_logits(logits: Tensor, answers: Tensor) -> dict[str, np.ndarray]:
     """What logits [..., example, output] say of the right answers [example]."""
+    logits = to_host(logits)
     top = logits.argmax(-1)
     right = logits.double().log_softmax(-1)[..., torch.arange(len(answers)), answers]
     return {

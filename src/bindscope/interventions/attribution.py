@@ -26,7 +26,7 @@ from bindscope.interventions.address import Columns, mark_columns, resolve_site
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import SMALLEST_RANGE, label_outcomes
 from bindscope.interventions.patching import PAIRS_AT_ONCE
-from bindscope.model.run import run, widen
+from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 
@@ -158,14 +158,14 @@ def _attribute_part(model: Transformer, contrast: Contrast, sites: Sequence[Site
             slopes = torch.autograd.grad(number.sum(), [nudges[site] for site in sites], retain_graph=True)
             span = ends[name] - number.detach()  # [pair]
             scale = torch.where(span.abs() < SMALLEST_RANGE, torch.nan, 1 / span)
-            cells = [(widen(slope) * widen(differences[site])).sum(-1) for site, slope in zip(sites, slopes)]
+            cells = [(to_host(slope) * to_host(differences[site])).sum(-1) for site, slope in zip(sites, slopes)]
             effects[name] = torch.stack([cell * scale.view(-1, *[1] * (cell.ndim - 1)) for cell in cells]).numpy()
     return effects
 
 
 def _numbers(logits: Tensor, contrast: Contrast) -> dict[str, Tensor]:
     """The metrics before they are normalised, [pair]."""
-    logits, pairs = widen(logits), torch.arange(len(contrast))
+    logits, pairs = to_host(logits), torch.arange(len(contrast))
     new, old = logits[pairs, contrast.source_answers], logits[pairs, contrast.base_answers]
     return {"logit_difference": new - old, "new_logit": new}
 

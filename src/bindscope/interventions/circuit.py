@@ -44,7 +44,7 @@ from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import measure_outcomes
 from bindscope.interventions.patching import patch_sites
 from bindscope.interventions.replacement import replace_heads
-from bindscope.model.run import Trace, run, widen
+from bindscope.model.run import Trace, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.task import Batch
@@ -198,7 +198,7 @@ class _Search:
         read = [Site(name, layer) for layer in self.layers for name in ("resid_pre", "scores", "v")]
         self.base, self.source = (run(model, tokens, read) for tokens in (contrast.base, contrast.source))
         self.base_logits, self.source_logits = (t.logits[:, contrast.at] for t in (self.base, self.source))
-        self.right = (self.base_logits.argmax(-1) == contrast.base_answers).numpy()  # [pair]
+        self.right = (self.base_logits.argmax(-1).cpu() == contrast.base_answers).numpy()  # [pair]
 
     def carried(self, target: str, least_success: float) -> list[tuple[int, int, str, float]]:
         """(layer, head, source, success) of every term that makes the answer follow."""
@@ -215,7 +215,7 @@ class _Search:
             likely = _mean_over(moved, present) >= least_success
             if not likely.any():
                 continue
-            marks = torch.from_numpy(mark_columns(self.named[source], *self.contrast.base.shape)).to(terms[0].dtype)
+            marks = torch.from_numpy(mark_columns(self.named[source], *self.contrast.base.shape)).to(terms[0])
             changes = [torch.einsum("pkhm,pk->phm", term, marks) for term in terms]
             alone = _mean_over(self._follow(target, outputs, changes), present)
             strong = np.argwhere((alone >= least_success) & likely).tolist()
@@ -233,12 +233,12 @@ class _Search:
             present = (query >= 0) & (key >= 0) & (query > key if self.model.config.causal else query != key)
             if not (present & self.right).any():
                 continue
-            held = widen(patterns[:, present, :, key[present]]).mean(0).numpy()  # [layer, head]: the edge's attention
+            held = to_host(patterns[:, present, :, key[present]]).mean(0).numpy()  # [layer, head]: the edge's attention
             if (held < least_attention).all():
                 continue
             cut = np.where(present, key, -1)
             logits = self._replace(target, [self._terms(self.base, layer, target, cut).sum(1) for layer in self.layers])
-            lost = (logits.argmax(-1) != self.contrast.base_answers).numpy()  # [layer, head, pair]
+            lost = (logits.argmax(-1).cpu() != self.contrast.base_answers).numpy()  # [layer, head, pair]
             loss = np.where(held < least_attention, 0, lost[:, :, present & self.right].mean(-1))
             lossy = np.argwhere(loss >= least_loss).tolist()
             found += [(layer, head, source, float(loss[layer, head])) for layer, head in lossy]

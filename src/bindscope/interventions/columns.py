@@ -95,9 +95,9 @@ def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals
 
 
 def _mark_changes(chunk: Chunk, start: int, new: Tensor, old: Tensor) -> Arrivals:
-    changed = (new != old).any(-1)  # [pair, position]
+    changed = (new != old).any(-1).cpu()  # [pair, position]
     if changed.shape[1] == chunk.base.n_positions:
-        changed &= torch.arange(changed.shape[1], device=changed.device) >= chunk.first[:, None]
+        changed &= torch.arange(changed.shape[1]) >= chunk.first[:, None]
     return Arrivals(start, new, changed)
 
 
@@ -128,7 +128,8 @@ def _change_columns(chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from
         for chosen in _batches(base, positions, group, len(used)):
             found = _run_columns(base, [arrivals[row] for row in used], rows[chosen], positions[chosen])
             for index, row in enumerate(used):
-                logits[row, chosen] = torch.where(needed[row, chosen, None], found[:, index], logits[row, chosen])
+                changing = needed[row, chosen, None].to(found.device)
+                logits[row, chosen] = torch.where(changing, found[:, index], logits[row, chosen])
             yield columns(chosen)
 
 

@@ -45,7 +45,7 @@ def joint_answers(model: Transformer, contrast: Contrast, sets: Mapping[str, np.
         for index, marks in enumerate(sets.values()):
             own = torch.from_numpy(marks)[chunk.pairs][:, : chunk.base.n_positions]
             found = _patch_set(chunk, own, n_layers)  # [layer, pair]
-            answers[index][:, pairs] = np.where(own.any(1).numpy(), found.numpy(), NONE)
+            answers[index][:, pairs] = np.where(own.any(1).numpy(), found.cpu().numpy(), NONE)
     return xr.DataArray(
         answers,
         dims=("set", "layer", "pair"),
@@ -68,7 +68,7 @@ def _patch_set(chunk: Chunk, marks: Tensor, n_layers: int) -> Tensor:
     changing = (first < n).nonzero()[:, 0]
     for position, group in near_groups(first[changing], base.parts, n_layers):
         for rows in changing[group].split(max(1, TOKENS_AT_ONCE // (n_layers * (n - position)))):
-            taken, put = as_slice(rows), marks[rows, position:, None]
+            taken, put = as_slice(rows), marks[rows, position:, None].to(base.stream.device)
             starts = {
                 layer: torch.where(put, source.stream[layer][rows, position:], base.stream[layer][rows, position:])[
                     :, None

@@ -25,7 +25,7 @@ from torch import Tensor
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.metrics import METRICS, UNITS
 from bindscope.interventions.own_metric import Answers, OwnMetric
-from bindscope.model.run import widen
+from bindscope.model.run import to_host
 
 SMALLEST_RANGE = 1e-3
 
@@ -34,7 +34,7 @@ def measure_outcomes(
     logits: Tensor, base_logits: Tensor, source_logits: Tensor, contrast: Contrast, metric: OwnMetric | None = None
 ) -> dict[str, np.ndarray]:
     """Every metric [..., pair] for changed logits [..., pair, output]; the unchanged ones are [pair, output]."""
-    logits, base_logits, source_logits = widen(logits), widen(base_logits), widen(source_logits)
+    logits, base_logits, source_logits = to_host(logits), to_host(base_logits), to_host(source_logits)
     pairs = torch.arange(len(contrast), device=logits.device)
     old, new = contrast.base_answers.to(logits.device), contrast.source_answers.to(logits.device)
     top = logits.argmax(-1)  # [..., pair]

@@ -76,7 +76,7 @@ class Parts:
 
     def embed(self, tokens: Tensor, first: int) -> Tensor:
         """The residual stream [pair, position, d_model] that enters the first layer; the tokens stand from ``first`` on."""
-        x = self.model.embed(tokens)
+        x = self.model.embed(tokens.to(self.model.W_E.device))
         if self.config.positions in ("learned", "normal"):
             x = x + self.model.pos_embed[first : first + tokens.shape[1]]
         return x

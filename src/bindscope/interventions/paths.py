@@ -147,7 +147,7 @@ def _receive_as_input(
     assert site.layer is not None
     block = model.layers[site.layer]
     x = block.norm1(base)  # [pair, position, d_model]
-    changed = torch.where(torch.from_numpy(marks)[:, :, None], block.norm1(arrived), x)
+    changed = torch.where(torch.from_numpy(marks).to(x.device)[:, :, None], block.norm1(arrived), x)
     sides = {name: changed if name == site.name else x for name in HEAD_INPUTS}
     result = head_results(block.attention, sides["q"], sides["k"], sides["v"])
     return Site("result", site.layer, site.head), result if site.head is None else result[:, :, site.head]
@@ -155,14 +155,14 @@ def _receive_as_input(
 
 def head_results(attention: Attention, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """What each head adds to the residual stream [pair, position, head, d_model] when its three sides read different streams."""
-    config, positions = attention.config, torch.arange(queries.shape[1])
+    config, positions = attention.config, torch.arange(queries.shape[1], device=queries.device)
     q = attention.project(queries, queries, None)[0]
     k = attention.project(keys, keys, None)[1]
     v = attention.project(values, values, None)[2]
     cos, sin = rope_angles(config, positions)
     if cos is not None and sin is not None:
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-    hidden = torch.full((len(positions), len(positions)), float("-inf"), dtype=q.dtype).triu(1)
+    hidden = q.new_full((len(positions), len(positions)), float("-inf")).triu(1)
     z, pattern = attention.attend_explicitly(q, k, v, keys, queries, hidden if config.causal else None, SILENT)
     result = torch.einsum("bqhe,hem->bqhm", z, attention.W_O)
     return result + torch.einsum("h,bhqk,bkm->bqhm", attention.scaled_b, pattern, values)

@@ -40,9 +40,7 @@ def replace_heads(
     in causal models.
     """
     kinds = ("middle", "results")
-    logits = torch.empty(
-        model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs, dtype=model.W_E.dtype
-    )
+    logits = model.W_E.new_empty(model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs)
     for rows, kept in _keep_runs(model, tokens, at, kinds):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = head_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
@@ -67,7 +65,7 @@ def replace_mlps(
     The layers are those that have an MLP, in order.
     """
     layers = layers_with_mlp(model)
-    logits = torch.empty(len(layers), len(tokens), model.config.outputs, dtype=model.W_E.dtype)
+    logits = model.W_E.new_empty(len(layers), len(tokens), model.config.outputs)
     for rows, kept in _keep_runs(model, tokens, at, ("middle",)):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = mlp_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
@@ -166,7 +164,7 @@ def head_arrivals(
         new = replacement(layer).expand_as(results[layer])[rows, columns]
         change = (new - old).transpose(1, 2)  # [pair, head, position, d_model]
         if marked is not None:
-            change = change * marked[rows, columns][:, None, :, None]
+            change = change * marked[rows, columns][:, None, :, None].to(change.device)
         changed = (middle[layer][rows, columns][:, None] + change).contiguous()
         return kept.parts.layers[layer].add_mlp(changed, kept.stream[layer][rows, columns][:, None])
 
@@ -186,7 +184,7 @@ def mlp_arrivals(
         if marked is not None:
             last = layer == model.config.n_layers - 1
             old = kept.end[rows][:, None] if last else kept.stream[layer + 1][rows, columns]
-            new = torch.where(marked[rows, columns][:, :, None], new, old)
+            new = torch.where(marked[rows, columns][:, :, None].to(new.device), new, old)
         return new[:, None]
 
     return arrive

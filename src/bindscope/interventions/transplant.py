@@ -28,7 +28,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.model.config import ModelConfig
-from bindscope.model.run import Edit, run
+from bindscope.model.run import Edit, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import SequenceFormat
@@ -302,7 +302,7 @@ def _read_with_patterns(
             patterns = run(donor, seen, read=sites, layout=batch.layout, at=at).values
             looks = {site: pattern for site, pattern in patterns.items()}
         logits = run(model, tokens, write=looks, layout=batch.layout, at=at).logits  # [row, 1, output]
-        parts.append(logits[:, 0].float().numpy())
+        parts.append(to_host(logits[:, 0]).float().numpy())
     return np.concatenate(parts)
 
 

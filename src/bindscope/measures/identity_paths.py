@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.transformer import Attention, Transformer
 from bindscope.tasks.binding.positions import LINE_WIDTH
 from bindscope.tasks.binding.programs import tokens_to_programs
@@ -103,9 +103,9 @@ def compare_parts(model: Transformer, batch: Batch) -> xr.Dataset:
     names, targets = _name_targets(batch.tokens)  # [batch, query], [target, batch, query, key]
     rows, likeness = [], []
     for layer, block in enumerate(model.layers):
-        values = {name: trace[f"L{layer}.{name}"] for name in ("rot_q", "rot_k", "pattern", "z")}
+        values = {name: to_host(trace[f"L{layer}.{name}"]) for name in ("rot_q", "rot_k", "pattern", "z")}
         with torch.no_grad():
-            x = block.norm1(trace[f"L{layer}.resid_pre"])  # [batch, position, d_model]
+            x = to_host(block.norm1(trace[f"L{layer}.resid_pre"]))  # [batch, position, d_model]
             rows.append(_compare_in_layer(block.attention, x, values, names, targets))
             likeness.append(_mean_over((x @ x.transpose(1, 2) / x.shape[-1]), targets))
     scores, outputs, attention = (np.stack([row[index] for row in rows]) for index in range(3))
@@ -137,12 +137,13 @@ def _compare_in_layer(
     """Fractions of scores and outputs [head], and attention [head, path, target]."""
     q, k = (values[name].transpose(1, 2) for name in ("rot_q", "rot_k"))  # [batch, head, position, d_head]
     trained = q @ k.transpose(2, 3) * attention.config.d_head**-0.5  # [batch, head, query, key]
-    identity = attention.scaled_a[:, None, None] * (x @ x.transpose(1, 2))[:, None]
+    scaled_a, scaled_b, out = map(to_host, (attention.scaled_a, attention.scaled_b, attention.W_O))
+    identity = scaled_a[:, None, None] * (x @ x.transpose(1, 2))[:, None]
     hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
     fractions = [_spread(part, hidden) for part in (identity, trained)]  # each [head]
     pattern = values["pattern"]
-    written = torch.einsum("bqhe,hem->bqhm", values["z"], attention.W_O).square().sum(-1).mean((0, 1))  # [head]
-    echoed = torch.einsum("h,bhqk,bkm->bqhm", attention.scaled_b, pattern, x).square().sum(-1).mean((0, 1))
+    written = torch.einsum("bqhe,hem->bqhm", values["z"], out).square().sum(-1).mean((0, 1))  # [head]
+    echoed = torch.einsum("h,bhqk,bkm->bqhm", scaled_b, pattern, x).square().sum(-1).mean((0, 1))
     paths = (trained + identity, trained, identity)
     softmaxes = [path.masked_fill(hidden, -torch.inf).softmax(-1) for path in paths]
     looks = torch.stack([_attention_to(soft, names, targets) for soft in softmaxes], 1)  # [head, path, target]
@@ -152,7 +153,7 @@ def _compare_in_layer(
 
 def _spread(scores: Tensor, hidden: Tensor) -> Tensor:
     """Mean variance [head] of the visible scores of a query, over queries that see at least two keys."""
-    seen = (~hidden).float()  # [query, key]
+    seen = (~hidden).to(scores.dtype)  # [query, key]
     n = seen.sum(1)
     mean = (scores * seen).sum(-1) / n
     variance = ((scores - mean[..., None]).square() * seen).sum(-1) / n  # [batch, head, query]
@@ -161,7 +162,7 @@ def _spread(scores: Tensor, hidden: Tensor) -> Tensor:
 
 def _attention_to(pattern: Tensor, names: Tensor, targets: Tensor) -> Tensor:
     """Mean attention [head, target] of the queries that are names, where the target exists."""
-    looks = torch.einsum("bhqk,tbqk->thbq", pattern, targets.float())  # [target, head, batch, query]
+    looks = torch.einsum("bhqk,tbqk->thbq", pattern, targets.to(pattern.dtype))  # [target, head, batch, query]
     exists = targets.any(3) & names  # [target, batch, query]
     total = (looks * exists[:, None]).sum((2, 3)) / exists.sum((1, 2)).clamp(min=1)[:, None]
     return total.T
@@ -169,7 +170,7 @@ def _attention_to(pattern: Tensor, names: Tensor, targets: Tensor) -> Tensor:
 
 def _mean_over(products: Tensor, targets: Tensor) -> np.ndarray:
     """The mean [target] of products [batch, query, key] over the keys that are the target."""
-    chosen = targets.float()  # [target, batch, query, key]
+    chosen = targets.to(products.dtype)  # [target, batch, query, key]
     total = (chosen * products).sum((1, 2, 3)) / chosen.sum((1, 2, 3)).clamp(min=1)
     return np.asarray(total.numpy())
 
@@ -217,7 +218,7 @@ def _zero_part(attention: Attention, part: str, head: int) -> None:
 
 
 def _stack(model: Transformer, name: str) -> np.ndarray:
-    return np.stack([getattr(block.attention, name).detach().numpy() for block in model.layers])
+    return np.stack([to_host(getattr(block.attention, name).detach()).numpy() for block in model.layers])
 
 
 def _require_identity(model: Transformer) -> None:

@@ -23,12 +23,11 @@ import xarray as xr
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.binding.predictions import OUTPUT_OF_DIGIT
 from bindscope.measures.evaluation import TOKENS_AT_ONCE, evaluating
 from bindscope.model.run import run
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import constants_by_line
+from bindscope.tasks.binding import constants_by_line, outputs_of_digits, rows_of, to_digits
 from bindscope.tasks.task import Batch
 
 CANDIDATES = ("answer", "line 1", "others")
@@ -90,22 +89,23 @@ def lens_sites(model: Transformer) -> list[Site]:
 
 @dataclass(frozen=True)
 class _Competitors:
-    """Output ids of the candidates, and which digits are the others."""
+    """The digits that compete, and the outputs that stand for digits."""
 
     answer: Tensor  # [row]
     line_1: Tensor  # [row]
     others: Tensor  # [row, digit] bool
+    outputs: Tensor  # [digit]
 
     def take(self, rows: slice) -> _Competitors:
-        return _Competitors(self.answer[rows], self.line_1[rows], self.others[rows])
+        return _Competitors(self.answer[rows], self.line_1[rows], self.others[rows], self.outputs)
 
 
 def _find_competitors(batch: Batch) -> tuple[np.ndarray, _Competitors]:
     """The rows of the batch that tell the candidates apart, and the candidates there."""
     if "rule_line_1" not in batch.labels:
         raise BindscopeError("logit lens: answer and line 1 compete in binding programs only.")
-    answer, line_1 = batch.targets[:, 0], batch.labels["rule_line_1"][:, 0]  # [batch]
-    constants = constants_by_line(batch.tokens, int(batch.labels["lines"].max()))  # [batch, line]
+    answer, line_1 = to_digits(batch, batch.targets[:, 0]), batch.labels["rule_line_1"][:, 0]  # [batch]
+    constants = constants_by_line(rows_of(batch), int(batch.labels["lines"].max()))  # [batch, line]
     held = (constants[:, :, None] == np.arange(N_DIGITS)).any(1)  # [batch, digit]
     rows = np.arange(len(batch))
     held[rows, answer] = held[rows, line_1] = False
@@ -114,8 +114,8 @@ def _find_competitors(batch: Batch) -> tuple[np.ndarray, _Competitors]:
         raise BindscopeError(
             f"logit lens: in none of the {len(batch)} programs do answer, line 1 and a third digit differ; draw more."
         )
-    parts = (torch.from_numpy(values[kept]) for values in (answer, line_1, held))
-    return kept, _Competitors(*parts)
+    digits, early, others = (torch.from_numpy(values[kept]) for values in (answer, line_1, held))
+    return kept, _Competitors(digits, early, others, torch.from_numpy(outputs_of_digits(batch)))
 
 
 def _named_columns(batch: Batch, kept: np.ndarray, positions: Mapping[str, np.ndarray] | None) -> np.ndarray:
@@ -154,28 +154,29 @@ def _read_lens(
 
 def _compare(logits: Tensor, who: _Competitors) -> dict[str, np.ndarray]:
     """Readings [layer, position, candidate, row] of logits [layer, position, row, output]."""
-    above = (logits[..., None, :] > logits[..., :, None]).sum(-1)  # [layer, position, row, output]
-    equal = (logits[..., None, :] == logits[..., :, None]).sum(-1) - 1
+    digits = logits[..., who.outputs]  # [layer, position, row, digit]
+    above = torch.stack([(logits > one[..., None]).sum(-1) for one in digits.unbind(-1)], -1)
+    equal = torch.stack([(logits == one[..., None]).sum(-1) - 1 for one in digits.unbind(-1)], -1)
     rank = 1 + above + equal / 2
     values = {
-        "logit": logits,
-        "probability": logits.softmax(-1),
+        "logit": digits,
+        "probability": logits.softmax(-1)[..., who.outputs],
         "rank": rank,
         "top": (rank == 1).float(),
     }
     weight = who.others.float()
     readings = {}
     for name, value in values.items():
-        others = (value[..., OUTPUT_OF_DIGIT] * weight).sum(-1)
+        others = (value * weight).sum(-1)
         others = others if name == "top" else others / weight.sum(-1)
         readings[name] = torch.stack([_pick(value, who.answer), _pick(value, who.line_1), others], 2).double().numpy()
     readings["margin"] = readings["logit"][:, :, :1] - readings["logit"][:, :, 1:2]
     return readings
 
 
-def _pick(values: Tensor, outputs: Tensor) -> Tensor:
-    """One output of each row: [layer, position, row, output] to [layer, position, row]."""
-    return values.gather(-1, outputs.expand(values.shape[:-1])[..., None])[..., 0]
+def _pick(values: Tensor, digits: Tensor) -> Tensor:
+    """One digit of each row: [layer, position, row, digit] to [layer, position, row]."""
+    return values.gather(-1, digits.expand(values.shape[:-1])[..., None])[..., 0]
 
 
 def _summarise(values: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -13,33 +13,34 @@ import xarray as xr
 
 from bindscope.measures.evaluation import evaluating
 from bindscope.measures.lens import lens_sites
-from bindscope.model.run import run
-from bindscope.tasks.binding import ask_programs
-from bindscope.tasks.binding.program import VOCABULARY
+from bindscope.model.run import run, to_host
+from bindscope.tasks.binding import BindingTask, columns_of, outputs_of_digits
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
     from bindscope.tasks.binding import Program
 
 
-def map_lens(model: Transformer, program: Program) -> xr.Dataset:
+def map_lens(model: Transformer, program: Program, task: BindingTask | None = None) -> xr.Dataset:
     """Readings over (layer, position); layer k is after k layers.
 
     ``answer`` and ``line_1``: the probabilities of the true answer and of line 1's constant, with their logits;
     ``top`` and ``top_probability``: the likeliest token; ``entropy`` of all outputs, in bits. Only the last position
-    was trained to answer: elsewhere the lens shows what the residual stream holds, not what the model would say.
+    was trained to answer: elsewhere the lens shows what the residual stream holds, not what the model would say. The
+    program is written as ``task`` does; without one, in its own tokens.
     """
-    batch = ask_programs([program])
-    sites = lens_sites(model)
-    tokens = torch.from_numpy(batch.tokens).to(next(model.parameters()).device)
+    task = task or BindingTask()
+    batch = task.to_batch(program)
+    sites, columns = lens_sites(model), columns_of(batch)
+    tokens = torch.from_numpy(batch.tokens)
     with evaluating(model), torch.no_grad():
         trace = run(model, tokens, read=sites, layout=batch.layout)
-        stream = torch.stack([trace[site][0] for site in sites])  # [layer, position, d_model]
-        logits = model.to_logits(stream).double().cpu()  # [layer, position, output]
+        stream = torch.stack([trace[site][0, columns] for site in sites])  # [layer, position, d_model]
+        logits = to_host(model.to_logits(stream)).double()  # [layer, position, output]
     fractions = logits.softmax(-1)
     top = fractions.max(-1)
-    symbols = VOCABULARY.shown()
-    answer, line_1 = program.answer, program.values[0]  # a digit is its own token
+    symbols = task.vocabulary.shown()
+    answer, line_1 = outputs_of_digits(batch)[[program.answer, program.values[0]]]
     entropy = -(fractions * fractions.clamp_min(1e-300).log2()).sum(-1)
     readings = {
         "answer": (fractions[..., answer].numpy(), "fraction"),
@@ -52,9 +53,10 @@ def map_lens(model: Transformer, program: Program) -> xr.Dataset:
     }
     dims = ("layer", "position")
     variables = {name: (dims, values, {"units": units}) for name, (values, units) in readings.items()}
-    dataset = xr.Dataset(variables, {"layer": list(range(len(sites))), "position": list(range(len(program.tokens)))})
-    dataset.attrs = {"title": "logit lens of one program", "answer_digit": str(answer), "line_1_digit": str(line_1)}
+    dataset = xr.Dataset(variables, {"layer": list(range(len(sites))), "position": list(range(len(columns)))})
+    digits = {"answer_digit": str(program.answer), "line_1_digit": str(program.values[0])}
+    dataset.attrs = {"title": "logit lens of one program", **digits}
     return dataset.assign_coords(
         site=("layer", [str(site) for site in sites]),
-        token=("position", program.shown_tokens),
+        token=("position", task.show_tokens(program)),
     )

@@ -111,8 +111,12 @@ class _ReadWrite:
         return value
 
 
-def widen(values: Tensor) -> Tensor:
-    """Numbers of half precision in single precision: NumPy has no bfloat16, and what follows should not round again."""
+def to_host(values: Tensor) -> Tensor:
+    """Numbers as they are counted, fitted and saved: on the CPU, and half precision in single precision.
+
+    NumPy has no bfloat16, mps no float64, and what follows should not round again.
+    """
+    values = values.cpu()
     return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
@@ -122,5 +126,5 @@ def _apply_edit(value: Tensor, site: Site, edit: Edit) -> Tensor:
     if new.shape != old.shape:
         raise BindscopeError(f"site '{site}': a value of shape {list(old.shape)} is needed, got {list(new.shape)}.")
     edited = value.clone()
-    edited[site.index] = new.to(edited.dtype)
+    edited[site.index] = new.to(edited)
     return edited

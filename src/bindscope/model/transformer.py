@@ -71,7 +71,10 @@ class View:
 
 
 class Transformer(nn.Module):
-    """Tokens to logits. ``layout`` gives position ids and query blocks; ``at`` asks for some columns only."""
+    """Tokens to logits. ``layout`` gives position ids and query blocks; ``at`` asks for some columns only.
+
+    Tokens may stand anywhere: they are brought to the model. What comes out is where the model is.
+    """
 
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -90,6 +93,7 @@ class Transformer(nn.Module):
     def forward(
         self, tokens: Tensor, layout: Layout | None = None, at: Tensor | None = None, tap: Tap = SILENT
     ) -> Tensor:
+        tokens, at = tokens.to(self.W_E.device), None if at is None else at.to(self.W_E.device)
         position_ids = self.position_ids(tokens, layout)  # [position]
         view = self.view(position_ids, layout)
         x = tap("embed", None, self.embed(tokens))  # [batch, position, d_model]

@@ -34,6 +34,7 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "attention": (_HERE, "figure_attention"),
     "patch": (_HERE, "figure_patch"),
     "result": (_HERE, "figure_result"),
+    "hypotheses": ("bindscope.studies.binding.algorithm.draw_hypotheses", "draw_hypotheses"),
     "algorithm": ("bindscope.studies.binding.algorithm.draw", "draw_algorithm"),
     "swap": (_HERE, "figure_swap"),
     "points": (_HERE, "figure_points"),

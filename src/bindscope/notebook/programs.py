@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -157,6 +159,23 @@ class ProgramsView(RunView):
         question = Algorithm(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "algorithm")
 
+    @asks(Hypotheses)
+    def hypotheses(
+        self,
+        first: Any = "value-forward",
+        second: Any = "pointer-backward",
+        *,
+        step: Step = "last",
+        n: int = 48,
+        seed: int = 0,
+    ) -> Drawn:
+        """Which of two hypotheses the model agrees with, site by site and layer by layer; a function will do as one.
+
+        >>> run.hypotheses("value-forward", my_hypothesis).score
+        """
+        question = Hypotheses(run=self.name, first=first, second=second, step=step, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "hypotheses")
+
     def subspace(self, of: Quality = "values", step: Step = "last", n: int = 300, seed: int = 1) -> Drawn:
         """Swaps inside the subspace of values or names, beside every control, over (condition)."""
         import torch
@@ -169,6 +188,15 @@ class ProgramsView(RunView):
         fit, test = (sample(task, rng, size, first_root_line=first_root_line(task)) for size in (2 * n, n))
         generator = torch.Generator().manual_seed(seed)
         return self._drawn(measure_subspace(model, fit, test, default_search(model, of), generator), "subspace")
+
+    def apply(self, file: str | File, steps: Steps = "last") -> xr.Dataset:
+        """What a subspace, circuit or intervention that --save wrote does here: its effect over (step).
+
+        >>> run.apply("chain.safetensors", steps="all").patched
+        """
+        from bindscope.questions.findings import apply_finding
+
+        return apply_finding(File(file), self.opened, self._steps(steps))
 
     @asks(Swap)
     def swap(
@@ -228,9 +256,7 @@ class ProgramsView(RunView):
         """A program as the model reads it: token ids [1, position], for ``bindscope.run``."""
         import torch
 
-        from bindscope.tasks.binding import ask_programs
-
-        return torch.from_numpy(ask_programs([self.parse(program)]).tokens)
+        return torch.from_numpy(self.task.to_batch(self.parse(program)).tokens)
 
     def _root_line(self, given: int | None) -> int:
         return first_root_line(self.task) if given is None else given

@@ -42,14 +42,15 @@ class Verdicts:
 
     def plot(self, claim: str | None = None) -> Figure:
         """The figure of one claim; it needs no name where only one was asked for."""
-        known = {one.claim.id: one for one in self.verification.judged}
+        names = [one.claim.id for one in self.verification.judged]
         if claim is None:
-            if len(known) != 1:
-                raise BindscopeError(f"name the claim to draw: {', '.join(known)}.")
-            (claim,) = known
-        if claim.upper() not in known:
-            raise BindscopeError(f"there is no claim '{claim}' here.{suggest_nearest(claim.upper(), known)}")
-        return known[claim.upper()].draw()
+            if len(names) != 1:
+                raise BindscopeError(f"name the claim to draw: {', '.join(names)}.")
+            (claim,) = names
+        known = {one.claim.id.lower(): one for one in self.verification.judged}
+        if claim.lower() not in known:
+            raise BindscopeError(f"there is no claim '{claim}' here.{suggest_nearest(claim, names)}")
+        return known[claim.lower()].draw()
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.verification.counts.items() if count)

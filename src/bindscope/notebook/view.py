@@ -5,9 +5,10 @@ Here stands what all runs have; what is asked of a family's own examples stands 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped, results_folders
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
     from bindscope.notebook.verdicts import Verdicts
-    from bindscope.studies.framework.results import Library
+    from bindscope.studies.framework.results import Library, Result
 
 Step = int | str  # a saved step, 'first' or 'last'
 Steps = Step | Sequence[int]  # also 'all', or several
@@ -68,13 +69,27 @@ class RunView:
         columns = {name: ("phase", np.array([getattr(phase, name) for phase in phases])) for name in fields}
         return Drawn.of(xr.Dataset(columns, {"phase": [phase.name for phase in phases]}), "phases", run=self.name)
 
-    def verify(self, claims: Sequence[str] = ()) -> Verdicts:
-        """The paper's claims against this run, all or those named; missing results are measured and kept."""
+    def verify(
+        self, claims: Sequence[str] = (), *, documents: Path | str | Sequence[Path | str] = (), results: Sequence[str] = (),
+        metrics: Sequence[str] = (),
+    ) -> Verdicts:  # fmt: skip
+        """The paper's claims against this run, all or those named; missing results are measured and kept.
+
+        ``documents`` are TOML files with claims of one's own; ``results`` and ``metrics`` that these read, PATH.py:NAME.
+        """
         from bindscope.notebook.verdicts import Verdicts
         from bindscope.studies.framework.verify import find_study, verify
 
-        study = find_study(self.run.config.task.family)
-        return Verdicts(verify(self.library, [study.find_claim(name) for name in claims] or list(study.claims)))
+        if not documents:
+            study = find_study(self.run.config.task.family)
+            return Verdicts(verify(self.library, [study.find_claim(name) for name in claims] or list(study.claims)))
+        from bindscope.questions.claimed import open_claims
+        from bindscope.studies.framework.verify import study_or_none
+
+        paths = [documents] if isinstance(documents, Path | str) else documents
+        own = open_claims([Path(path) for path in paths], results, metrics)
+        study = study_or_none(self.run.config.task.family)
+        return Verdicts(verify(self._library(own.joined(study.results)), own.choose(study, claims)))
 
     def result(self, name: str) -> Drawn:
         """A result that the study keeps with runs ('trajectory', 'chain', 'progress' …), measured if it is missing."""
@@ -86,12 +101,17 @@ class RunView:
     @cached_property
     def library(self) -> Library:
         """Where results are read and kept; those of a shipped run under ./runs."""
-        from bindscope.studies.framework.results import Library
         from bindscope.studies.framework.verify import find_study
 
-        study = find_study(self.run.config.task.family)
-        folder, *also_in = results_folders(self.run.path, self.name, is_shipped(self.run.path))
-        return Library(self.run, study.results, folder, also_in, runs_directory=RUNS_DIRECTORY)
+        return self._library(find_study(self.run.config.task.family).results)
+
+    def _library(self, results: Iterable[Result]) -> Library:
+        from bindscope.studies.framework.results import Library
+
+        folder, *also_in = results_folders(
+            self.run.path, self.name, is_shipped(self.run.path), placement=self.run.placement
+        )
+        return Library(self.run, results, folder, also_in, runs_directory=RUNS_DIRECTORY)
 
     def __getattr__(self, name: str) -> Any:
         if name in self.asked_elsewhere:

@@ -10,6 +10,7 @@ from bindscope.errors import BindscopeError
 from bindscope.families import families_with, family_of
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import find_run
+from bindscope.runs.placement import CPU, Placement
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -31,9 +32,9 @@ class Opened:
         return cls(run.name, run, run.checkpoint)
 
     @classmethod
-    def at(cls, location: str) -> Opened:
-        """A run by its path, its name under ./runs, or the name of a shipped one."""
-        return cls.of(Run.open(find_run(location)))
+    def at(cls, location: str, placement: Placement = CPU) -> Opened:
+        """A run by its path, its name under ./runs, or the name of a shipped one; its models are put where it says."""
+        return cls.of(Run.open(find_run(location), placement))
 
     @property
     def task(self) -> Any:

@@ -158,39 +158,49 @@ class Patch(MeasuredQuestion):
 
     def distributions(self, opened: Opened) -> xr.Dataset:
         """Of a typed pair: distributions of base, source and patched run (step, condition, output), every metric (step)."""
+        from bindscope.measures.binding.patching import count_columns
         from bindscope.measures.binding.patching_live import patch_distributions
-        from bindscope.tasks.binding.program import VOCABULARY
-        from bindscope.tasks.binding.structure import named_positions
+        from bindscope.tasks.binding import columns_of, named_positions
 
         drawn, steps = self.find_pairs(opened), opened.find_steps(self.steps)
         contrast, positions = self._contrast(drawn), named_positions(drawn.pairs)
         source = None if self.source_step is None else opened.find_step(self.source_step)
-        dataset = patch_distributions(opened.load, steps, contrast, self.sites, positions, source)
-        dataset = dataset.assign_coords(output=VOCABULARY.shown(dataset.sizes["output"]))
-        return dataset.assign_attrs({**_answers(contrast), "sites": " ".join(self.sites)})
+        sites = count_columns(self.sites, columns_of(drawn.pairs.base))
+        dataset = patch_distributions(opened.load, steps, contrast, sites, positions, source)
+        shown = opened.task.gather_outputs(dataset.probability.values)  # [step, condition, output]
+        names = opened.task.show_outputs(dataset.sizes["output"])
+        dataset = dataset.drop_vars("probability").assign(
+            probability=(("step", "condition", "output"), shown, {"units": "fraction"})
+        )
+        dataset = dataset.assign_coords(output=names)
+        return dataset.assign_attrs({**_answers(drawn, self.direction), "sites": " ".join(self.sites)})
 
     def empty(self, opened: Opened) -> xr.Dataset:
         """The grid of a typed pair that ``parts`` fill, all cells missing."""
         from bindscope.measures.binding.patching_live import empty_grid
+        from bindscope.tasks.binding import columns_of
 
-        contrast = self._contrast(self.find_pairs(opened))
-        dataset = empty_grid(self._model(opened), contrast, self.grid)  # type: ignore[arg-type]
+        drawn = self.find_pairs(opened)
+        columns = columns_of(drawn.pairs.base)
+        dataset = empty_grid(self._model(opened), self._contrast(drawn), self.grid, len(columns))  # type: ignore[arg-type]
         if self.grid == "residual":
             base = self.program if self.direction == "noising" else self.counterfactual
-            tokens = opened.task.read(base, opened.n_positions).shown_tokens
+            tokens = opened.task.show_tokens(opened.task.read(base, opened.n_positions))
             dataset = dataset.assign_coords(token=("position", tokens))
-        return dataset.assign_attrs(_answers(contrast))
+        return dataset.assign_attrs(_answers(drawn, self.direction))
 
     def parts(self, opened: Opened) -> Iterator[GridPart]:
         """The grid of a typed pair, part by part as it is made; of a large model the chain's columns first."""
         from bindscope.measures.binding.patching_live import stream_grid
+        from bindscope.tasks.binding import columns_of
 
         drawn, model = self.find_pairs(opened), self._model(opened)
         source = None if self.source_step is None else opened.model(self.source_step)
         pairs, first = drawn.pairs, set[int]()
         if model.config.n_parameters >= LARGE:
             first = {*pairs.chain_positions[0].tolist(), pairs.query_position, pairs.colon_position}
-        yield from stream_grid(model, self._contrast(drawn), self.grid, source, first)  # type: ignore[arg-type]
+        columns = columns_of(pairs.base)
+        yield from stream_grid(model, self._contrast(drawn), self.grid, source, first, columns)  # type: ignore[arg-type]
 
     @property
     def note(self) -> str:
@@ -236,16 +246,17 @@ class Path(MeasuredQuestion):
 
         from bindscope.interventions.contrast import contrast_pairs
         from bindscope.interventions.paths import patch_path
-        from bindscope.measures.binding.patching import locate_sites
-        from bindscope.tasks.binding import named_positions
+        from bindscope.measures.binding.patching import count_columns, locate_sites
+        from bindscope.tasks.binding import columns_of, named_positions
 
         drawn, step = self.find_pairs(opened), opened.find_step(self.step)
+        columns = columns_of(drawn.pairs.base)
         contrast, positions = contrast_pairs(drawn.pairs, self.direction), named_positions(drawn.pairs)
         model = opened.load(step)
-        (speaks,), sent = locate_sites([self.sender], positions)
+        (speaks,), sent = locate_sites(count_columns([self.sender], columns), positions)
         parts: list[Any] = []
         for text in self.receivers:
-            (hears,), received = locate_sites([text], positions)
+            (hears,), received = locate_sites(count_columns([text], columns), positions)
             end, ends = "final" if hears == "logits" else hears, received.get(hears)
             part = patch_path(
                 model, contrast, speaks, end,
@@ -258,5 +269,13 @@ class Path(MeasuredQuestion):
         return dataset.assign_attrs(frozen=frozen, run=opened.name, step=step, pairs=drawn.note, **self.measured)
 
 
-def _answers(contrast: Contrast) -> dict[str, str]:
-    return {"base_answer": str(int(contrast.base_answers[0])), "source_answer": str(int(contrast.source_answers[0]))}
+def _answers(drawn: Drawn, direction: str) -> dict[str, str]:
+    """The true answers of a typed pair, as digits."""
+    import numpy as np
+
+    from bindscope.tasks.binding import to_digits
+
+    pairs = drawn.pairs
+    base, source = to_digits(pairs.base, np.array([pairs.base_answers[0], pairs.counterfactual_answers[0]])).tolist()
+    base, source = (base, source) if direction == "noising" else (source, base)
+    return {"base_answer": str(base), "source_answer": str(source)}

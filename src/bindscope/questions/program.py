@@ -56,8 +56,8 @@ class Lens(RunQuestion):
         """Readings of the residual stream over (layer, position)."""
         from bindscope.measures.lens_map import map_lens
 
-        program = opened.task_of(self.runs_on).read(self.program, opened.n_positions)
-        return map_lens(opened.model(self.step), program)
+        task = opened.task_of(self.runs_on)
+        return map_lens(opened.model(self.step), task.read(self.program, opened.n_positions), task)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class Attention(RunQuestion):
         task = opened.task_of(self.runs_on)
         program = task.read(self.program, opened.n_positions)
         found = ablate_program(opened.model(self.step), task, program, self.ablate, self.kind)
-        return attention_dataset(found.patterns, program)
+        return attention_dataset(found.patterns, task, program)
 
     @property
     def note(self) -> str:
@@ -152,14 +152,13 @@ class Ablate(DrawnQuestion):
         import xarray as xr
 
         from bindscope.measures.binding.one_program import ablate_program
-        from bindscope.tasks.binding.program import VOCABULARY
 
         program = task.read(text, opened.n_positions)
         found = ablate_program(opened.model(self.step), task, program, self.sites, self.kind)
-        fractions = np.stack([found.before, found.after])
+        fractions = task.gather_outputs(np.stack([found.before, found.after]))
         return xr.Dataset(
             {"probability": (("condition", "output"), fractions, {"units": "fraction"})},
-            {"condition": ["before", "after"], "output": VOCABULARY.shown(len(found.before))},
+            {"condition": ["before", "after"], "output": task.show_outputs(len(found.before))},
             {"answer": str(program.answer), "sites": " ".join(self.sites)},
         )
 
@@ -168,8 +167,8 @@ class Ablate(DrawnQuestion):
 
         from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
         from bindscope.interventions.knockout import knock_out_edges, name_edge
-        from bindscope.measures.binding.patching import locate_sites
-        from bindscope.tasks.binding import named_positions
+        from bindscope.measures.binding.patching import count_columns, locate_sites
+        from bindscope.tasks.binding import columns_of, named_positions
 
         named, rng = named_positions(pairs), np.random.default_rng([self.seed, 2])
         if self.cut:
@@ -179,7 +178,7 @@ class Ablate(DrawnQuestion):
             return ablate_heads(model, pairs.base, kind=self.kind, rng=rng, on_progress=on_progress)
         if self.sites == ("mlps",):
             return ablate_mlps(model, pairs.base, kind=self.kind, rng=rng, on_progress=on_progress)
-        sites, positions = locate_sites(self.sites, named)
+        sites, positions = locate_sites(count_columns(self.sites, columns_of(pairs.base)), named)
         return ablate_together(model, pairs.base, sites, self.kind, positions=positions, rng=rng)
 
 

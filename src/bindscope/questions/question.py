@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_
 from bindscope.errors import BindscopeError
 from bindscope.questions.opened import Opened
 from bindscope.questions.render import FieldRow, QuestionRow, to_command, to_python
+from bindscope.runs.placement import CPU, Placement
 
 MOST_SEED = 2**31 - 1
 
@@ -102,9 +103,9 @@ class Question:
         """The command that asks this; ``family`` is where that of the run is, if it is a person's own."""
         return to_command(describe_question(type(self)), self.values(), family)
 
-    def python(self, family: str = "") -> str:
+    def python(self, family: str = "", placement: Placement = CPU) -> str:
         """The lines of Python that ask this, with no import but bindscope."""
-        return to_python(describe_question(type(self)), self.values(), family)
+        return to_python(describe_question(type(self)), self.values(), family, placement)
 
     def values(self) -> dict[str, Any]:
         """The fields by name."""

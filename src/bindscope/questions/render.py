@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, TypedDict
 
+from bindscope.runs.placement import CPU, Placement
+
 OPENED = {"run": "run = bindscope.open_run({})", "study": "study = bindscope.open_study({})"}
 STUDY = "symbols"  # the study that is opened without a run
 
@@ -59,7 +61,7 @@ def write_command(command: str, *words: Any, family: str = "", **options: Any) -
     return _join(command, words, written, family)
 
 
-def to_python(row: QuestionRow, values: Mapping[str, Any], family: str = "") -> str:
+def to_python(row: QuestionRow, values: Mapping[str, Any], family: str = "", placement: Placement = CPU) -> str:
     """The lines that open the run or the study and ask it."""
     arguments, keywords = [], []
     for field, value in _given(row, values):
@@ -70,10 +72,12 @@ def to_python(row: QuestionRow, values: Mapping[str, Any], family: str = "") -> 
         else:
             keywords.append(f"{field['keyword']}={literal_of(value)}")
     call = f"{row['opener']}.{row['method']}({', '.join([*arguments, *keywords])})"
-    return write_python(call, opener=row["opener"], name=values.get("run", STUDY), family=family)
+    return write_python(call, opener=row["opener"], name=values.get("run", STUDY), family=family, placement=placement)
 
 
-def write_python(call: str, *imports: str, opener: str = "run", name: str = STUDY, family: str = "") -> str:
+def write_python(
+    call: str, *imports: str, opener: str = "run", name: str = STUDY, family: str = "", placement: Placement = CPU
+) -> str:
     """The lines that open a run, or the study, and ask it what ``call`` says.
 
     >>> print(write_python('run.result("lens")', name="binding-laptop"))
@@ -83,6 +87,8 @@ def write_python(call: str, *imports: str, opener: str = "run", name: str = STUD
     run.result("lens")
     """
     opened = literal_of(name) + (f", family={literal_of(family)}" if family else "")
+    options = zip(placement.options[::2], placement.options[1::2])
+    opened += "".join(f", {option.removeprefix('--')}={literal_of(value)}" for option, value in options)
     return "\n".join(["import bindscope", *imports, "", OPENED[opener].format(opened), call])
 
 

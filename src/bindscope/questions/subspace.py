@@ -49,7 +49,7 @@ class Swap(RunQuestion):
         *_, pairs = read_pair(task, self.program, self.counterfactual, opened.n_positions)
         model = opened.load(step)
         kept = find(step, model, self.quality) if find else find_kept_subspace(opened.run, model, self.quality)
-        dataset = swap_pair(model, pairs, kept.search, kept.change(self.control, self.seed))
+        dataset = swap_pair(model, pairs, kept.search, kept.change(self.control, self.seed), opened.task)
         return dataset.assign_attrs(control=self.control)
 
 
@@ -74,4 +74,4 @@ class Project(RunQuestion):
         task, step = opened.task_of(self.runs_on), opened.find_step(self.step)
         program, model = task.read(self.program, opened.n_positions), opened.load(step)
         axes = kept_axes(result("projections"), self.quality, self.axes, step)
-        return project_program(model, program, default_search(model, self.quality), axes)
+        return project_program(model, program, default_search(model, self.quality), axes, opened.task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ from bindscope.runs.folders import new_directory
 from bindscope.runs.lineage import Lineage
 from bindscope.runs.manifest import IMPORTED, Manifest, describe_origin
 from bindscope.runs.originals import link_original, read_original
+from bindscope.tasks.task import Task
 
 Evaluate = Callable[[Transformer], Mapping[str, Any]]
+BuildEvaluate = Callable[[Task], Evaluate]
 Report = Callable[[int, Mapping[str, Any], float | None], None]  # step, evaluation, difference from transformers
 
 
@@ -29,10 +31,11 @@ def adopt_checkpoints(
     config: RunConfig,
     files: Mapping[int, Path],
     destination: Path,
-    evaluate: Evaluate,
+    build_evaluate: BuildEvaluate,
     told: Iterable[str] = (),
     report: Report = lambda step, evaluation, difference: None,
     link: bool = False,
+    tokenizer: Path | None = None,
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
 
@@ -41,15 +44,20 @@ def adopt_checkpoints(
 
     The model's shape is that of the first file. What files do not tell is what the family says of published ones, and
     for the settings named in ``told`` what ``config.model`` says. With ``link`` no weights are copied: the run reads the
-    files where they are, as long as their hashes are the same.
+    files where they are, as long as their hashes are the same. A family may take the task's tokens from the tokenizer
+    beside the model, or from ``tokenizer``; it must then be the same for all files.
 
-    >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), evaluate)
+    >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), build_evaluate)
     """
     steps, family = sorted(files), family_of(config.task)
     given = {name: getattr(config.model, name) for name in told}
     model = read_model(files[steps[0]], **{**family.published_model, **given})
     _check_given(model, given, files[steps[0]])
-    config = dataclasses.replace(config, model=model.config)
+    task = _fit_task(config.task, [files[step] for step in steps], model.config.d_vocab, tokenizer)
+    read: dict[str, Any] = {"fitted": _changed_settings(config.task, task)} if task != config.task else {}
+    read |= {} if tokenizer is None else {"tokenizer": str(tokenizer)}
+    config = dataclasses.replace(config, task=task, model=model.config)
+    evaluate = build_evaluate(task)
     manifest = Manifest(
         name=config.name,
         config=config_to_mapping(config),
@@ -57,7 +65,7 @@ def adopt_checkpoints(
         total_steps=steps[-1],
         status="finished",
         thinned=True,
-        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}, "told": given},
+        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}, "told": given, **read},
         family_from=family.origin,
         **describe_origin("cpu", n_threads=0, n_processes=0),
     )
@@ -66,7 +74,6 @@ def adopt_checkpoints(
         run = Run(unfinished, manifest)
         lineage = Lineage()
         for step in steps:
-            check_tokens(files[step], config.task.vocabulary)
             original = link_original(files[step]) if link else None
             model = read_original(files[step], config.model)
             if original is None:
@@ -81,6 +88,25 @@ def adopt_checkpoints(
             hugging_face = (files[step] / CONFIG).is_file()
             report(step, evaluation, differ_from_transformers(model, files[step]) if hugging_face else None)
     return Run.open(destination)
+
+
+def _fit_task(task: Task, files: Sequence[Path], d_vocab: int, tokenizer: Path | None) -> Task:
+    """The task in the tokens of these models, which must be the same for all."""
+    family = family_of(task)
+    fitted: Task | None = family.fit_task(task, files[0], d_vocab, tokenizer)
+    for file in files:
+        if fitted is None:
+            check_tokens(file, task.vocabulary)
+        elif family.fit_task(task, file, d_vocab, tokenizer) != fitted:
+            raise BindscopeError(f"{file}: has another tokenizer than {files[0]}; import them one by one.")
+    return task if fitted is None else fitted
+
+
+def _changed_settings(task: Any, fitted: Any) -> list[str]:
+    """Names of the settings that were read from the files."""
+    return [
+        field.name for field in dataclasses.fields(task) if getattr(task, field.name) != getattr(fitted, field.name)
+    ]
 
 
 def _check_given(model: Transformer, given: Mapping[str, Any], file: Path) -> None:

@@ -33,6 +33,7 @@ from bindscope.runs.lineage import LINEAGE, Descent
 from bindscope.runs.lock import is_locked
 from bindscope.runs.manifest import KeptCheckpoint, Manifest, Original, Status, read_manifest
 from bindscope.runs.metrics import append_metrics, read_metrics, truncate_metrics
+from bindscope.runs.placement import CPU, Placement
 from bindscope.runs.results import read_result, write_result
 from bindscope.schema import to_mapping
 
@@ -56,18 +57,19 @@ class Run:
     >>> [record["test"]["accuracy"] for record in run.metrics]
     """
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    def __init__(self, path: Path, manifest: Manifest, placement: Placement = CPU) -> None:
         self.path = path
         self.manifest = manifest
+        self.placement = placement  # of the models that are read from it
 
     @classmethod
-    def open(cls, path: Path | str) -> Run:
-        path = Path(path)
+    def open(cls, path: Path | str, placement: Placement = CPU) -> Run:
+        path, placement = Path(path), placement.check()
         if not path.exists():
             raise BindscopeError(f"{path}: no such run.{_suggest_sibling(path)}")
         if not (path / MANIFEST).is_file():
             raise BindscopeError(f"{path}: not a run: it has no {MANIFEST}.")
-        return cls(path, read_manifest(path / MANIFEST))
+        return cls(path, read_manifest(path / MANIFEST), placement)
 
     @classmethod
     def create(cls, path: Path | str, manifest: Manifest) -> Run:
@@ -153,7 +155,7 @@ class Run:
         return read_verified(self.path / "checkpoints" / kept.file, kept.sha256, "this checkpoint")
 
     def checkpoint(self, step: int | str = "last") -> Transformer:
-        """The model as it was at ``step``, in evaluation mode on the CPU."""
+        """The model as it was at ``step``, in evaluation mode where the run was opened to have it: on the CPU, usually."""
         from bindscope.model.convert.checkpoint import load_into
         from bindscope.model.transformer import Transformer
 
@@ -166,7 +168,7 @@ class Run:
         tensors = self.weights(step)
         model = Transformer(self.config.model)
         load_into(model, tensors, str(self.path / "checkpoints" / self.manifest.checkpoints[step].file))
-        return model.eval()
+        return self.placement.place(model.eval())
 
     def keep_weights(self, step: int, model: nn.Module) -> None:
         """Training hands over the weights of a step."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.runs.placement import CPU, Placement
 
 RUNS_DIRECTORY = Path("runs")
 SHOWN_FIRST = "binding-neutral"
@@ -50,17 +51,22 @@ def is_shipped(directory: Path) -> bool:
 
 
 def results_folders(
-    directory: Path, name: str, read_only: bool, runs: Path = RUNS_DIRECTORY, out: Path | None = None
+    directory: Path,
+    name: str,
+    read_only: bool,
+    runs: Path = RUNS_DIRECTORY,
+    out: Path | None = None,
+    placement: Placement = CPU,
 ) -> tuple[Path, ...]:
     """Where results of a run are: new ones are saved in the first folder, which is in ``out`` if given; all are read.
 
     >>> results_folders(Path("shipped/binding-laptop"), "binding-laptop", read_only=True)
     (PosixPath('runs/verify-binding-laptop/results'), PosixPath('shipped/binding-laptop/results'))
     """
-    inside = directory / RESULTS
+    inside = directory / RESULTS / placement.results_in
     if out is None and not read_only:
         return (inside,)
-    first = study_results(name, runs, out)
+    first = study_results(name, runs, out) / placement.results_in
     return (first,) if first.resolve() == inside.resolve() else (first, inside)
 
 

@@ -33,6 +33,18 @@ def pack_weights(
     return _order_header(safetensors.torch.save(packed, metadata))
 
 
+def pack_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    """A safetensors file of tensors as they are: equal ones make equal files, byte for byte."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    return _order_header(safetensors.torch.save(plain, dict(metadata)))
+
+
+def unpack_metadata(content: bytes) -> dict[str, str]:
+    """The metadata of a safetensors file that was read before."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return {str(name): str(value) for name, value in header.get("__metadata__", {}).items()}
+
+
 def unpack_tensors(content: bytes, path: Path, what: str) -> dict[str, Tensor]:
     """The tensors of a safetensors file; ``path`` is only named in the error."""
     try:

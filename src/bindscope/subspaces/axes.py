@@ -25,7 +25,7 @@ class Axes:
 
     def coordinates(self, points: Tensor) -> Tensor:
         """[..., axis] of points [..., d_model]."""
-        return (points - self.mean) @ self.directions.T
+        return (points - self.mean) @ self.directions.to(points.dtype).T
 
     def turn(self, rotation: Tensor) -> Axes:
         """The axes along which coordinates are those of before times ``rotation`` [axis, axis]."""
@@ -34,7 +34,7 @@ class Axes:
     def variance_fractions(self, points: Tensor) -> Tensor:
         """[axis]: the part of the variance of points [point, d_model] that lies along each axis."""
         centred = points - points.mean(0)
-        return (centred @ self.directions.T).square().sum(0) / centred.square().sum().clamp_min(1e-12)
+        return (centred @ self.directions.to(points.dtype).T).square().sum(0) / centred.square().sum().clamp_min(1e-12)
 
 
 def fit_axes(points: Tensor, inside: Subspace, n_axes: int) -> Axes:

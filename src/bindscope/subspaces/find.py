@@ -86,7 +86,7 @@ def find_subspace(
 def sample_stream(model: Transformer, pairs: CounterfactualPairs, *, of: Quality, layer: int, position: str) -> Samples:
     """The base programs' stream at one layer and position, labelled; each column of each program is a sample."""
     columns = find_columns(pairs, position)
-    labels = label_columns(pairs.base_tokens, columns, of)
+    labels = label_columns(pairs.base, columns, of)
     return label_stream(read_stream(model, pairs.base_tokens, layer, columns), labels, position)
 
 
@@ -95,7 +95,7 @@ def label_stream(stream: Tensor, labels: np.ndarray, position: str) -> Samples:
     known = torch.from_numpy(labels >= 0)
     if not bool(known.any()):
         raise BindscopeError(f"position '{position}': none of the {len(labels)} programs has it; ask for deeper ones.")
-    return Samples(stream[known], torch.from_numpy(labels.astype(np.int64))[known])
+    return Samples(stream[known].float(), torch.from_numpy(labels.astype(np.int64))[known])
 
 
 def fit_subspace(samples: Samples, of: Quality, rank: int | None = None) -> FoundSubspace:

@@ -16,9 +16,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.tasks.binding import CounterfactualPairs, named_positions, tokens_to_programs
+from bindscope.tasks.binding import CounterfactualPairs, columns_of, named_positions, programs_of, rows_of
 from bindscope.tasks.binding.positions import LINE_WIDTH, QUERY_WIDTH
 from bindscope.tasks.binding.program import FIRST_LETTER, LETTERS
+from bindscope.tasks.task import Batch
 
 Quality = Literal["values", "names"]
 QUALITIES: tuple[Quality, ...] = get_args(Quality)
@@ -50,7 +51,7 @@ def find_columns(pairs: CounterfactualPairs, position: str) -> np.ndarray:
     return known[position]
 
 
-def label_columns(tokens: np.ndarray, columns: np.ndarray, of: Quality) -> np.ndarray:
+def label_columns(batch: Batch, columns: np.ndarray, of: Quality) -> np.ndarray:
     """What each column [program, column] stands for, −1 where there is no column.
 
     ``values``: the digit that the column's line assigns, or that the query asks for. ``names``: the letter that stands
@@ -58,15 +59,18 @@ def label_columns(tokens: np.ndarray, columns: np.ndarray, of: Quality) -> np.nd
     """
     if of not in QUALITIES:
         raise BindscopeError(f"'{of}': a subspace is looked for of {' or '.join(QUALITIES)}.")
-    programs, queries = tokens_to_programs(tokens)
+    programs, queries = programs_of(batch)
+    tokens = rows_of(batch)
+    at = columns_of(batch)
+    positions = np.searchsorted(at, np.clip(columns, at[0], at[-1]))  # [program, column]
     rows = np.arange(len(tokens))[:, None]
-    in_query = columns >= tokens.shape[1] - QUERY_WIDTH
-    line = np.where(in_query, queries, np.clip(columns, 0, None) // LINE_WIDTH)  # [program, column]
+    in_query = positions >= tokens.shape[1] - QUERY_WIDTH
+    line = np.where(in_query, queries, positions // LINE_WIDTH)  # [program, column]
     line = np.minimum(line, programs.n_lines - 1)
     if of == "values":
         labels = programs.value[rows, line].astype(np.int64)
     else:
-        letter = np.take_along_axis(tokens, np.clip(columns, 0, None), axis=1) - FIRST_LETTER
+        letter = np.take_along_axis(tokens, positions, axis=1) - FIRST_LETTER
         stands_there = (letter >= 0) & (letter < len(LETTERS))
         labels = np.where(stands_there, letter, programs.variables[rows, line])
     return np.where(columns < 0, -1, labels)

@@ -92,8 +92,8 @@ def _label_points(pairs: CounterfactualPairs, columns: np.ndarray) -> dict[str, 
     known = columns >= 0
     pair, _ = np.nonzero(known)
     labels = {
-        "value": label_columns(pairs.base_tokens, columns, "values")[known],
-        "name": label_columns(pairs.base_tokens, columns, "names")[known],
+        "value": label_columns(pairs.base, columns, "values")[known],
+        "name": label_columns(pairs.base, columns, "names")[known],
         "depth": pairs.labels["depth"][pair, 0],
         "root_line": pairs.labels["root_line"][pair, 0],
     }

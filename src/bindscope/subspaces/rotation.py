@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.transformer import Transformer
 from bindscope.subspaces.positions import Quality, find_columns
 from bindscope.subspaces.stream import edit_columns, read_stream, stream_site
@@ -86,7 +86,7 @@ def learn_rotation(
         basis = orthonormal_columns(free)  # [d_model, rank]
         edit = edit_columns(marked[rows], source[rows], partial(_swap_along, basis))
         logits = run(frozen, tokens[rows], write={site: edit}, at=at).logits[:, 0]  # [row, output]
-        loss = F.cross_entropy(logits, wanted[rows])
+        loss = F.cross_entropy(to_host(logits), wanted[rows])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -104,4 +104,5 @@ def orthonormal_columns(free: Tensor) -> Tensor:
 
 
 def _swap_along(basis: Tensor, base: Tensor, source: Tensor) -> Tensor:
+    basis = basis.to(base.dtype)
     return base + (source - base) @ basis @ basis.T

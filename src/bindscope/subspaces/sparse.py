@@ -41,7 +41,9 @@ def fit_components(vectors: Tensor) -> Components:
     mean = vectors.mean(0)
     centred = (vectors - mean).double()
     variance, directions = torch.linalg.eigh(centred.T @ centred / len(vectors))  # rising
-    return Components(mean, directions.T.flip(0).float().contiguous(), variance.flip(0).clamp_min(0).float())
+    return Components(
+        mean, directions.T.flip(0).to(mean.dtype).contiguous(), variance.flip(0).clamp_min(0).to(mean.dtype)
+    )
 
 
 @dataclass(frozen=True, eq=False)

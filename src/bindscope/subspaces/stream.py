@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.model.run import run, widen
+from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import CounterfactualPairs
@@ -46,7 +46,7 @@ def read_layers(
     for rows in split_rows(*tokens.shape):
         trace = run(model, torch.from_numpy(tokens[rows]), read=sites.values())
         for layer, site in sites.items():
-            parts[layer].append(pick_columns(widen(trace[site]), torch.from_numpy(columns[rows])))
+            parts[layer].append(pick_columns(to_host(trace[site]), torch.from_numpy(columns[rows])))
     return {layer: torch.cat(values) for layer, values in parts.items()}
 
 
@@ -72,7 +72,7 @@ def run_changed(
         tokens, at = torch.from_numpy(pairs.base_tokens[rows]), torch.tensor([pairs.colon_position])
         edit = edit_columns(torch.from_numpy(columns[rows]), source[rows], change)
         logits = run(model, tokens, write={stream_site(model, layer): edit}, at=at).logits[:, 0]
-        parts.append(widen(logits))
+        parts.append(to_host(logits))
     return torch.cat(parts)
 
 
@@ -82,8 +82,8 @@ def edit_columns(columns: Tensor, source: Tensor, change: Change) -> Callable[[T
     column = columns[row, index]
 
     def edit(value: Tensor) -> Tensor:
-        changed = change(widen(value[row, column]), source[row, index])
-        return value.index_put((row, column), changed.to(value.dtype))
+        changed = change(to_host(value[row, column]), source[row, index])
+        return value.index_put((row, column), changed.to(value.device, value.dtype))
 
     return edit
 

@@ -56,11 +56,11 @@ class Subspace:
 
     def coordinates(self, x: Tensor) -> Tensor:
         """[..., rank]: how far ``x`` reaches along each direction."""
-        return x @ self.basis.T
+        return x @ self.basis.to(x.device, x.dtype).T
 
     def project(self, x: Tensor) -> Tensor:
         """The part of ``x`` [..., d_model] inside the subspace."""
-        return self.coordinates(x) @ self.basis
+        return self.coordinates(x) @ self.basis.to(x.device, x.dtype)
 
     def swap(self, base: Tensor, source: Tensor) -> Tensor:
         """``base`` with its part inside the subspace replaced by ``source``'s."""

@@ -86,8 +86,8 @@ class _Position:
         self.fit_stream = read_layers(model, fit.base_tokens, layers, fit_columns)
         self.base = read_layers(model, test.base_tokens, layers, self.columns)
         self.source = read_layers(model, test.counterfactual_tokens, layers, self.columns)
-        self.fit_labels = label_columns(fit.base_tokens, fit_columns, search.of)
-        self.labels = label_columns(test.base_tokens, self.columns, search.of)
+        self.fit_labels = label_columns(fit.base, fit_columns, search.of)
+        self.labels = label_columns(test.base, self.columns, search.of)
 
     def measure(self, search: Search, generator: torch.Generator, least_whole: float) -> dict[str, float]:
         if len(self.present) == 0:

@@ -38,6 +38,23 @@ class Layout:
         return 1 if self.blocks is None else int(self.blocks.max())
 
 
+class Rendering(Protocol):
+    """How a family's own rows of tokens are written as those of a model that reads something else, such as text."""
+
+    def read_rows(self, tokens: np.ndarray) -> np.ndarray:
+        """The family's own rows [batch, position] back from a model's tokens [batch, column]."""
+        ...
+
+    def columns(self, n_positions: int) -> np.ndarray:
+        """The column [position] at which a model has read each position of a row of ``n_positions``; they ascend."""
+        ...
+
+    @property
+    def output_of_digit(self) -> np.ndarray:
+        """The output [digit] that answers with each digit."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Examples ready for a model. ``labels`` describe each answer (its depth, its root line, …)."""
@@ -48,6 +65,7 @@ class Batch:
     targets: np.ndarray  # [batch, target] int64 output ids, or float32 for real labels
     weights: np.ndarray | None = None  # [target] float32: how often each target counts; None = once
     labels: Mapping[str, np.ndarray] = field(default_factory=dict)  # each [batch, target]
+    rendering: Rendering | None = None  # how the rows were written; None: in the family's own tokens
 
     def __len__(self) -> int:
         return len(self.tokens)

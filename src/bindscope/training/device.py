@@ -1,4 +1,4 @@
-"""Where the arithmetic happens: the device by name, and how many threads."""
+"""Where the arithmetic happens: the device and number type by name, and how many threads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from bindscope.errors import BindscopeError, suggest_nearest
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
 def select_device(name: str, local_rank: int = 0) -> torch.device:
@@ -34,6 +35,29 @@ def select_device(name: str, local_rank: int = 0) -> torch.device:
             "start at most that many processes."
         )
     return torch.device("cuda", local_rank)
+
+
+def select_dtype(name: str, device: torch.device) -> torch.dtype:
+    """The number type a person asked for, which the device must be able to multiply matrices in.
+
+    >>> select_dtype("float64", torch.device("cpu"))
+    torch.float64
+    """
+    if name not in DTYPES:
+        raise BindscopeError(f"dtype: unknown number type {name!r}.{suggest_nearest(name, DTYPES)}")
+    dtype: torch.dtype = getattr(torch, name)
+    if not _multiplies(device, dtype):
+        usable = ", ".join(each for each in DTYPES if _multiplies(device, getattr(torch, each)))
+        raise BindscopeError(f"dtype: {device.type} has no {name}; usable there: {usable}.")
+    return dtype
+
+
+def _multiplies(device: torch.device, dtype: torch.dtype) -> bool:
+    try:
+        ones = torch.ones(2, 2, device=device, dtype=dtype)
+        return bool((ones @ ones == 2).all())
+    except (TypeError, RuntimeError):
+        return False
 
 
 @contextmanager

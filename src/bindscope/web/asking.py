@@ -12,6 +12,7 @@ from bindscope.errors import BindscopeError
 from bindscope.questions.fields import LIVE_STEP
 from bindscope.questions.opened import Opened
 from bindscope.questions.question import Question, RunQuestion, describe_fields
+from bindscope.runs.placement import CPU
 from bindscope.web.body import Provenance, Strict, to_body
 from bindscope.web.lab import LabRun, Missing
 
@@ -62,8 +63,9 @@ def answer_body(
         assert isinstance(question, RunQuestion)
         question = question.settled(opened(run))
         provenance["run"] = run.name
-    family = "" if run is None else run.family_location
-    command, python = question.command(family), question.python(family)
+    family, placement = ("", CPU) if run is None else (run.family_location, run.run.placement)
+    command = " ".join([question.command(family), *placement.options])
+    python = question.python(family, placement)
     return to_body(dataset, Provenance(**provenance), title=title, command=command, python=python)
 
 

@@ -18,6 +18,8 @@ def kept_result(run: LabRun, name: str, command: str = "", *, waits: bool = True
     >>> kept_result(lab.find("binding-laptop"), "lens")
     """
     library = run.library
+    if name not in library.results:
+        raise NotMeasured(f"{run.name}: this is not measured for runs of the family '{run.family}'.")
     found = library.find(name)
     if found is None:
         if not waits or library.estimate_work(name) > MOST_WORK:

@@ -24,6 +24,7 @@ from bindscope.questions.opened import require_kind
 from bindscope.runs.directory import MANIFEST, Run
 from bindscope.runs.locate import results_folders
 from bindscope.runs.lock import is_locked
+from bindscope.runs.placement import CPU, Placement
 from bindscope.studies.framework.command import describe_origin, find_command
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import find_study
@@ -55,10 +56,16 @@ class Lab:
     """
 
     def __init__(
-        self, runs: Iterable[LabRun], kept_in: Path = Path("runs"), live: bool = True, watched: Iterable[Path] = ()
+        self,
+        runs: Iterable[LabRun],
+        kept_in: Path = Path("runs"),
+        live: bool = True,
+        watched: Iterable[Path] = (),
+        placement: Placement = CPU,
     ) -> None:
         self.runs: dict[str, LabRun] = {}  # replaced whole whenever it changes: others may be reading it
         self.kept_in = kept_in
+        self.placement = placement  # of every model that is questioned
         self.live = live  # whether questions to a model are answered: not in a static copy
         self.opens_directories = False  # whether the page may name further directories
         self.watched = tuple(watched)
@@ -81,11 +88,12 @@ class Lab:
         *,
         live: bool = True,
         watched: Iterable[Path] = (),
+        placement: Placement = CPU,
     ) -> Lab:
         """The runs at ``paths``; results of those in ``read_only`` are saved outside them."""
         guarded = {path.resolve() for path in read_only}
-        runs = (LabRun(Run.open(path), kept_in, path.resolve() in guarded) for path in paths)
-        return cls(runs, kept_in, live, watched)
+        runs = (LabRun(Run.open(path, placement), kept_in, path.resolve() in guarded) for path in paths)
+        return cls(runs, kept_in, live, watched, placement)
 
     @property
     def version(self) -> str:
@@ -132,7 +140,7 @@ class Lab:
                 if path.resolve() in known or path.name.startswith("."):
                     continue
                 try:
-                    self.add(LabRun(Run.open(path), self.kept_in))
+                    self.add(LabRun(Run.open(path, self.placement), self.kept_in))
                 except BindscopeError as problem:  # damaged, or of a later version: it is not shown
                     unreadable[path] = str(problem)
             self.unreadable = unreadable
@@ -170,7 +178,7 @@ class LabRun:
         with self._lock:
             stamp = self._stamp()
             if stamp != self._seen:
-                self._run, self._seen = Run.open(self.path), stamp
+                self._run, self._seen = Run.open(self.path, self._run.placement), stamp
             return self._run
 
     @property
@@ -269,7 +277,8 @@ class LabRun:
     @cached_property
     def _results(self) -> tuple[Path, ...]:
         """Where results are: new ones are saved in the first folder, which another process may add to at any time."""
-        return results_folders(self.path, plain_name(self._run.name), self._read_only, self._kept_in)
+        name, placement = plain_name(self._run.name), self._run.placement
+        return results_folders(self.path, name, self._read_only, self._kept_in, placement=placement)
 
 
 def plain_name(text: str) -> str:

@@ -41,4 +41,4 @@ class Models:
 
 
 def _bytes_of(model: Transformer) -> int:
-    return 4 * model.config.n_parameters
+    return model.W_E.element_size() * model.config.n_parameters

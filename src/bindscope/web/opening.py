@@ -53,7 +53,7 @@ def refuse_opening(lab: Lab, request: Request) -> None:
 def open_directory(lab: Lab, text: str) -> OpenedRun:
     """Show the run in this directory too."""
     try:
-        run = LabRun(Run.open(Path(text).expanduser()), lab.kept_in, read_only=True)
+        run = LabRun(Run.open(Path(text).expanduser(), lab.placement), lab.kept_in, read_only=True)
         run.remember("summary", partial(summarise_run, run))  # every file of it can be read
     except (BindscopeError, *DAMAGED):
         raise BindscopeError(NO_RUN) from None

@@ -71,7 +71,7 @@ def look_at_operands(model: Transformer, sums: Batch, task: AssignAddTask) -> tu
     import torch
 
     from bindscope.measures.arithmetic.forms import SumForms
-    from bindscope.model.run import run
+    from bindscope.model.run import run, to_host
 
     try:
         forms = SumForms.of(model, task)
@@ -83,4 +83,4 @@ def look_at_operands(model: Transformer, sums: Batch, task: AssignAddTask) -> tu
         site = f"L0.pattern@{ANSWER_POSITION}"
         rows = torch.from_numpy(sums.tokens[:: max(1, len(sums) // N_WATCHED)])
         pattern = run(model, rows, read=[site], layout=sums.layout)[site]  # [row, head, 1, key]
-    return score, pattern[:, :, 0, list(OPERAND_POSITIONS)].mean((0, 1)).numpy()
+    return score, to_host(pattern)[:, :, 0, list(OPERAND_POSITIONS)].mean((0, 1)).numpy()

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from bindscope.measures.arithmetic.literal_sums import literal_sums
-from bindscope.model.run import Edit, run
+from bindscope.model.run import Edit, run, to_host
 from bindscope.model.sites import Site
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, OPERAND_POSITIONS
 
@@ -60,9 +60,9 @@ def gradient_cosines(
     ``first`` and ``second`` are embeddings [example, d_model].
     """
     first, second = (operand.detach().requires_grad_() for operand in (first, second))
-    chosen = logits_of(first, second).gather(1, outputs[:, None]).sum()
+    chosen = logits_of(first, second).gather(1, outputs[:, None].to(first.device)).sum()
     to_first, to_second = torch.autograd.grad(chosen, (first, second))
-    return torch.cosine_similarity(to_first, to_second, dim=1, eps=1e-30).numpy()
+    return torch.cosine_similarity(to_host(to_first), to_host(to_second), dim=1, eps=1e-30).numpy()
 
 
 def embedding_gradient_cosines(

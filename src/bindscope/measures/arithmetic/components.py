@@ -127,7 +127,9 @@ def explain_controls(model: Transformer, task: AssignAddTask, rng: np.random.Gen
     permuted = [fit.explained_variance.values for fit in fits]
     replaced = [_replaced_accuracy(forms, sums, fit, order, task) for fit, order in zip(fits, orders)]
     fresh = Transformer(model.config, torch.Generator().manual_seed(int(rng.integers(2**31))))
-    untrained = fit_neurons(run_literal_sums(fresh, task).pre, numbers).explained_variance.values
+    untrained = fit_neurons(
+        run_literal_sums(fresh.to(model.W_E.device, model.W_E.dtype), task).pre, numbers
+    ).explained_variance.values
     return {
         "permuted_explained_variance": (("draw", "neuron"), np.array(permuted)),
         "permuted_fitted_accuracy": ("draw", np.array(replaced)),

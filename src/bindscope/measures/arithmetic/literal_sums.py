@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from bindscope.errors import BindscopeError
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.tasks.assign_add.sequence import N_POSITIONS, N_PREFIX
 from bindscope.tasks.task import Layout
 
@@ -46,7 +46,7 @@ def run_literal_sums(model: Transformer, task: AssignAddTask) -> LiteralSums:
     with torch.no_grad():
         trace = run(model, torch.from_numpy(tokens), read=sites, layout=layout)
     return LiteralSums(
-        *(values[:, asked].double().numpy() for values in (*map(trace.__getitem__, sites), trace.logits))
+        *(to_host(values[:, asked]).double().numpy() for values in (*map(trace.__getitem__, sites), trace.logits))
     )
 
 

@@ -15,7 +15,7 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.assign_add import AssignAddTask
@@ -40,8 +40,10 @@ def attention_of(model: Transformer, task: AssignAddTask, tokens: np.ndarray) ->
     sums = task.sequences
     located = sums.locate(row[0].numpy())
     trace = run(model, row, [Site("pattern", layer, 0) for layer in layers])
-    patterns = np.stack([trace[Site("pattern", layer, 0)].reshape(row.shape[1], -1).numpy() for layer in layers])
-    fractions = trace.logits[0, ANSWER_POSITION].double().softmax(-1).numpy()
+    patterns = np.stack(
+        [to_host(trace[Site("pattern", layer, 0)].reshape(row.shape[1], -1)).numpy() for layer in layers]
+    )
+    fractions = to_host(trace.logits[0, ANSWER_POSITION]).double().softmax(-1).numpy()
     symbols = [SHOWN.get(symbol, symbol) for symbol in task.vocabulary.decode(row[0].tolist())]
     return xr.Dataset(
         {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.transformer import Transformer
 
 ROWS_AT_ONCE = 256  # bounds memory, never changes a number
@@ -23,5 +23,5 @@ def read_sums(model: Transformer, tokens: np.ndarray, sites: Sequence[str]) -> l
     for start in range(0, len(tokens), ROWS_AT_ONCE):
         trace = run(model, torch.from_numpy(tokens[start : start + ROWS_AT_ONCE]), sites)
         for part, site in zip(parts, sites):
-            part.append(trace[site].numpy())
+            part.append(to_host(trace[site]).numpy())
     return [np.concatenate(part) for part in parts]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bindscope.errors import BindscopeError, suggest_nearest
-from bindscope.tasks.binding import Programs, tokens_to_programs
+from bindscope.tasks.binding import Programs, programs_of
 from bindscope.tasks.task import Batch
 
 ATTRIBUTES: dict[str, str] = {
@@ -37,7 +37,7 @@ def describe_questions(batch: Batch) -> dict[str, np.ndarray]:
     >>> describe_questions(ask_programs([parse_program("a=4\\nb=7\\nc=a\\n#c:")]))["distance"]
     array([2])
     """
-    programs, queries = tokens_to_programs(batch.tokens, batch.layout.n_blocks)
+    programs, queries = programs_of(batch)
     rows, query = np.arange(len(programs)), queries[:, 0]
     root, answer = programs.root[rows, query].astype(np.int64), programs.value[rows, query]
     same_root = (programs.root == root[:, None]).sum(1)  # [batch], the root line itself included

@@ -22,11 +22,11 @@ import xarray as xr
 from torch import Tensor, nn
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.binding.predictions import OUTPUT_OF_DIGIT
 from bindscope.measures.evaluation import TOKENS_AT_ONCE, evaluating
-from bindscope.model.run import Trace, run
+from bindscope.model.run import Trace, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
+from bindscope.tasks.binding import outputs_of_digits
 from bindscope.tasks.task import Batch
 
 CANDIDATES = ("answer", "line 1")
@@ -43,7 +43,8 @@ def logit_contributions(model: Transformer, batch: Batch) -> xr.Dataset:
     """
     if "rule_line_1" not in batch.labels:
         raise BindscopeError("contributions: answer and line 1 compete in binding programs only.")
-    candidates = np.stack([batch.targets[:, 0], batch.labels["rule_line_1"][:, 0]])  # [candidate, example]
+    line_1 = outputs_of_digits(batch)[batch.labels["rule_line_1"][:, 0]]  # [example]
+    candidates = np.stack([batch.targets[:, 0], line_1])  # [candidate, example]
     n_rows = max(1, READ_AT_ONCE // batch.tokens.shape[1])
     parts = []
     with evaluating(model), torch.no_grad():
@@ -71,27 +72,26 @@ def _contribute(
     model: Transformer, batch: Batch, candidates: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
     """Contributions and identity-scaling terms [candidate, example] by component, and the logits they add up to."""
-    device = next(model.parameters()).device
     at = int(batch.target_positions[0])
-    tokens = torch.from_numpy(np.ascontiguousarray(batch.tokens)).to(device)
-    trace = run(model, tokens, _sites(model, at), layout=batch.layout, at=torch.tensor([at], device=device))
-    pure = model.W_U.double()  # [d_model, output]
-    digits = torch.from_numpy(OUTPUT_OF_DIGIT).to(device)
-    centred = (pure - pure[:, digits].mean(1, keepdim=True)).T[torch.from_numpy(candidates).to(device)]
+    tokens = torch.from_numpy(np.ascontiguousarray(batch.tokens))
+    trace = run(model, tokens, _sites(model, at), layout=batch.layout, at=torch.tensor([at]))
+    pure = _double(model.W_U)  # [d_model, output]
+    digits = torch.from_numpy(outputs_of_digits(batch))
+    centred = (pure - pure[:, digits].mean(1, keepdim=True)).T[torch.from_numpy(candidates)]
     last = _at(trace, Site("resid_post", model.config.n_layers - 1, positions=(at,)))  # [example, d_model]
     through = _freeze_norm(model.norm, last)
 
     def score(part: Tensor) -> np.ndarray:
-        return (through(part)[None] * centred).sum(-1).cpu().numpy()  # [candidate, example]
+        return (through(part)[None] * centred).sum(-1).numpy()  # [candidate, example]
 
     whole, identity = _components(model, trace, at, score)
-    bias = model.norm.bias.double() if isinstance(model.norm, nn.LayerNorm) else torch.zeros_like(last[0])
-    whole["norm"] = (bias * centred).sum(-1).cpu().numpy()
-    logits = trace.logits[:, 0].double()  # [example, output]
+    bias = _double(model.norm.bias) if isinstance(model.norm, nn.LayerNorm) else torch.zeros_like(last[0])
+    whole["norm"] = (bias * centred).sum(-1).numpy()
+    logits = _double(trace.logits[:, 0])  # [example, output]
     above = logits - logits[:, digits].mean(1, keepdim=True)
-    picked = above[torch.arange(len(batch), device=device), torch.from_numpy(candidates).to(device)]
+    picked = above[torch.arange(len(batch)), torch.from_numpy(candidates)]
     nothing = np.zeros_like(whole["norm"])
-    return whole, {name: identity.get(name, nothing) for name in whole}, picked.cpu().numpy()
+    return whole, {name: identity.get(name, nothing) for name in whole}, picked.numpy()
 
 
 def _components(
@@ -105,13 +105,13 @@ def _components(
     for layer, block in enumerate(model.layers):
         result = _at(trace, Site("result", layer, positions=(at,)))  # [example, head, d_model]
         z = _at(trace, Site("z", layer, positions=(at,)))  # [example, head, d_head]
-        echo = result - torch.einsum("bhe,hem->bhm", z, block.attention.W_O.double())
+        echo = result - torch.einsum("bhe,hem->bhm", z, _double(block.attention.W_O))
         for head in range(model.config.n_heads):
             whole[f"L{layer}.H{head}"] = score(result[:, head])
             if block.attention.identity_b is not None:
                 identity[f"L{layer}.H{head}"] = score(echo[:, head])
         if block.attention.out.bias is not None:
-            whole[f"L{layer}.bias"] = score(block.attention.out.bias.double().expand_as(start))
+            whole[f"L{layer}.bias"] = score(_double(block.attention.out.bias).expand_as(start))
         if block.mlp is not None:
             whole[f"L{layer}.mlp"] = score(_at(trace, Site("mlp_out", layer, positions=(at,))))
     return whole, identity
@@ -126,19 +126,23 @@ def _sites(model: Transformer, at: int) -> list[Site]:
     return sites + [Site("mlp_out", layer, positions=(at,)) for layer in config.layers_with_mlp]
 
 
+def _double(values: Tensor) -> Tensor:
+    return to_host(values).double()
+
+
 def _at(trace: Trace, site: Site) -> Tensor:
     """A value read at one column, without its position axis, in double precision."""
-    return trace[site][:, 0].double()
+    return _double(trace[site][:, 0])
 
 
 def _freeze_norm(norm: nn.Module, stream: Tensor) -> Callable[[Tensor], Tensor]:
     """What the last LayerNorm does to a part of ``stream [example, d_model]``, its bias aside."""
     if isinstance(norm, nn.RMSNorm):
         assert norm.eps is not None
-        factor = (stream.square().mean(-1, keepdim=True) + norm.eps).rsqrt() * norm.weight.double()
+        factor = (stream.square().mean(-1, keepdim=True) + norm.eps).rsqrt() * _double(norm.weight)
         return lambda part: part * factor
     if not isinstance(norm, nn.LayerNorm):
         return lambda part: part
     scale = (stream.var(-1, unbiased=False, keepdim=True) + norm.eps).rsqrt()  # [example, 1]
-    weight = norm.weight.double()
+    weight = _double(norm.weight)
     return lambda part: (part - part.mean(-1, keepdim=True)) * scale * weight

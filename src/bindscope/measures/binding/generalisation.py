@@ -23,8 +23,7 @@ from bindscope.measures.binding.predictions import SELECTIONS, Predictions, Sele
 from bindscope.measures.binding.random_variable import count_holders
 from bindscope.measures.stats.fractions import CONFIDENCE, count_variable, fraction_variables
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import BindingTask, Grammar, Programs, ask_questions, sample_programs, sample_questions
-from bindscope.tasks.binding.positions import n_positions
+from bindscope.tasks.binding import BindingTask, Grammar, Programs, sample_programs, sample_questions
 from bindscope.tasks.binding.rules import nearest_constants
 from bindscope.tasks.binding.sampler import LineFilter
 from bindscope.tasks.task import Batch
@@ -62,7 +61,7 @@ def length_depth_grid(
     """
     _check_grid(task, lengths, depths, n)
     eligible = _line_filter(selection)
-    most_lines = longest_program(model)
+    most_lines = longest_program(model, task)
     drawn = [(row, column) for row in range(len(lengths)) for column in range(len(depths))]
     counts = {name: np.zeros((len(lengths), len(depths)), np.int64) for name in _COUNTS}
     settings = np.full((2, len(lengths), len(depths)), np.nan)
@@ -72,7 +71,7 @@ def length_depth_grid(
         grammar = find_grammar(task, lengths[row], depths[column], rng, eligible) if fits else None
         if grammar is not None:
             settings[:, row, column] = grammar.p_constant, grammar.exponent
-            questions = _ask(grammar, lengths[row], depths[column], n, rng, eligible)
+            questions = _ask(task, grammar, lengths[row], depths[column], n, rng, eligible)
             predictions = predict_answers(model, questions)
             for name, count in _count(predictions).items():
                 counts[name][row, column] = count
@@ -126,11 +125,12 @@ def compare_held_out(model: Transformer, task: BindingTask, n: int, rng: np.rand
     return dataset
 
 
-def longest_program(model: Transformer) -> int | None:
+def longest_program(model: Transformer, task: BindingTask) -> int | None:
     """The most lines whose tokens the model has positions for; None where positions rotate or are absent: no end."""
     if model.config.positions in ("rope", "none"):
         return None
-    return (model.config.n_positions - n_positions(0)) // (n_positions(1) - n_positions(0))
+    one, two = task.count_tokens(1), task.count_tokens(2)
+    return (model.config.n_positions - one) // (two - one) + 1
 
 
 def find_grammar(
@@ -172,10 +172,15 @@ def _line_filter(selection: Selection) -> LineFilter | None:
 
 
 def _ask(
-    grammar: Grammar, n_lines: int, depth: int, n: int, rng: np.random.Generator, eligible: LineFilter | None
+    task: BindingTask,
+    grammar: Grammar,
+    n_lines: int,
+    depth: int,
+    n: int,
+    rng: np.random.Generator,
+    eligible: LineFilter | None,
 ) -> Batch:
-    drawn = sample_questions(rng, grammar, n, n_lines, depths=range(depth, depth + 1), eligible=eligible)
-    return ask_questions(*drawn)
+    return task.ask(*sample_questions(rng, grammar, n, n_lines, depths=range(depth, depth + 1), eligible=eligible))
 
 
 def _count(predictions: Predictions) -> dict[str, int]:

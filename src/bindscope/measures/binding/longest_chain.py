@@ -14,8 +14,8 @@ import numpy as np
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import BindingTask
-from bindscope.tasks.binding.programs import Programs, ask_questions
+from bindscope.tasks.binding import BindingTask, to_digits
+from bindscope.tasks.binding.programs import Programs
 from bindscope.tasks.task import Batch
 
 N_CANDIDATES = 20_000  # programs that the questions are chosen from
@@ -46,13 +46,13 @@ def sample_longest_chain(task: BindingTask, rng: np.random.Generator, n_question
         )
     value = programs.value
     return LongestChainQuestions(
-        ask_questions(programs.take(rows), queries[rows]), value[rows, longest[rows]], value[rows, another[rows]]
+        task.ask(programs.take(rows), queries[rows]), value[rows, longest[rows]], value[rows, another[rows]]
     )
 
 
 def fraction_of_longest(model: Transformer, questions: LongestChainQuestions) -> tuple[float, float]:
     """How often the model answers with the digit of the longest chain, and of the other one."""
-    predicted = read_answers(model, questions.batch).argmax(1)
+    predicted = to_digits(questions.batch, read_answers(model, questions.batch).argmax(1))
     return float((predicted == questions.longest).mean()), float((predicted == questions.another).mean())
 
 

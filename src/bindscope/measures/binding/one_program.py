@@ -15,12 +15,13 @@ import xarray as xr
 
 from bindscope.interventions.ablation import Kind, ablation_edits
 from bindscope.interventions.answers import Edits
+from bindscope.measures.binding.patching import count_columns
 from bindscope.measures.evaluation import read_answers
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding.program import DIGITS, VOCABULARY, Program
-from bindscope.tasks.binding.programs import ask_programs, ask_questions
+from bindscope.tasks.binding.program import DIGITS, Program
+from bindscope.tasks.binding.rendered import columns_of
 from bindscope.tasks.binding.task import BindingTask
 from bindscope.tasks.task import Batch
 
@@ -37,25 +38,31 @@ class Ablated:
     after: np.ndarray  # [output]: and without the ablated parts
 
 
-def predict_program(models: Iterable[tuple[int, Transformer]], program: Program) -> xr.Dataset:
-    """What models at some steps answer: ``probability`` over (step, output)."""
-    batch = ask_programs([program])
+def predict_program(models: Iterable[tuple[int, Transformer]], task: BindingTask, program: Program) -> xr.Dataset:
+    """What models at some steps answer: ``probability`` over (step, output); ``likeliest`` where not every output is shown."""
+    batch = task.to_batch(program)
     steps: list[int] = []
     rows: list[np.ndarray] = []
     for step, model in models:
         logits = torch.from_numpy(read_answers(model, batch)[0]).double()  # [output]
         steps.append(step)
         rows.append(logits.softmax(0).numpy())
-    dataset = xr.Dataset({"probability": (("step", "output"), np.array(rows), {"units": "fraction"})})
-    dataset = dataset.assign_coords(step=steps, output=VOCABULARY.shown(len(rows[0])))
+    shown = task.gather_outputs(np.array(rows))
+    dataset = xr.Dataset({"probability": (("step", "output"), shown, {"units": "fraction"})})
+    dataset = dataset.assign_coords(step=steps, output=task.show_outputs(len(rows[0])))
+    if shown.shape[1] < len(rows[0]):  # outputs that are shown together hide which of them is on top
+        dataset["likeliest"] = ("step", [task.name_output(int(row.argmax())) for row in rows])
     line_1 = DIGITS[program.values[0]]
     return dataset.assign_attrs(answer=DIGITS[program.answer], line_1=line_1, depth=program.depth)
 
 
-def attention_dataset(patterns: Sequence[np.ndarray], program: Program) -> xr.Dataset:
-    """Where each head looks: ``pattern`` over (layer, head, query, key)."""
-    dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), np.stack(patterns), {"units": "fraction"})})
-    return dataset.assign_coords(token=("query", program.shown_tokens)).assign_attrs(answer=DIGITS[program.answer])
+def attention_dataset(patterns: Sequence[np.ndarray], task: BindingTask, program: Program) -> xr.Dataset:
+    """Where each head looks: ``pattern`` over (layer, head, query, key), of each position at the last of its tokens."""
+    columns = columns_of(task.to_batch(program))
+    shown = np.stack(patterns)[:, :, columns[:, None], columns]
+    dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), shown, {"units": "fraction"})})
+    dataset = dataset.assign_coords(token=("query", task.show_tokens(program)))
+    return dataset.assign_attrs(answer=DIGITS[program.answer])
 
 
 @torch.no_grad()
@@ -63,20 +70,21 @@ def ablate_program(
     model: Transformer, task: BindingTask, program: Program, sites: Sequence[str] = (), kind: Kind = "zero"
 ) -> Ablated:
     """Run a program without these parts: their output is zero, or their mean over other programs of this length."""
-    batch = ask_programs([program])
+    batch = task.to_batch(program)
     tokens, at = torch.from_numpy(batch.tokens), int(batch.target_positions[0])
     edits: Edits = {}
     if sites:
         reference = _other_programs(task, program.n_lines) if kind == "mean" else None
-        edits = ablation_edits(model, batch, sites, kind, reference=reference)(slice(0, 1))
+        counted = count_columns(sites, columns_of(batch))
+        edits = ablation_edits(model, batch, counted, kind, reference=reference)(slice(0, 1))
     wanted = [Site("pattern", layer) for layer in range(model.config.n_layers)]
     trace = run(model, tokens, wanted, edits)
     before = model(tokens)[0, at]
     after = trace.logits[0, at] if sites else before
-    patterns = tuple(trace[site][0].numpy() for site in wanted)
-    return Ablated(patterns, before.double().softmax(-1).numpy(), after.double().softmax(-1).numpy())
+    patterns = tuple(to_host(trace[site][0]).numpy() for site in wanted)
+    return Ablated(patterns, to_host(before).double().softmax(-1).numpy(), to_host(after).double().softmax(-1).numpy())
 
 
 def _other_programs(task: BindingTask, n_lines: int) -> Batch:
     rng = np.random.default_rng(SEED)
-    return ask_questions(*task.sample_questions(rng, N_REFERENCE, n_lines))
+    return task.ask(*task.sample_questions(rng, N_REFERENCE, n_lines))

@@ -27,6 +27,7 @@ from bindscope.interventions.patching import patch_sites, take_dimensions
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding.pairs import CounterfactualPairs
+from bindscope.tasks.binding.rendered import columns_of
 from bindscope.tasks.binding.structure import named_positions
 
 Grid = Literal["chain", "residual", "heads", "mlps"]
@@ -92,17 +93,29 @@ def patch_model(
     """One checkpoint: every metric over the patch's cells and (pair,)."""
     contrast, named = contrast_pairs(pairs, patch.direction), named_positions(pairs)
     if patch.approximate:
-        return _approximate(model, contrast, named, patch, source_model)
+        estimate = _approximate(model, contrast, named, patch, source_model)
+        return _at_columns(estimate, columns_of(pairs.base)) if patch.grid == "residual" else estimate
+    columns = columns_of(pairs.base)
     if patch.sites:
-        sites, positions = locate_sites(patch.sites, named)
+        sites, positions = locate_sites(count_columns(patch.sites, columns), named)
         edit = take_dimensions(patch.neurons) if patch.neurons else None
         return patch_sites(
             model, contrast, sites, positions=positions, edit=edit, source_model=source_model, metric=patch.metric
         )
     if patch.grid == "chain":
         return position_grid(model, contrast, named, source_model=source_model, metric=patch.metric)
-    grid = {"residual": residual_grid, "heads": head_grid, "mlps": mlp_grid}[patch.grid]
-    return grid(model, contrast, source_model=source_model, metric=patch.metric)  # type: ignore[no-any-return, operator]
+    if patch.grid == "residual":
+        wanted = np.zeros(tuple(contrast.base.shape), dtype=bool)
+        wanted[:, columns] = True
+        grid = residual_grid(model, contrast, wanted=wanted, source_model=source_model, metric=patch.metric)
+        return _at_columns(grid, columns)
+    grid_of = {"heads": head_grid, "mlps": mlp_grid}[patch.grid]
+    return grid_of(model, contrast, source_model=source_model, metric=patch.metric)
+
+
+def _at_columns(grid: xr.Dataset, columns: np.ndarray) -> xr.Dataset:
+    """A grid over a program's own positions, each at its column."""
+    return grid.isel(position=columns).assign_coords(position=np.arange(len(columns)))
 
 
 def _approximate(
@@ -116,6 +129,25 @@ def _approximate(
         return attribute_positions(model, contrast, named)
     attribute = {"residual": attribute_residual, "heads": attribute_heads, "mlps": attribute_mlps}[patch.grid]
     return attribute(model, contrast)  # type: ignore[no-any-return, operator]
+
+
+def count_columns(texts: Sequence[str], columns: np.ndarray) -> list[str]:
+    """Sites whose numbered positions, which count a program's own, are the columns that stand for them.
+
+    >>> count_columns(["L2.resid_pre@0,2", "L1.H0"], columns=np.array([5, 6, 8]))
+    ['L2.resid_pre@5,8', 'L1.H0']
+    """
+    counted = []
+    for text in texts:
+        site, at, positions = text.partition("@")
+        if at and re.fullmatch(r"\d+(?:,\d+)*", positions.strip()):
+            numbers = [int(number) for number in positions.split(",")]
+            beyond = [number for number in numbers if number >= len(columns)]
+            if beyond:
+                raise BindscopeError(f"site '{text}': these programs have positions 0 to {len(columns) - 1}.")
+            text = f"{site}@{','.join(str(columns[number]) for number in numbers)}"
+        counted.append(text)
+    return counted
 
 
 def locate_sites(texts: Sequence[str], named: NamedPositions) -> tuple[list[str], dict[Site | str, np.ndarray]]:

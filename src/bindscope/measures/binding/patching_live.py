@@ -25,6 +25,7 @@ from bindscope.interventions.outcome import measure_outcomes
 from bindscope.interventions.patching import patch_logits
 from bindscope.interventions.replacement import layers_with_mlp, patch_heads, patch_mlps
 from bindscope.measures.binding.patching import NamedPositions, locate_sites
+from bindscope.model.run import to_host
 from bindscope.model.transformer import Transformer
 
 Grid = Literal["residual", "heads", "mlps"]
@@ -39,11 +40,11 @@ class GridPart:
     values: dict[str, np.ndarray]  # metric → [cell]
 
 
-def empty_grid(model: Transformer, contrast: Contrast, grid: Grid) -> xr.Dataset:
+def empty_grid(model: Transformer, contrast: Contrast, grid: Grid, n_positions: int | None = None) -> xr.Dataset:
     """The dataset that the parts fill, all cells missing: residual (position, layer), heads (layer, head), mlps (layer)."""
     config = model.config
     all_coords: dict[str, dict[str, Sequence[int]]] = {
-        "residual": {"position": range(contrast.base.shape[1]), "layer": range(config.n_layers)},
+        "residual": {"position": range(n_positions or contrast.base.shape[1]), "layer": range(config.n_layers)},
         "heads": {"layer": range(config.n_layers), "head": range(config.n_heads)},
         "mlps": {"layer": layers_with_mlp(model) if grid == "mlps" else ()},
     }
@@ -59,17 +60,21 @@ def stream_grid(
     grid: Grid,
     source_model: Transformer | None = None,
     first: Iterable[int] = (),
+    columns: np.ndarray | None = None,
 ) -> Iterator[GridPart]:
     """Every cell of the grid once, in parts; together they equal ``residual_grid``, ``head_grid`` or ``mlp_grid``.
 
-    Columns at the positions ``first`` come before the others of a residual grid: those that a reader looks for.
+    A residual grid has the given ``columns``, in their order, all when left out. Those among ``first`` come before the
+    others: those that a reader looks for.
     """
     if grid == "residual":
-        wanted = torch.zeros_like(contrast.base, dtype=torch.bool)
+        columns = np.arange(contrast.base.shape[1]) if columns is None else columns
+        asked, wanted = (torch.zeros_like(contrast.base, dtype=torch.bool) for _ in range(2))
+        asked[:, torch.from_numpy(columns)] = True
         wanted[:, list(first)] = True
-        for marks in (wanted, ~wanted):
+        for marks in (asked & wanted, asked & ~wanted):
             if marks.any():
-                yield from _stream_residual(model, contrast, source_model, marks)
+                yield from _stream_residual(model, contrast, source_model, marks, columns)
         return
     patch = patch_heads if grid == "heads" else patch_mlps
     for found in patch(model, contrast, None, source_model):
@@ -78,15 +83,13 @@ def stream_grid(
 
 
 def _stream_residual(
-    model: Transformer, contrast: Contrast, source_model: Transformer | None, wanted: Tensor
+    model: Transformer, contrast: Contrast, source_model: Transformer | None, wanted: Tensor, columns: np.ndarray
 ) -> Iterator[GridPart]:
     n_layers = len(site_layers(model, "resid_pre"))
-    for columns in residual_columns(model, contrast, wanted=wanted, source_model=source_model):
-        pairs = contrast.take(columns.pairs)
-        measured = measure_outcomes(
-            columns.logits, columns.base_logits, columns.source_logits, pairs
-        )  # [layer, column]
-        positions = columns.positions.numpy()
+    for found in residual_columns(model, contrast, wanted=wanted, source_model=source_model):
+        pairs = contrast.take(found.pairs)
+        measured = measure_outcomes(found.logits, found.base_logits, found.source_logits, pairs)  # [layer, column]
+        positions = np.searchsorted(columns, found.positions.numpy())
         for run in np.split(np.arange(len(positions)), np.flatnonzero(np.diff(positions) != 1) + 1):
             values = {name: numbers[:, run].T.ravel() for name, numbers in measured.items()}
             yield GridPart(int(positions[run[0]]) * n_layers, values)
@@ -109,7 +112,7 @@ def patch_distributions(
     fractions, outcomes = [], []
     for step in steps:
         logits = patch_logits(load(step), contrast, texts, positions=positions, source_model=source_model)
-        together = torch.stack([logits.base, logits.source, logits.patched])[:, 0]  # [condition, output]
+        together = to_host(torch.stack([logits.base, logits.source, logits.patched])[:, 0])  # [condition, output]
         fractions.append(together.double().softmax(-1).numpy())
         measured = measure_outcomes(logits.patched, logits.base, logits.source, contrast)
         outcomes.append({name: values[0] if logits.touched[0] else np.nan for name, values in measured.items()})

@@ -18,11 +18,9 @@ from bindscope.measures.binding.attributes import describe_questions
 from bindscope.measures.evaluation import read_answers
 from bindscope.measures.scores import EARLY_RULES, find_sources
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import RULES, VOCABULARY, constants_by_line
+from bindscope.tasks.binding import RULES, constants_by_line, rows_of, to_digits
 from bindscope.tasks.task import Batch
 
-DIGIT_OF_OUTPUT = np.array([int(symbol) if symbol.isdigit() else -1 for symbol in VOCABULARY.symbols])  # [output]
-OUTPUT_OF_DIGIT = np.array([VOCABULARY.ids[str(digit)] for digit in range(10)])  # [digit]
 Selection = Literal["all", "misleading", "conflict"]
 SELECTIONS: tuple[str, ...] = get_args(Selection)
 
@@ -109,12 +107,12 @@ def describe_outputs(outputs: np.ndarray, batch: Batch) -> Predictions:
     """Predictions from outputs [batch, output] that were already computed."""
     if "depth" not in batch.labels:
         raise BindscopeError("predictions: these questions have no depth; behaviour is told apart for binding only.")
-    predicted = DIGIT_OF_OUTPUT[outputs.argmax(1)]  # [batch]
+    predicted = to_digits(batch, outputs.argmax(1))  # [batch]
     n_lines = int(batch.labels["lines"].max())
-    sources = find_sources(predicted, constants_by_line(batch.tokens, n_lines))
+    sources = find_sources(predicted, constants_by_line(rows_of(batch), n_lines))
     return Predictions(
         predicted=predicted,
-        answers=DIGIT_OF_OUTPUT[batch.targets[:, 0]],
+        answers=to_digits(batch, batch.targets[:, 0]),
         sources=np.where(sources < n_lines, sources + 1, 0),
         rules={name.removeprefix("rule_"): batch.labels[name][:, 0] for name in RULES},
         attributes=describe_questions(batch),

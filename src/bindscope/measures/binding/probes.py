@@ -30,11 +30,11 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import tokens_to_programs
-from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, name_at
+from bindscope.tasks.binding import columns_of, programs_of
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, QUERY_WIDTH, name_at
 from bindscope.tasks.binding.program import LETTERS
 from bindscope.tasks.task import Batch
 
@@ -77,7 +77,7 @@ class Targets:
 
 def find_targets(batch: Batch) -> Targets:
     """The final value of each variable of each program in a batch."""
-    programs, _ = tokens_to_programs(batch.tokens)
+    programs, _ = programs_of(batch)
     rows, lines = np.nonzero(programs.live)
     letters = programs.variables[rows, lines]
     filled = {}
@@ -110,7 +110,7 @@ def probe_positions(
     >>> dataset.accuracy.sel(condition="trained", probe="linear").max()
     """
     plan = plan or ProbePlan()
-    n_layers, n_positions = model.config.n_layers, fit.tokens.shape[1]
+    n_layers, n_positions = model.config.n_layers, len(columns_of(fit))
     layers = range(n_layers + 1) if layers is None else layers
     positions = range(n_positions) if positions is None else positions
     _check(probes, layers, positions, n_layers, fit, test)
@@ -139,7 +139,7 @@ def probe_positions(
 def _check(
     probes: Sequence[str], layers: Sequence[int], positions: Sequence[int], n_layers: int, fit: Batch, test: Batch
 ) -> None:
-    n_positions = fit.tokens.shape[1]
+    n_positions = len(columns_of(fit))
     if fit.tokens.shape[1] != test.tokens.shape[1]:
         raise BindscopeError("probes: the programs to fit and to test on have different lengths; draw equal ones.")
     for probe in probes:
@@ -187,14 +187,14 @@ def _read_layers(
     model: Transformer, batch: Batch, layers: Sequence[int], positions: Sequence[int]
 ) -> dict[int, Tensor]:
     """The residual stream [position, program, d_model] at each layer."""
-    last, at = model.config.n_layers, tuple(positions)
+    last, at = model.config.n_layers, tuple(columns_of(batch)[list(positions)].tolist())
     sites = {k: Site("resid_pre", k, None, at) if k < last else Site("resid_post", k - 1, None, at) for k in layers}
     parts: dict[int, list[Tensor]] = {layer: [] for layer in layers}
     size = max(1, TOKENS_AT_ONCE // batch.tokens.shape[1])
     for start in range(0, len(batch), size):
         trace = run(model, torch.from_numpy(batch.tokens[start : start + size]), read=sites.values())
         for layer, site in sites.items():
-            parts[layer].append(trace[site])  # [program, position, d_model]
+            parts[layer].append(to_host(trace[site]).float())  # [program, position, d_model]
     return {layer: torch.cat(values).transpose(0, 1).contiguous() for layer, values in parts.items()}
 
 
@@ -315,7 +315,7 @@ def _label(
     dims = ("condition", "probe", "layer", "position")
     n_test = len(answer.digits)
     cells["state_low"], cells["state_high"] = wilson_interval(np.round(cells["state"] * n_test), n_test)
-    n_lines = (fit.tokens.shape[1] - 3) // LINE_WIDTH
+    n_lines = (len(columns_of(fit)) - QUERY_WIDTH) // LINE_WIDTH
     coords = {
         "condition": list(CONDITIONS),
         "probe": list(probes),

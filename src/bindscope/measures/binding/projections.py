@@ -134,8 +134,8 @@ class Look:
         known = self.columns >= 0
         pair, _ = np.nonzero(known)
         labels = {
-            "value": label_columns(self.test.base_tokens, self.columns, "values")[known],
-            "name": label_columns(self.test.base_tokens, self.columns, "names")[known],
+            "value": label_columns(self.test.base, self.columns, "values")[known],
+            "name": label_columns(self.test.base, self.columns, "names")[known],
             "depth": self.test.labels["depth"][pair, 0],
             "position": self.columns[known],
             "pair": pair,

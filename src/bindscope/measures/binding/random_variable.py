@@ -16,8 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from bindscope.measures.binding.predictions import DIGIT_OF_OUTPUT
-from bindscope.tasks.binding import tokens_to_programs
+from bindscope.tasks.binding import programs_of, to_digits
 from bindscope.tasks.task import Batch
 
 COMPARISONS = (
@@ -39,8 +38,8 @@ def compare_with_random_variable(
     ``answers`` [set, example] are output ids for the conditions intact, circuit ablated, heuristic ablated and random
     ablated; several sets of heads are averaged. ``n_matched`` is how many programs of each group the matching keeps.
     """
-    said = {name: DIGIT_OF_OUTPUT[outputs] for name, outputs in answers.items()}  # [set, example]
-    answer, line_1 = DIGIT_OF_OUTPUT[batch.targets[:, 0]], batch.labels["rule_line_1"][:, 0]
+    said = {name: to_digits(batch, outputs) for name, outputs in answers.items()}  # [set, example]
+    answer, line_1 = to_digits(batch, batch.targets[:, 0]), batch.labels["rule_line_1"][:, 0]
     right = {name: (digits == answer).mean(0) for name, digits in said.items()}  # [example]
     holds_answer, holds_line_1 = count_holders(batch, answer), count_holders(batch, line_1)
     weights, n_matched = match_programs(line_1 == answer, holds_line_1)  # [group, example]
@@ -72,7 +71,7 @@ def compare_with_random_variable(
 
 def count_holders(batch: Batch, digits: np.ndarray) -> np.ndarray:
     """The fraction [example] of a program's variables whose final value is its digit in ``digits`` [example]."""
-    programs, _ = tokens_to_programs(batch.tokens)
+    programs, _ = programs_of(batch)
     held = (programs.value == digits[:, None]) & programs.live
     return held.sum(1) / programs.live.sum(1)
 

@@ -29,10 +29,10 @@ from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
 from bindscope.interventions.ablation import ablate_heads, ablate_together
 from bindscope.measures.binding.contributions import logit_contributions
-from bindscope.measures.binding.predictions import DIGIT_OF_OUTPUT
 from bindscope.measures.binding.random_variable import compare_with_random_variable
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
+from bindscope.tasks.binding import to_digits
 from bindscope.tasks.task import Batch
 
 GROUPS = ("line 1 right", "line 1 wrong")
@@ -95,7 +95,7 @@ def _group_masks(batch: Batch) -> np.ndarray:
     """Which programs [group, example] line 1 answers, and which it does not."""
     if "rule_line_1" not in batch.labels:
         raise BindscopeError("retention: the line-1 heuristic belongs to binding programs.")
-    right = batch.labels["rule_line_1"][:, 0] == batch.targets[:, 0]
+    right = batch.labels["rule_line_1"][:, 0] == to_digits(batch, batch.targets[:, 0])
     masks = np.stack([right, ~right])
     if not masks.any(1).all():
         raise BindscopeError(f"retention: {len(batch)} programs are too few to have line 1 both right and wrong.")
@@ -104,7 +104,7 @@ def _group_masks(batch: Batch) -> np.ndarray:
 
 def _fractions(answers: np.ndarray, batch: Batch, groups: np.ndarray) -> dict[str, np.ndarray]:
     """Every one of MEASURES in each group: [..., group] from output ids [..., example]."""
-    given = DIGIT_OF_OUTPUT[answers]  # [..., example]
+    given = to_digits(batch, answers)  # [..., example]
     hits = {
         "accuracy": answers == batch.targets[:, 0],
         "line_1": given == batch.labels["rule_line_1"][:, 0],

@@ -16,16 +16,19 @@ from bindscope.interventions.metrics import UNITS
 from bindscope.interventions.outcome import measure_outcomes
 from bindscope.measures.binding.projections import KINDS
 from bindscope.model.run import run as run_model
+from bindscope.model.run import to_host
 from bindscope.model.transformer import Transformer
 from bindscope.subspaces import Axes, Search, find_columns, label_columns, read_stream, swap_stream
 from bindscope.subspaces.stream import Change
-from bindscope.tasks.binding import CounterfactualPairs, Program, pair_programs
-from bindscope.tasks.binding.program import LETTERS, VOCABULARY
+from bindscope.tasks.binding import BindingTask, CounterfactualPairs, Program, columns_of, pair_programs, to_digits
+from bindscope.tasks.binding.program import LETTERS
 
 CONDITIONS = ("base", "counterfactual", "swapped")
 
 
-def swap_pair(model: Transformer, pairs: CounterfactualPairs, search: Search, change: Change) -> xr.Dataset:
+def swap_pair(
+    model: Transformer, pairs: CounterfactualPairs, search: Search, change: Change, task: BindingTask | None = None
+) -> xr.Dataset:
     """One pair whose stream is changed at the search's layer and position.
 
     ``probability`` (condition, output) of the base run, the counterfactual run and the changed run; every metric as one
@@ -37,12 +40,17 @@ def swap_pair(model: Transformer, pairs: CounterfactualPairs, search: Search, ch
         base, source = (run_model(model, rows, at=at).logits[:, 0] for rows in tokens)  # each [1, output]
     swapped = swap_stream(model, pairs, search.layer, find_columns(pairs, search.position), change)
     measured = measure_outcomes(swapped, base, source, contrast_pairs(pairs))
-    fractions = torch.stack([base[0], source[0], swapped[0]]).double().softmax(-1).numpy()
-    dataset = xr.Dataset({"probability": (("condition", "output"), fractions, {"units": "fraction"})})
+    fractions = torch.stack([to_host(base[0]), to_host(source[0]), swapped[0]]).double().softmax(-1).numpy()
+    task = task or BindingTask()
+    shown = task.gather_outputs(fractions)
+    dataset = xr.Dataset({"probability": (("condition", "output"), shown, {"units": "fraction"})})
     for name, values in measured.items():
         dataset[name] = ((), float(values[0]), {"units": UNITS[name]})
-    outputs = VOCABULARY.shown(fractions.shape[1])
-    answers = {"base_answer": int(pairs.base_answers[0]), "source_answer": int(pairs.counterfactual_answers[0])}
+    outputs = task.show_outputs(fractions.shape[1])
+    base_answer, source_answer = to_digits(
+        pairs.base, np.array([pairs.base_answers[0], pairs.counterfactual_answers[0]])
+    )
+    answers = {"base_answer": base_answer, "source_answer": source_answer}
     where = {"of": search.of, "rank": search.size, "layer": search.layer, "position": search.position}
     return dataset.assign_coords(condition=list(CONDITIONS), output=outputs).assign_attrs(
         {**{name: str(answer) for name, answer in answers.items()}, **where}
@@ -62,19 +70,23 @@ def kept_axes(projections: xr.Dataset, quality: str, kind: str, step: int) -> Ax
     return Axes(*(torch.from_numpy(np.array(values, np.float32)) for values in (centre, directions)))
 
 
-def project_program(model: Transformer, program: Program, search: Search, axes: Axes) -> xr.Dataset:
+def project_program(
+    model: Transformer, program: Program, search: Search, axes: Axes, task: BindingTask | None = None
+) -> xr.Dataset:
     """Where a program's own columns lie: ``coordinate`` over (point, axis), with what each column stands for."""
-    pairs = pair_programs(program, program.with_root_constant((program.answer + 1) % 10))  # only its base is read
+    task = task or BindingTask()
+    other = program.with_root_constant((program.answer + 1) % task.n_constants)  # only the base is read
+    pairs = pair_programs(program, other, task)
     columns = find_columns(pairs, search.position)  # [1, column]
     known = columns[0] >= 0
     stream = read_stream(model, pairs.base_tokens, search.layer, columns)[0, torch.from_numpy(known)]
     coordinates = axes.coordinates(stream).numpy()
-    positions = columns[0][known]
-    value, name = (label_columns(pairs.base_tokens, columns, of)[0][known] for of in ("values", "names"))
+    positions = np.searchsorted(columns_of(pairs.base), columns[0][known])
+    value, name = (label_columns(pairs.base, columns, of)[0][known] for of in ("values", "names"))
     dataset = xr.Dataset({"coordinate": (("point", "axis"), coordinates, {"units": "1"})})
     labels = {
         "position": positions,
-        "token": [program.shown_tokens[position] for position in positions],
+        "token": [task.show_tokens(program)[position] for position in positions],
         "value": value,
         "name": [LETTERS[letter] for letter in name],
     }

@@ -19,11 +19,11 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.measures.evaluation import read_answers
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import BindingTask, constants_by_line
+from bindscope.tasks.binding import BindingTask, columns_of, constants_by_line, programs_of, rows_of, to_digits
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
-from bindscope.tasks.binding.programs import Programs, ask_questions, tokens_to_programs
+from bindscope.tasks.binding.programs import Programs
 from bindscope.tasks.binding.sampler import Grammar, sample_questions
 from bindscope.tasks.task import Batch
 
@@ -59,16 +59,16 @@ def sample_rewritten(
             "situation; use more lines, a larger max_depth or fewer questions."
         )
     rows = np.concatenate(found)
-    return RewrittenQuestions(ask_questions(programs.take(rows), queries[rows]), situation[rows], rival[rows])
+    return RewrittenQuestions(task.ask(programs.take(rows), queries[rows]), situation[rows], rival[rows])
 
 
 def fraction_of_writes(model: Transformer, questions: RewrittenQuestions) -> xr.Dataset:
     """Which value the model answers with: fractions over (situation, outcome) and how many questions each has."""
     batch = questions.batch
-    predicted = read_answers(model, batch).argmax(1)  # [question]
-    constants = constants_by_line(batch.tokens, int(batch.labels["lines"][0, 0]))  # [question, line]
-    present = (predicted[:, None] == constants).any(1)
-    is_right, is_rival = predicted == batch.targets[:, 0], predicted == questions.rival
+    predicted = to_digits(batch, read_answers(model, batch).argmax(1))  # [question]
+    constants = constants_by_line(rows_of(batch), int(batch.labels["lines"][0, 0]))  # [question, line]
+    present = (predicted[:, None] == constants).any(1) & (predicted >= 0)  # -1: neither a digit nor a constant
+    is_right, is_rival = predicted == to_digits(batch, batch.targets[:, 0]), predicted == questions.rival
     outcome = np.select([is_right, is_rival, present], [0, 1, 2], 3)
     count = np.zeros((len(SITUATIONS), len(OUTCOMES)))
     np.add.at(count, (questions.situation, outcome), 1)
@@ -87,15 +87,16 @@ def attention_to_writes(model: Transformer, questions: RewrittenQuestions, n_mos
     """
     rows = np.flatnonzero(questions.situation == SITUATIONS.index("query"))[:n_most]
     batch = questions.batch.take(rows)
-    programs, queries = tokens_to_programs(batch.tokens)
+    programs, queries = programs_of(batch)
     asked = programs.variables[np.arange(len(rows)), queries[:, 0]]
     first = (programs.variables == asked[:, None]).argmax(1)  # [question]: line
-    columns = np.stack([first, queries[:, 0]]) * LINE_WIDTH + LINE_PARTS.index("rhs")  # [write, question]
-    query = batch.tokens.shape[1] - 2
+    at = columns_of(batch)
+    columns = at[np.stack([first, queries[:, 0]]) * LINE_WIDTH + LINE_PARTS.index("rhs")]  # [write, question]
+    query = int(at[-2])
     sites = [f"L{layer}.pattern@{query}" for layer in range(model.config.n_layers)]
     with torch.no_grad():
         trace = run(model, torch.from_numpy(batch.tokens), read=sites)
-    patterns = np.stack([trace[site][:, :, 0].numpy() for site in sites])  # [layer, question, head, key]
+    patterns = np.stack([to_host(trace[site][:, :, 0]).numpy() for site in sites])  # [layer, question, head, key]
     looks = np.stack(
         [patterns[:, np.arange(len(rows)), :, column].mean(0) for column in columns]
     )  # [write, layer, head]

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from bindscope.errors import BindscopeError
-from bindscope.model.run import run
+from bindscope.model.run import run, to_host
 from bindscope.model.transformer import Attention, Transformer
 
 N_RANDOM = 256  # directions of the control
@@ -109,13 +109,16 @@ def find_directions(model: Transformer, sequences: np.ndarray, position: int = 0
     tokens = torch.from_numpy(np.asarray(sequences))
     sites = [f"L{layer}.resid_pre@{position}" for layer in range(model.config.n_layers)]
     trace = run(model, tokens, read=sites)
-    write = _centre(model.W_U.T[tokens[:, position]])
-    return [Directions(_centre(block.norm1(trace[site]).flatten(1)), write) for block, site in zip(model.layers, sites)]
+    write = _centre(to_host(model.W_U).T[tokens[:, position]])
+    return [
+        Directions(_centre(to_host(block.norm1(trace[site])).flatten(1)), write)
+        for block, site in zip(model.layers, sites)
+    ]
 
 
 def product_of(attention: Attention) -> Tensor:
     """W_V W_O of each head with its multiple of the identity, [head, d_model, d_model]."""
-    identity = torch.eye(attention.config.d_model)
+    identity = torch.eye(attention.config.d_model).to(attention.W_O)
     return (attention.W_V @ attention.W_O + attention.scaled_b[:, None, None] * identity).detach()
 
 
@@ -130,7 +133,7 @@ def step_of_product(attention: Attention, gradients: Mapping[str, Tensor]) -> Te
     step = -(value @ attention.W_O + attention.W_V @ out)
     if "identity_b" in gradients:
         scaled = -config.identity_gain * gradients["identity_b"]
-        step = step + scaled[:, None, None] * torch.eye(config.d_model)
+        step = step + scaled[:, None, None] * torch.eye(config.d_model).to(scaled)
     return step.detach()
 
 

@@ -106,7 +106,7 @@ class EarlyTraining:
         with torch.no_grad():
             for tokens in (self.task.training_set().tokens, sequences):
                 answers = self.model(torch.from_numpy(tokens), at=torch.tensor([tokens.shape[1] - 1]))[:, 0].argmax(-1)
-                found.append(float((answers.numpy() == tokens[:, 0]).mean()))
+                found.append(float((answers.cpu().numpy() == tokens[:, 0]).mean()))
         return found
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+SOURCE = "Assign and Add (arXiv 2605.31497)"
+
 REPORTED: Mapping[str, str] = {  # claim → the paper's figure or number
     "AA1": "spikes at steps 5,300–5,400 and 14,500–16,000; all splits ≥ 99 % at 20,000",
     "AA2": "20 runs, fractions from .06 to .99: a threshold",

@@ -12,6 +12,7 @@ from bindscope.studies.assign_add.neurons import measure as measure_neurons
 from bindscope.studies.assign_add.one_step import judge as judge_one_step
 from bindscope.studies.assign_add.one_step import measure as measure_one_step
 from bindscope.studies.assign_add.progress import measure as measure_progress
+from bindscope.studies.assign_add.published import SOURCE
 from bindscope.studies.assign_add.scores import measure as measure_scores
 from bindscope.studies.assign_add.sweeps import judge as judge_sweeps
 from bindscope.studies.assign_add.sweeps import measure as measure_sweeps
@@ -47,5 +48,11 @@ _JUDGED = (
 )
 
 STUDY = Study.of(
-    "assign_add", "Assign and add: variables in modular sums", _MEASURED, _JUDGED, EVIDENCE, (measure_scores,)
+    "assign_add",
+    "Assign and add: variables in modular sums",
+    _MEASURED,
+    _JUDGED,
+    EVIDENCE,
+    (measure_scores,),
+    source=SOURCE,
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.families import Example, Family, LearnedParts
-from bindscope.tasks.binding import BindingTask, Program, constants_by_line
+from bindscope.tasks.binding import BindingTask, Program, constants_by_line, rows_of, to_digits
 from bindscope.tasks.task import Batch
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ class BindingFamily(Family):
     def predict(self, task: BindingTask, models: Iterable[tuple[int, Any]], example: Program) -> xr.Dataset:
         from bindscope.measures.binding.one_program import predict_program
 
-        return predict_program(models, example)
+        return predict_program(models, task, example)
 
     def describe_example(self, task: BindingTask, batch: Batch, row: int) -> Example:
-        program = Program.from_tokens(batch.tokens[row])
+        program = Program.from_tokens(rows_of(batch.take(slice(row, row + 1)))[0])
         chain = [str(program.assignments[line - 1]) for line in program.chain]
         facts = {"depth": program.depth, "root_line": program.root_line, "chain": chain}
         return Example(program.text, self.format_answer(task, batch.targets[row, 0]), facts)
@@ -81,9 +81,9 @@ class BindingFamily(Family):
         from bindscope.measures.evaluation import read_answers
         from bindscope.measures.scores import score_binding
 
-        digits = [int(symbol) if symbol.isdigit() else -1 for symbol in task.vocabulary.symbols]  # [output]
-        constants = constants_by_line(batch.tokens, int(batch.labels["lines"].max()))  # [batch, line]
-        return score_binding(read_answers(model, batch), batch, constants, np.array(digits))
+        outputs = read_answers(model, batch)  # [batch, output]
+        constants = constants_by_line(rows_of(batch), int(batch.labels["lines"].max()))  # [batch, line]
+        return score_binding(outputs, batch, constants, to_digits(batch, np.arange(outputs.shape[1])))
 
     def watch(self, evaluation: Mapping[str, Any]) -> dict[str, float | None]:
         by_depth = evaluation["test"]["accuracy_by_depth"]

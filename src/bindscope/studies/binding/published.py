@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+SOURCE = "How do transformers learn variable binding in symbolic programs? (arXiv 2505.20896)"
+
 REPORTED: Mapping[str, str] = {  # claim → the paper's figure or number
     "VB1": "≈12 % → ≈56 % → >99.9 %",
     "VB2": "phase 2 answers from line 1/2; 1 hop slower than 2–4",

@@ -14,6 +14,7 @@ from bindscope.studies.binding.mechanism import hops as measure_hops
 from bindscope.studies.binding.mechanism import judge as judge_mechanism
 from bindscope.studies.binding.mechanism import judge_heads
 from bindscope.studies.binding.mechanism import measure as measure_mechanism
+from bindscope.studies.binding.published import SOURCE
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
 from bindscope.studies.binding.representation import projections as measure_projections
@@ -42,4 +43,6 @@ _JUDGED = (
     judge_representation,
 )
 
-STUDY = Study.of("binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE, (measure_hops,))
+STUDY = Study.of(
+    "binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE, (measure_hops,), source=SOURCE
+)

@@ -102,6 +102,7 @@ class Claim:
     judge: Callable[[Mapping[str, xr.Dataset]], Finding]
     draw: Callable[[Mapping[str, xr.Dataset]], Figure]
     fixed: Fixed | None = None
+    source: str = ""  # who says so and where; the study's paper when left out
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,7 @@ class Study:
     results: tuple[Result, ...]
     evidence: tuple[Wanted, ...] = ()
     drawings: tuple[Drawing, ...] = ()
+    source: str = ""  # the paper
 
     @classmethod
     def of(
@@ -147,12 +149,13 @@ class Study:
         judged: Iterable[Any],
         evidence: tuple[Wanted, ...] = (),
         drawn: Iterable[Any] = (),
+        source: str = "",
     ) -> Study:
         """The study of modules with ``RESULTS``, with ``CLAIMS`` (put in the order of their numbers) and with ``DRAWINGS``."""
         claims = sorted((claim for part in judged for claim in part.CLAIMS), key=lambda claim: int(claim.id[2:]))
         results = tuple(result for part in measured for result in part.RESULTS)
         drawings = tuple(drawing for part in drawn for drawing in part.DRAWINGS)
-        return cls(family, title, tuple(claims), results, evidence, drawings)
+        return cls(family, title, tuple(claims), results, evidence, drawings, source)
 
     def claims_on(self, experiment: str) -> tuple[str, ...]:
         """The claims that read an experiment."""

@@ -90,11 +90,15 @@ def _import_command(run: Run) -> str:
 
     task, family = run.config.task, family_of(run.config.task)
     changes = dict(list_differences(to_mapping(standing_preset(family).config.task), to_mapping(task), "task."))
+    read = tuple(f"task.{name}" for name in run.manifest.data.get("fitted", ()))
+    changes = {key: text for key, text in changes.items() if not key.startswith(read)} if read else changes
     told = run.manifest.data.get("told", {})
     changes |= dict(list_differences({}, to_mapping(told), "model."))
     files = run.manifest.data["files"].values()
     location = family.location or family.option
     link = ["--link"] if any(kept.original for kept in run.manifest.checkpoints.values()) else []
+    named = run.manifest.data.get("tokenizer")
+    link += ["--tokenizer", str(named)] if named else []
     words = ["bindscope", "import", *files, "--family", location, "--as", run.name, *link, *_options(changes)]
     return shlex.join(words)
 

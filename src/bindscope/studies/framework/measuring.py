@@ -89,7 +89,8 @@ def untrained_model(context: Context) -> Transformer:
 
     from bindscope.model.transformer import Transformer
 
-    return Transformer(context.run.config.model, torch.Generator().manual_seed(context.seed)).eval()
+    fresh = Transformer(context.run.config.model, torch.Generator().manual_seed(context.seed)).eval()
+    return context.run.placement.place(fresh)
 
 
 def round_bits(values: np.ndarray, n_bits: int = N_BITS) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 A result says what it reads (metrics, checkpoints, other results) and how it is made. What was saved is used again only
 while its *key* matches: a hash of the result's name and revision, the settings, the run's configuration and whatever it
-read. A longer run, another n, another seed or a changed meaning gives another key, and the result is computed again.
+read. A longer run, another n, another seed, another number type or a changed meaning gives another key, and the result
+is computed again.
 
 >>> library = Library(run, BINDING_RESULTS, folder=run.path / "results")
 >>> library.fill("chain").dataset
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import BindscopeError, NotYet, suggest_nearest
+from bindscope.own_files import OwnCodeFailed
+from bindscope.runs.placement import CPU
 from bindscope.runs.results import NAMES, is_current, read_result, write_result
 from bindscope.schema import to_mapping
 from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
@@ -198,7 +201,7 @@ class Library:
                 return self.filled[name]
             if None in needed:
                 return None
-            at_once = not result.slow and not self._steps(result)
+            at_once = not result.slow and not self.steps(result)
             if at_once or any(need.dataset is None for need in needed if need):
                 return self.fill(name)
             found, _ = self._look_up(result, self.key(result))
@@ -234,7 +237,7 @@ class Library:
 
     def key(self, result: Result) -> str:
         """The hash of everything that the dataset depends on."""
-        read = {str(step): self.run.manifest.checkpoints[step].sha256 for step in self._steps(result)}
+        read = {str(step): self.run.manifest.checkpoints[step].sha256 for step in self.steps(result)}
         needs = {need: self.fill(need).key for need in result.needs}
         evaluations = [self.run.status, self.run.metrics] if result.metrics else None
         return _hash([*self._stem(result), read, evaluations, needs])
@@ -242,9 +245,11 @@ class Library:
     def _stem(self, result: Result) -> list[Any]:
         """What a dataset depends on besides what it read."""
         config = None if self.opened is None else to_mapping(self.opened.manifest.config)
-        return [result.name, result.revision, self.settings(result), config]
+        dtype = "" if self.opened is None else self.opened.placement.results_in
+        return [result.name, result.revision, self.settings(result), config, *([dtype] if dtype else [])]
 
-    def _steps(self, result: Result) -> Sequence[int]:
+    def steps(self, result: Result) -> Sequence[int]:
+        """The checkpoints that a result reads."""
         return () if self.opened is None else result.steps(self.opened)
 
     def _find(self, name: str) -> Result:
@@ -294,6 +299,8 @@ class Library:
         start = time.perf_counter()
         try:
             dataset = result.compute(context)
+        except OwnCodeFailed:
+            raise
         except BindscopeError as problem:
             raise _Unavailable(str(problem), isinstance(problem, NotYet)) from None
         seconds = time.perf_counter() - start
@@ -307,6 +314,8 @@ class Library:
             "run": self.name,
         }
         dataset.attrs |= {f"asked_{name}": value for name, value in settings.items()}
+        if self.opened is not None and self.opened.placement != CPU:
+            dataset.attrs |= {"measured_on": self.opened.placement.device, "dtype": self.opened.placement.dtype}
         if result.grows:
             dataset.attrs[STEM] = _hash(self._stem(result))
         path = write_result(self.folder, result.name, _storable(dataset))

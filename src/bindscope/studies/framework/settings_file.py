@@ -38,7 +38,7 @@ def open_preset(name: str) -> Preset:
 
 def read_preset(path: Path) -> Preset:
     """The preset that a TOML file describes; whatever it gets wrong is refused with the file's name."""
-    table = _load(path)
+    table = load_toml(path)
     base = table.pop("preset", None)
     if not isinstance(base, str):
         raise BindscopeError(f'{path}: begin it with the preset to start from, such as preset = "binding-tiny".')
@@ -75,10 +75,11 @@ def format_toml(settings: Mapping[str, Any], prefix: str = "") -> str:
     return "".join(lines + tables)
 
 
-def _load(path: Path) -> dict[str, Any]:
+def load_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as plain data; whatever it gets wrong is refused with its name."""
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise BindscopeError(f"{path}: too large for a file of settings.")
+            raise BindscopeError(f"{path}: too large for a file that a person writes.")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise BindscopeError(f"{path}: cannot be read ({problem.strerror or problem}).") from None

@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.errors import BindscopeError
+from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.families import UnknownFamily, all_families, find_family
+from bindscope.studies.framework import measuring
 from bindscope.studies.framework.claims import (
     VERDICTS,
     Claim,
@@ -103,9 +104,26 @@ def find_study(family: str) -> Study:
     return study
 
 
+def study_or_none(family: str) -> Study:
+    """The same; where a family has no study, an empty one with the results that every run has."""
+    with suppress(UnknownFamily):
+        study: Study | None = find_family(family).study()
+        if study is not None:
+            return study
+    return Study(family, "", (), measuring.RESULTS)
+
+
+def find_claim(name: str) -> Claim:
+    """A claim of any study by its id, in any case."""
+    known = {claim.id: claim for study in all_studies() for claim in study.claims}
+    if name.upper() not in known:
+        raise BindscopeError(f"there is no claim '{name}'.{suggest_nearest(name.upper(), known)}")
+    return known[name.upper()]
+
+
 def all_studies() -> list[Study]:
     """Every study, in the order of the families."""
-    return [study for family in all_families() if (study := family.study()) is not None]
+    return [study for family in all_families() if (study := family.study()) is not None and study.claims]
 
 
 def studies_without_runs() -> dict[str, str]:
@@ -130,6 +148,8 @@ def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None
 
     Each result is kept as soon as it is made, so what was finished survives an interruption.
     """
+    if not claims:
+        raise BindscopeError(f"{library.name}: no published claims are about runs of this family.")
     filled = _fill((name for claim in claims for name in claim.results), library, on_result)
     settings = {name: library.settings(library.results[name]) for name in filled}
     return Verification(library.name, tuple(judge(claim, filled, library.name) for claim in claims), filled, settings)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 Points = Mapping[int, float]  # n (training symbols and sequences) → test loss, or error for symbolic labels
 
+SOURCE = "When can transformers reason with abstract symbols? (arXiv 2310.09753)"
+
 # task → model → points. Models: plain, kq, vo, both (identity scaling), and the baselines by their kind.
 CURVES: Mapping[str, Mapping[str, Points]] = {
     "same-different": {

@@ -11,6 +11,7 @@ from bindscope.studies.symbols.language import judge as judge_language
 from bindscope.studies.symbols.language import measure as measure_language
 from bindscope.studies.symbols.pretrained import judge as judge_pretrained
 from bindscope.studies.symbols.pretrained import measure as measure_pretrained
+from bindscope.studies.symbols.published import SOURCE
 from bindscope.studies.symbols.tasks import judge as judge_tasks
 from bindscope.studies.symbols.width import judge as judge_width
 from bindscope.studies.symbols.width import measure as measure_directions
@@ -18,4 +19,4 @@ from bindscope.studies.symbols.width import measure as measure_directions
 _MEASURED = (measure_curves, measure_gain, measure_directions, measure_pretrained, measure_language, measure_kernel)
 _JUDGED = (judge_efficiency, judge_tasks, judge_width, judge_pretrained, judge_language, judge_kernel)
 
-STUDY = Study.of("templates", "Reasoning with abstract symbols", _MEASURED, _JUDGED, EVIDENCE)
+STUDY = Study.of("templates", "Reasoning with abstract symbols", _MEASURED, _JUDGED, EVIDENCE, source=SOURCE)

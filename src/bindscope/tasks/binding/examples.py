@@ -15,6 +15,7 @@ from bindscope.errors import BindscopeError
 from bindscope.tasks.binding.pairs import CounterfactualPairs, sample_conflict_pairs, sample_root_pairs
 from bindscope.tasks.binding.program import Program
 from bindscope.tasks.binding.programs import Programs
+from bindscope.tasks.binding.rendered import rows_of
 from bindscope.tasks.binding.sampler import sample_programs
 from bindscope.tasks.binding.task import BindingTask
 
@@ -86,7 +87,7 @@ def _draw_of_depth(task: BindingTask, rng: np.random.Generator, n_pairs: int, de
 
 
 def _to_programs(pairs: CounterfactualPairs) -> list[ProgramPair]:
-    both = zip(pairs.base_tokens, pairs.counterfactual_tokens)
+    both = zip(rows_of(pairs.base), rows_of(pairs.counterfactual))
     return [(Program.from_tokens(base), Program.from_tokens(other)) for base, other in both]
 
 

@@ -25,6 +25,7 @@ from bindscope.tasks.binding.programs import (
     tokens_to_programs,
     trace_query_chains,
 )
+from bindscope.tasks.binding.rendered import columns_of
 from bindscope.tasks.binding.rules import nearest_constants
 from bindscope.tasks.binding.sampler import sample_questions
 from bindscope.tasks.binding.task import BindingTask
@@ -46,6 +47,14 @@ class CounterfactualPairs:
 
     def __len__(self) -> int:
         return len(self.base)
+
+    def written_by(self, task: BindingTask) -> CounterfactualPairs:
+        """The same pairs as the task's model reads them."""
+        base = task.write(self.base)
+        columns = columns_of(base)
+        chain = np.where(self.chain_positions < 0, -1, columns[self.chain_positions])
+        query, colon = int(columns[self.query_position]), int(columns[self.colon_position])
+        return CounterfactualPairs(base, task.write(self.counterfactual), chain, query, colon)
 
     @property
     def base_tokens(self) -> np.ndarray:
@@ -74,10 +83,10 @@ class CounterfactualPairs:
         return self.base.labels
 
 
-def pair_programs(base: Program, counterfactual: Program) -> CounterfactualPairs:
+def pair_programs(base: Program, counterfactual: Program, task: BindingTask | None = None) -> CounterfactualPairs:
     """Two typed programs as one pair; they must have the same length, and differ.
 
-    ``chain_positions`` are those of the base program's chain.
+    ``chain_positions`` are those of the base program's chain. With a task they are written as its model reads them.
     """
     if base.n_lines != counterfactual.n_lines:
         raise BindscopeError(
@@ -87,13 +96,14 @@ def pair_programs(base: Program, counterfactual: Program) -> CounterfactualPairs
         raise BindscopeError(
             "the counterfactual is the same program as the base; change a constant or a variable in it."
         )
-    return CounterfactualPairs(
+    pairs = CounterfactualPairs(
         base=ask_programs([base]),
         counterfactual=ask_programs([counterfactual]),
         chain_positions=np.array([chain_positions(base)[: base.depth]]),
         query_position=position_of(NamedPosition("query"), base.n_lines),
         colon_position=position_of(NamedPosition("colon"), base.n_lines),
     )
+    return pairs if task is None else pairs.written_by(task)
 
 
 def read_pair(
@@ -104,7 +114,7 @@ def read_pair(
     A pair that cannot be patched is refused: of unequal length, of one program twice, or of one answer.
     """
     first, second = (task.read(text, n_positions) for text in (base, counterfactual))
-    pairs = pair_programs(first, second)
+    pairs = pair_programs(first, second, task)
     if first.answer == second.answer:
         raise BindscopeError(
             f"both programs have the answer {first.answer}; change the counterfactual so that its answer differs."
@@ -199,7 +209,7 @@ def _sample_query_pairs(
     )
     choices = partners(programs)[np.arange(n_pairs), queries[:, 0]]  # [pair, line]
     others = _draw_by_depth(rng, programs, choices)
-    return pair_batches(programs, queries, ask_questions(programs, others[:, None]), depths)
+    return pair_batches(task, programs, queries, ask_questions(programs, others[:, None]), depths)
 
 
 def _sample_reference_pairs(
@@ -223,7 +233,7 @@ def _sample_reference_pairs(
     others = _draw_by_depth(rng, programs, choices[rows, lines])
     tokens = ask_questions(programs, queries).tokens.copy()  # [pair, position]
     tokens[rows, LINE_WIDTH * lines + RIGHT] = programs.variables[rows, others] + FIRST_LETTER
-    return pair_batches(programs, queries, ask_questions(*tokens_to_programs(tokens)), depths)
+    return pair_batches(task, programs, queries, ask_questions(*tokens_to_programs(tokens)), depths)
 
 
 def _other_references(task: BindingTask, programs: Programs) -> np.ndarray:
@@ -290,19 +300,22 @@ def _sample_pairs(
     allowed = choices(programs)[rows, lines]  # [pair, digit]
     digits = np.where(allowed, rng.random(allowed.shape), -1.0).argmax(1)
     changed = change_constants(programs, programs.root[rows, lines], digits)
-    return pair_batches(programs, queries, ask_questions(changed, queries), depths)
+    return pair_batches(task, programs, queries, ask_questions(changed, queries), depths)
 
 
-def pair_batches(programs: Programs, queries: np.ndarray, counterfactual: Batch, depths: range) -> CounterfactualPairs:
-    """Base programs with their queries [program, 1] beside the counterfactual questions."""
+def pair_batches(
+    task: BindingTask, programs: Programs, queries: np.ndarray, counterfactual: Batch, depths: range
+) -> CounterfactualPairs:
+    """Base programs with their queries [program, 1] beside the counterfactual questions, as the task writes them."""
     chains = trace_query_chains(programs, queries[:, 0], depths.stop - 1)
-    return CounterfactualPairs(
+    pairs = CounterfactualPairs(
         base=ask_questions(programs, queries),
         counterfactual=counterfactual,
         chain_positions=np.where(chains < 0, -1, LINE_WIDTH * chains + RIGHT),
         query_position=position_of(NamedPosition("query"), programs.n_lines),
         colon_position=position_of(NamedPosition("colon"), programs.n_lines),
     )
+    return pairs.written_by(task)
 
 
 def change_constants(programs: Programs, lines: np.ndarray, digits: np.ndarray) -> Programs:

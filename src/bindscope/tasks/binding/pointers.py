@@ -19,6 +19,7 @@ from bindscope.tasks.binding.pairs import CounterfactualPairs, draw_marked, new_
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
 from bindscope.tasks.binding.program import FIRST_LETTER
 from bindscope.tasks.binding.programs import Programs, ask_questions, tokens_to_programs
+from bindscope.tasks.binding.rendered import outputs_of_digits
 from bindscope.tasks.binding.sampler import sample_questions
 from bindscope.tasks.binding.task import BindingTask
 
@@ -31,7 +32,7 @@ class PointerPairs:
 
     pairs: CounterfactualPairs
     reference: str  # the position whose name differs: ``rhs 2`` … ``rhs depth``, or ``query``
-    pointed_answers: np.ndarray  # [pair]: what the base program holds for the other name
+    pointed_answers: np.ndarray  # [pair]: what the base program holds for the other name, as an output
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -79,8 +80,8 @@ def sample_pointer_pairs(
     tokens[rows, column] = programs.variables[rows, others] + FIRST_LETTER
     tokens[rows, LINE_WIDTH * programs.root[rows, others] + RIGHT] = constants
     source = ask_questions(*tokens_to_programs(tokens))
-    pairs = pair_batches(programs, queries, source, range(depth, depth + 1))
-    return PointerPairs(pairs, reference, programs.value[rows, others].astype(np.int64))
+    pairs = pair_batches(task, programs, queries, source, range(depth, depth + 1))
+    return PointerPairs(pairs, reference, outputs_of_digits(pairs.base)[programs.value[rows, others]])
 
 
 def _choices(task: BindingTask, programs: Programs, depth: int, hop: int, first_root: int) -> np.ndarray:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
-from bindscope.tasks.binding.programs import tokens_to_programs
+from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, QUERY_WIDTH
+from bindscope.tasks.binding.rendered import columns_of, programs_of
 
 if TYPE_CHECKING:
     from bindscope.tasks.binding.pairs import CounterfactualPairs
@@ -28,8 +28,8 @@ def named_positions(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
     {'lhs 1': 0, 'rhs 1': 2, 'lhs 2': 4, 'rhs 2': 6, 'distractor': 10, 'query': 13, 'colon': 14}
     """
     positions: dict[str, np.ndarray] = {}
-    for hop, right in enumerate(pairs.chain_positions.T, start=1):
-        positions[f"lhs {hop}"] = np.where(right < 0, -1, right - RIGHT + LEFT)
+    for hop, (line, right) in enumerate(zip(_chain_lines(pairs).T, pairs.chain_positions.T), start=1):
+        positions[f"lhs {hop}"] = _side_columns(pairs, line, LEFT)
         positions[f"rhs {hop}"] = right
     positions["distractor"] = _nearest_distractors(pairs)
     positions["query"] = np.full(len(pairs), pairs.query_position)
@@ -43,7 +43,7 @@ def distractor_positions(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
     A change at the root reaches only what stands after it, so none of these is beyond its reach: the nearest one, the
     nearest constant, the nearest with the same root (its own value changes with the root's), and the last.
     """
-    programs, _ = tokens_to_programs(pairs.base_tokens)
+    programs, _ = programs_of(pairs.base)
     lines, chain = np.arange(programs.n_lines), _chain_lines(pairs)
     root = chain[:, :1]
     off_chain = ~(lines[None, :, None] == chain[:, None, :]).any(2) & (lines > root)  # [pair, line]
@@ -53,16 +53,25 @@ def distractor_positions(pairs: CounterfactualPairs) -> dict[str, np.ndarray]:
         "distractor, same root": off_chain & (programs.root == root),
         "distractor, last": off_chain & (lines == np.where(off_chain, lines, -1).max(1)[:, None]),
     }
-    return {name: np.where(marked.any(1), LINE_WIDTH * marked.argmax(1) + RIGHT, -1) for name, marked in kinds.items()}
+    return {
+        name: _side_columns(pairs, np.where(marked.any(1), marked.argmax(1), -1), RIGHT)
+        for name, marked in kinds.items()
+    }
 
 
 def _chain_lines(pairs: CounterfactualPairs) -> np.ndarray:
     """Indices [pair, hop] of the lines on the queried chain, −1 beyond its end."""
-    return np.where(pairs.chain_positions < 0, -1, pairs.chain_positions // LINE_WIDTH)
+    positions = np.searchsorted(columns_of(pairs.base), pairs.chain_positions)
+    return np.where(pairs.chain_positions < 0, -1, positions // LINE_WIDTH)
+
+
+def _side_columns(pairs: CounterfactualPairs, lines: np.ndarray, side: int) -> np.ndarray:
+    """The columns of one side of ``lines`` [pair], −1 where there is no line."""
+    return np.where(lines < 0, -1, columns_of(pairs.base)[LINE_WIDTH * lines + side])
 
 
 def _nearest_distractors(pairs: CounterfactualPairs) -> np.ndarray:
-    n_lines = (pairs.base_tokens.shape[1] - 3) // LINE_WIDTH
+    n_lines = (len(columns_of(pairs.base)) - QUERY_WIDTH) // LINE_WIDTH
     lines = np.arange(n_lines)
     chain_lines = _chain_lines(pairs)
     on_chain = (lines[None, :, None] == chain_lines[:, None, :]).any(2)  # [pair, line]
@@ -70,4 +79,4 @@ def _nearest_distractors(pairs: CounterfactualPairs) -> np.ndarray:
     distance = np.where(lines > root, lines - root, n_lines + root - lines)  # lines after the root come first
     distance = np.where(on_chain, 10 * n_lines, distance)
     nearest = distance.argmin(1)
-    return np.where(on_chain.all(1), -1, LINE_WIDTH * nearest + RIGHT)
+    return _side_columns(pairs, np.where(on_chain.all(1), -1, nearest), RIGHT)

@@ -67,7 +67,11 @@ class BindingTask(Task):
 
     @property
     def n_positions(self) -> int:
-        return n_positions(self.lines)
+        return self.count_tokens(self.lines)
+
+    def count_tokens(self, n_lines: int) -> int:
+        """How many tokens a model reads of a program of ``n_lines`` lines."""
+        return n_positions(n_lines)
 
     @property
     def d_out(self) -> int:
@@ -130,7 +134,7 @@ class BindingTask(Task):
         n_queries = max(1, self.queries * size.n_lines // self.lines)
         eligible = self.may_be_asked if self.held_out else None
         drawn = sample_questions(rng, grammar, n_programs, size.n_lines, n_queries, self.balance, eligible=eligible)
-        return ask_questions(*drawn)
+        return self.ask(*drawn)
 
     def _scheduled_grammar(self, size: Stage) -> Grammar:
         """What the programs of a stage are drawn from."""
@@ -153,19 +157,19 @@ class BindingTask(Task):
         if self.curriculum is not None:
             return self.sample_stage(rng, n_examples, len(self.stages) - 1)
         n_lines = self.lines if self.min_lines is None else int(rng.integers(self.min_lines, self.lines + 1))
-        return ask_questions(*self.sample_questions(rng, n_examples, n_lines, self.queries))
+        return self.ask(*self.sample_questions(rng, n_examples, n_lines, self.queries))
 
     def sample_evaluation(self, rng: np.random.Generator, n_examples: int) -> dict[str, Batch]:
         """``test``: programs as in training, at ``lines`` lines with one query. With held-out combinations also
         ``held_out``: the queried variable and its answer, or the assignment its chain starts from, is a held-out one.
         """
-        evaluated = {"test": ask_questions(*self.sample_questions(rng, n_examples, self.lines))}
+        evaluated = {"test": self.ask(*self.sample_questions(rng, n_examples, self.lines))}
         if self.held_out:
             everything = replace(self.grammar, assignable=None)
             drawn = sample_questions(
                 rng, everything, n_examples, self.lines, balance=self.balance, eligible=self._is_held_out
             )
-            evaluated["held_out"] = ask_questions(*drawn)
+            evaluated["held_out"] = self.ask(*drawn)
         return evaluated
 
     def draw_fixed(self, seed: int, sizes: Mapping[str, int], n_evaluated: int) -> FixedData:
@@ -201,16 +205,44 @@ class BindingTask(Task):
         5
         """
         program = self.parse(text.replace("\\n", "\n").replace(";", "\n"))
-        most, n_tokens = self.n_positions if n_positions is None else n_positions, len(program.tokens)
+        self.check_length(program, n_positions)
+        return program
+
+    def check_length(self, program: Program, n_positions: int | None = None) -> None:
+        """Refuse a program that is longer than a model of ``n_positions`` can read, the task's own when left out."""
+        most, n_tokens = self.n_positions if n_positions is None else n_positions, self.count_tokens(program.n_lines)
         if n_tokens > most:
             raise BindscopeError(
                 f"the program has {program.n_lines} lines and {n_tokens} tokens; the model reads {most}: leave out lines."
             )
-        return program
 
     def to_batch(self, program: Program) -> Batch:
         """A program as a batch of one, with its true answer."""
-        return ask_programs([program])
+        return self.write(ask_programs([program]))
+
+    def ask(self, programs: Programs, queries: np.ndarray) -> Batch:
+        """Questions about the lines ``queries`` [program, query], as this task's model reads them."""
+        return self.write(ask_questions(programs, queries))
+
+    def write(self, batch: Batch) -> Batch:
+        """Rows of programs as this task's model reads them: here as they are."""
+        return batch
+
+    def show_tokens(self, program: Program) -> list[str]:
+        """What stands at each position of a program, as it can be shown."""
+        return program.shown_tokens
+
+    def show_outputs(self, n_outputs: int) -> list[str]:
+        """The name of each output that ``gather_outputs`` gives."""
+        return self.vocabulary.shown(n_outputs)
+
+    def name_output(self, output: int) -> str:
+        """What one output says."""
+        return self.vocabulary.symbols[output]
+
+    def gather_outputs(self, fractions: np.ndarray) -> np.ndarray:
+        """Probabilities [..., output] as they are shown: those of all outputs."""
+        return fractions
 
     def _is_held_out(self, programs: Programs) -> np.ndarray:
         return answers_in(programs, self.held_out_combinations) | roots_in(programs, self.held_out_combinations)

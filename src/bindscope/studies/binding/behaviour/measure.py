@@ -121,8 +121,9 @@ def explain_step(run: Run, dataset: xr.Dataset, step: int) -> xr.Dataset:
 
 def _measure(model: Transformer, batch: Batch) -> dict[str, np.ndarray]:
     """One row [program] of each variable."""
-    from bindscope.measures.binding.predictions import OUTPUT_OF_DIGIT, describe_outputs
+    from bindscope.measures.binding.predictions import describe_outputs
     from bindscope.measures.evaluation import read_answers
+    from bindscope.tasks.binding import outputs_of_digits
 
     outputs = read_answers(model, batch).astype(float)  # [program, output]
     fractions = np.exp(outputs - outputs.max(1, keepdims=True))
@@ -132,18 +133,18 @@ def _measure(model: Transformer, batch: Batch) -> dict[str, np.ndarray]:
         "predicted": described.predicted,
         "source": described.sources,
         "probability": _quantise(fractions[rows, batch.targets[:, 0]]),
-        "line_1_probability": _quantise(fractions[rows, OUTPUT_OF_DIGIT[described.rules["line_1"]]]),
+        "line_1_probability": _quantise(fractions[rows, outputs_of_digits(batch)[described.rules["line_1"]]]),
     }
 
 
 def _label(run: Run, batch: Batch, rows: Sequence[dict[str, np.ndarray]]) -> xr.Dataset:
     from bindscope.measures.binding.attributes import describe_questions
-    from bindscope.tasks.binding import RULES, tokens_to_programs
+    from bindscope.tasks.binding import RULES, programs_of
 
     def stack(name: str, dtype: str) -> Any:
         return (("step", "program"), np.array([row[name] for row in rows], dtype))
 
-    programs, queries = tokens_to_programs(batch.tokens)
+    programs, queries = programs_of(batch)
     texts = [programs.program(row, line).text for row, line in enumerate(queries[:, 0])]
     attributes = describe_questions(batch)
     labels = {f"{ATTRIBUTE}{name}": values for name, values in attributes.items()}

@@ -1,0 +1,1 @@
+"""Binding in language models: programs written as text, for models that others have trained."""
