@@ -107,7 +107,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
                 "scheduled chains may branch, any is extended alike, and shortcuts serve",
                 {"task.curriculum.side_by_side": False, "task.curriculum.exponent": 0.0},
             ),
-            Variant("any-chain", "scheduled chains are extended alike, long or short", {"task.curriculum.exponent": 0.0}),
+            Variant(
+                "any-chain", "scheduled chains are extended alike, long or short", {"task.curriculum.exponent": 0.0}
+            ),
             Variant("varied", "scheduled batches go on at the last stage", {"task.curriculum.whole_at_end": False}),
             Variant("all-tokens", "the loss is on every next token", {"training.loss": "all"}),
             Variant("dropout", "a tenth of the activations dropped", {"model.dropout": 0.1}),
