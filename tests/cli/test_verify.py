@@ -55,6 +55,20 @@ def test_verdicts_are_printed_with_reasons_and_the_page_is_written(
     assert "bindscope verify made --claim VB1 --claim vb3 --n 90 --seed 0" in page
 
 
+def test_everything_is_what_is_saved_with_a_shipped_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = {path.stem for path in (locate.SHIPPED_DIRECTORY / "binding-plain" / "results").glob("*.nc")}
+    for arguments, expected in (
+        (["--claim", "VB3"], {"chain", "algorithm"}),
+        (["--claim", "VB3", "--everything"], shipped),
+    ):
+        found = json.loads(answer(capsys, "verify", "binding-plain", "--json", *arguments))
+        assert {result["name"] for result in found["results"] if result["origin"] == "kept"} == expected
+        assert not any(result["origin"] == "computed" and result["file"] for result in found["results"])
+
+
 def test_what_was_kept_is_used_again_and_said_to_be(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["verify", "made", "--claim", "VB3", "--no-html"]
     answer(capsys, *arguments, *FEW)

@@ -38,6 +38,7 @@ def verify(
     n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
+    everything: Flag = False,
     place: Place = HERE,
     out: Path | None = None,
     html: bool | None = None,
@@ -76,6 +77,8 @@ def verify(
         The seed that draws them.
     fresh
         Measure everything again, whatever was saved.
+    everything
+        Also measure what no claim reads and pages and figures show, as it is saved with the shipped runs.
     out
         The directory that gets results/ and verify.html: the run itself when left out, or runs/verify-NAME for a
         shipped run.
@@ -95,7 +98,7 @@ def verify(
         asked = [study.find_claim(name) for name in claim] or list(study.claims)
     try:
         with watch_results() as on_result:
-            verification = verify_claims(library, asked, on_result)
+            verification = verify_claims(library, asked, on_result, tuple(library.results) if everything else ())
     except KeyboardInterrupt:
         kept = [filled for filled in library.filled.values() if filled.path is not None]
         message = f"interrupted; {len(kept)} results are saved in {library.folder}, give the command again to go on."

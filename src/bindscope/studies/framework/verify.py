@@ -143,14 +143,16 @@ def open_study(
     return Library(None, study.results, folder, shipped, n, seed, fresh, runs_directory, name), study
 
 
-def verify(library: Library, claims: Sequence[Claim], on_result: OnResult | None = None) -> Verification:
-    """Fill every result that ``claims`` read, one after the other, and judge them.
+def verify(
+    library: Library, claims: Sequence[Claim], on_result: OnResult | None = None, also: Sequence[str] = ()
+) -> Verification:
+    """Fill every result that ``claims`` read, and those named ``also``, one after the other, and judge the claims.
 
     Each result is kept as soon as it is made, so what was finished survives an interruption.
     """
     if not claims:
         raise BindscopeError(f"{library.name}: no published claims are about runs of this family.")
-    filled = _fill((name for claim in claims for name in claim.results), library, on_result)
+    filled = _fill((*(name for claim in claims for name in claim.results), *also), library, on_result)
     settings = {name: library.settings(library.results[name]) for name in filled}
     return Verification(library.name, tuple(judge(claim, filled, library.name) for claim in claims), filled, settings)
 
