@@ -228,3 +228,28 @@ def test_the_page_asks_its_models_where_the_server_put_them(workplace: Path, tmp
     assert answer.status_code == 200, answer.text
     assert answer.json()["command"].endswith(" --dtype float64")
     assert 'bindscope.open_run("small", dtype="float64")' in answer.json()["python"]
+
+
+@pytest.mark.parametrize(
+    "command", [["experiment", "loss"], ["evidence", "held-out", "--train"], ["recipe", "binding-tiny"]], ids=" ".join
+)
+def test_what_trains_many_runs_refuses_a_missing_device_before_it_begins(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run([*command, "--device", "mps"]) == 2
+    assert "has no mps; usable here: cpu" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_of_a_sweep_is_trained_where_it_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from bindscope.runs import cell, execute
+    from bindscope.runs.config import config_to_mapping
+    from bindscope.studies.framework.presets import find_preset
+
+    asked = []
+    monkeypatch.setattr(execute, "train_run", lambda config, path, **options: asked.append(options["device"]))
+    mapping = config_to_mapping(find_preset("binding-tiny").config)
+    cell.train_cell(mapping, str(tmp_path))
+    cell.train_cell(mapping, str(tmp_path), "cuda")
+    assert asked == ["cpu", "cuda"]

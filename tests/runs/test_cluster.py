@@ -105,7 +105,7 @@ def test_what_a_worker_refuses_is_said_in_its_own_words(cluster, tmp_path):
 
 def test_a_directory_that_a_machine_does_not_see_is_refused_before_training(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(on_cluster, "_look_around", lambda token: (False, on_cluster.__version__))
-    with pytest.raises(BindscopeError, match=r"does not see .*--out that all machines fraction"):
+    with pytest.raises(BindscopeError, match=r"does not see .*--out that all machines share"):
         list(train_sweep([flash("a")], tmp_path, cluster=cluster))
     assert list(tmp_path.iterdir()) == []
 

@@ -12,6 +12,7 @@ from cyclopts.validators import Number
 from bindscope.cli.options import AtLeastOne, Flag
 from bindscope.cli.table import format_duration, format_table
 from bindscope.runs.locate import RUNS_DIRECTORY
+from bindscope.runs.placement import Device
 
 if TYPE_CHECKING:
     from bindscope.studies.framework.evidence import Item
@@ -23,6 +24,7 @@ def evidence(
     jobs: AtLeastOne = 1,
     hours: Annotated[float | None, Parameter(validator=Number(gt=0))] = None,
     cluster: str | None = None,
+    device: Device = "cpu",
     runs: Path = RUNS_DIRECTORY,
 ) -> None:
     """List every run and experiment behind the verdicts, and train what is missing.
@@ -49,6 +51,8 @@ def evidence(
     cluster
         Train on the machines of a Ray cluster instead: its address, or auto for the one this machine belongs to.
         All must share the directory.
+    device
+        Where new runs are trained; auto takes a GPU when there is one. Several jobs share it.
     runs
         The directory that holds runs.
     """
@@ -59,7 +63,7 @@ def evidence(
     if not train:
         return
     seconds: dict[str, float] = {}
-    for item, run in train_evidence(items, runs, jobs, hours, cluster):
+    for item, run in train_evidence(items, runs, jobs, hours, cluster, device):
         last = run.metrics[-1]
         seconds[run.name] = float(last["elapsed"])
         print(

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from bindscope.cli.options import AtLeastOne, Flag
 from bindscope.cli.table import format_duration, format_table
 from bindscope.runs.locate import RUNS_DIRECTORY
+from bindscope.runs.placement import Device
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,6 +29,7 @@ def experiment(
     steps: int | None = None,
     jobs: AtLeastOne = 1,
     cluster: str | None = None,
+    device: Device = "cpu",
     only: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     out: Path | None = None,
     figure: Path | None = None,
@@ -61,6 +63,8 @@ def experiment(
     cluster
         Train on the machines of a Ray cluster instead: its address, or auto for the one this machine belongs to.
         All must share the directory; one run takes one processor, whatever --jobs says.
+    device
+        Where new runs are trained; auto takes a GPU when there is one. Several jobs share it.
     only
         Only this variant; give it once per variant. All of them when left out.
     out
@@ -89,7 +93,7 @@ def experiment(
         _show(chosen, out, figure)
     else:
         cells = plan_cells(chosen, None if seeds is None else range(seeds), only, steps, full)
-        _train(chosen, cells, jobs, cluster, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
+        _train(chosen, cells, jobs, cluster, device, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
 
 
 def _find_pretrained(name: str, directory: Path) -> Experiment:
@@ -171,7 +175,13 @@ def _format_splits(dataset: xr.Dataset, heading: str) -> str:
 
 
 def _train(
-    chosen: Experiment, cells: list[Cell], jobs: int, cluster: str | None, directory: Path, figure: Path | None
+    chosen: Experiment,
+    cells: list[Cell],
+    jobs: int,
+    cluster: str | None,
+    device: Device,
+    directory: Path,
+    figure: Path | None,
 ) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -181,7 +191,7 @@ def _train(
     runs: dict[Cell, Run] = {}
     with Progress(*columns) as progress:
         bar = progress.add_task("training", total=len(cells))
-        for cell, run in train_cells(cells, directory, jobs, cluster):
+        for cell, run in train_cells(cells, directory, jobs, cluster, device):
             runs[cell] = run
             progress.update(bar, advance=1, description=run.name)
     finish_experiment(chosen, runs, directory, figure)

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from bindscope.cli.experiment import format_cells
 from bindscope.cli.options import AtLeastOne
 from bindscope.runs.locate import RUNS_DIRECTORY
+from bindscope.runs.placement import Device
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,6 +24,7 @@ def ablate_recipe(
     seeds: AtLeastOne = 3,
     steps: int | None = None,
     jobs: AtLeastOne = 1,
+    device: Device = "cpu",
     out: Path | None = None,
 ) -> None:
     """Train a binding preset without each part of its recipe, and compare.
@@ -46,6 +48,8 @@ def ablate_recipe(
         How many steps to train at most; the preset's own when left out.
     jobs
         How many runs to train at once, one CPU thread each.
+    device
+        Where new runs are trained; auto takes a GPU when there is one. Several jobs share it.
     out
         The directory that holds the runs; runs/recipe-PRESET when left out.
     """
@@ -62,7 +66,7 @@ def ablate_recipe(
     runs = []
     with Progress(*columns) as progress:
         bar = progress.add_task("training", total=len(configs))
-        for run in train_sweep(configs, directory, jobs):
+        for run in train_sweep(configs, directory, jobs, device=device):
             runs.append(run)
             progress.update(bar, advance=1, description=run.name)
     dataset = ablation_dataset(runs)

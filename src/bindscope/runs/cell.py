@@ -8,7 +8,7 @@ from typing import Any
 from bindscope.runs.config import config_from_mapping
 
 
-def train_cell(mapping: dict[str, Any], directory: str) -> str:
+def train_cell(mapping: dict[str, Any], directory: str, device: str = "cpu") -> str:
     """What a worker process does: train one configuration, from wherever it stands, and name its directory."""
     from bindscope.runs.execute import resume_run, train_run
 
@@ -17,5 +17,5 @@ def train_cell(mapping: dict[str, Any], directory: str) -> str:
     if path.exists():
         resume_run(path, threads=1)
     else:
-        train_run(config, path, device="cpu", threads=1)
+        train_run(config, path, device=device, threads=1)
     return str(path)

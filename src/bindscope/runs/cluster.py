@@ -29,18 +29,21 @@ SECONDS_TO_OPEN = 10  # that the head of a cluster has to accept a connection
 SECONDS_TO_ANSWER = 120  # that a machine has to say what it sees
 
 
-def train_on_cluster(configs: Sequence[dict[str, Any]], directory: Path, address: str) -> Generator[str, None, None]:
+def train_on_cluster(
+    configs: Sequence[dict[str, Any]], directory: Path, address: str, device: str = "cpu"
+) -> Generator[str, None, None]:
     """Train configurations into ``directory`` and yield the path of each run as it ends.
 
-    ``address`` is that of the cluster's head, or ``auto`` for the one this machine belongs to.
+    ``address`` is that of the cluster's head, or ``auto`` for the one this machine belongs to. Each run asks for one
+    processor, and on ``cuda`` for one GPU.
     """
     ray = _import_ray()
     directory = directory.resolve()
     _connect(ray, address)
     try:
         _check_machines(ray, directory, address)
-        train = ray.remote(num_cpus=1, max_retries=N_RETRIES)(_train_remotely)
-        pending = [train.remote(config, str(directory)) for config in configs]
+        train = ray.remote(num_cpus=1, num_gpus=int(device == "cuda"), max_retries=N_RETRIES)(_train_remotely)
+        pending = [train.remote(config, str(directory), device) for config in configs]
         try:
             while pending:
                 (ended,), pending = ray.wait(pending, num_returns=1)
@@ -126,12 +129,12 @@ def _look_around(token: str) -> tuple[bool, str]:
     return os.path.isfile(token), __version__
 
 
-def _train_remotely(config: dict[str, Any], directory: str) -> tuple[str, str]:
+def _train_remotely(config: dict[str, Any], directory: str, device: str) -> tuple[str, str]:
     """What a machine does: the path of the run it trained, or the sentence that says why it could not."""
     from bindscope.runs.cell import train_cell
 
     try:
-        return train_cell(config, directory), ""
+        return train_cell(config, directory, device), ""
     except BindscopeError as problem:
         return "", str(problem)
 

@@ -20,17 +20,23 @@ from bindscope.runs.cell import train_cell
 from bindscope.runs.cluster import train_on_cluster
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run
+from bindscope.runs.placement import Device, Placement
 
 ENDED = ("finished", "stopped early")  # what the status of a run with nothing left to train is
 
 
 def train_sweep(
-    configs: Sequence[RunConfig], directory: Path | str, jobs: int = 1, cluster: str | None = None
+    configs: Sequence[RunConfig],
+    directory: Path | str,
+    jobs: int = 1,
+    cluster: str | None = None,
+    device: Device = "cpu",
 ) -> Iterator[Run]:
     """Train every configuration into ``directory``/its name, ``jobs`` at a time with one thread each.
 
     Yields each run as it ends. Runs that have ended before are yielded at once, interrupted ones go on. With the address
-    of a Ray ``cluster`` (or ``auto``) its machines train them, as many at once as they have processors.
+    of a Ray ``cluster`` (or ``auto``) its machines train them, as many at once as they have processors. ``device`` is
+    where new ones are trained; without a cluster, one that this machine lacks is refused before any is begun.
 
     >>> for run in train_sweep([override(config, {"name": f"seed-{s}", "seed": s}) for s in range(3)], "runs/seeds", 2):
     ...     print(run.name, run.metrics[-1]["test"]["accuracy"])
@@ -50,9 +56,9 @@ def train_sweep(
         return
     mappings = [config_to_mapping(config) for config in pending]
     if cluster is None:
-        ended = _train_in_processes(mappings, directory, jobs)
+        ended = _train_in_processes(mappings, directory, jobs, Placement(device).check().device)
     else:
-        ended = train_on_cluster(mappings, directory, cluster)
+        ended = train_on_cluster(mappings, directory, cluster, device)
     with contextlib.closing(ended):
         for path in ended:
             yield Run.open(path)
@@ -80,11 +86,13 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
-def _train_in_processes(mappings: Sequence[dict[str, Any]], directory: Path, jobs: int) -> Generator[str, None, None]:
+def _train_in_processes(
+    mappings: Sequence[dict[str, Any]], directory: Path, jobs: int, device: str
+) -> Generator[str, None, None]:
     """Processes of this machine train; yields the path of each run as it ends."""
     context, n_workers = multiprocessing.get_context("spawn"), min(jobs, len(mappings))
     with ProcessPoolExecutor(n_workers, context, initializer=end_with_parent) as pool:
-        futures = [pool.submit(train_cell, mapping, str(directory)) for mapping in mappings]
+        futures = [pool.submit(train_cell, mapping, str(directory), device) for mapping in mappings]
         try:
             for future in as_completed(futures):
                 yield future.result()

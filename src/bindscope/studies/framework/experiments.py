@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.families import all_families, family_of
 from bindscope.runs.config import RunConfig, config_from_mapping, config_to_mapping, override
+from bindscope.runs.placement import Device
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -158,9 +159,9 @@ def split_name(name: str) -> tuple[str, int]:
 
 
 def train_cells(
-    cells: Sequence[Cell], directory: Path, jobs: int = 1, cluster: str | None = None
+    cells: Sequence[Cell], directory: Path, jobs: int = 1, cluster: str | None = None, device: Device = "cpu"
 ) -> Iterator[tuple[Cell, Run]]:
-    """Train what is missing and yield every cell with its run, as it ends: here, or on a Ray ``cluster``.
+    """Train what is missing and yield every cell with its run, as it ends: on a device here, or on a Ray ``cluster``.
 
     Cells that belong to another experiment are looked for, and trained, in the directory beside this one.
     """
@@ -173,7 +174,7 @@ def train_cells(
     trained = [cell for cell in cells if not cell.shipped]
     for path in dict.fromkeys(cell.path_in(directory).parent for cell in trained):
         by_name = {cell.config.name: cell for cell in trained if cell.path_in(directory).parent == path}
-        for run in train_sweep([cell.config for cell in by_name.values()], path, jobs, cluster):
+        for run in train_sweep([cell.config for cell in by_name.values()], path, jobs, cluster, device):
             yield by_name[run.name], run
 
 
