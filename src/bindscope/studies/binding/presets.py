@@ -61,7 +61,7 @@ NEUTRAL_TRAINING = replace(
 
 TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="weights")
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
-SIDE_BY_SIDE = Curriculum(letters_at=4, full=0.25, whole_at_end=True, exponent=-3.0, side_by_side=True, p_constant=0.2)
+SIDE_BY_SIDE = Curriculum(letters_at=4, full=0.25, exponent=-3.0, side_by_side=True, p_constant=0.2)
 NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=SIDE_BY_SIDE)
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
