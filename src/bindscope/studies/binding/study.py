@@ -1,5 +1,6 @@
 """The twelve claims of "How do transformers learn variable binding in symbolic programs?" (arXiv 2505.20896) as data."""
 
+from bindscope.studies.binding import development
 from bindscope.studies.binding.algorithm import measure as measure_algorithm
 from bindscope.studies.binding.behaviour import measure as measure_behaviour
 from bindscope.studies.binding.conditions import judge as judge_conditions
@@ -32,6 +33,7 @@ _MEASURED = (
     measure_representation,
     measure_behaviour,
     measure_projections,
+    development,
 )
 _JUDGED = (
     judge_learning,
@@ -44,5 +46,5 @@ _JUDGED = (
 )
 
 STUDY = Study.of(
-    "binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE, (measure_hops,), source=SOURCE
+    "binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE, (measure_hops, development), source=SOURCE
 )

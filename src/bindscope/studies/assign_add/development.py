@@ -1,0 +1,16 @@
+"""What is measured over the checkpoints of a run on sums, as of any run, and in which groups its questions come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bindscope.studies.development.coefficient import measure as measure_coefficient
+
+
+def question_groups(task: Any) -> list[str]:
+    """Sums of two numbers, and of two variables."""
+    return ["n_variables=0", "n_variables=2"]
+
+
+RESULTS = (*measure_coefficient.coefficient_results(question_groups),)
+DRAWINGS = (measure_coefficient.DRAWING,)

@@ -1,0 +1,16 @@
+"""What is measured over the checkpoints of a run on programs, as of any run, and in which groups its questions come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bindscope.studies.development.coefficient import measure as measure_coefficient
+
+
+def question_groups(task: Any) -> list[str]:
+    """Programs whose first two lines mislead, and the shallowest and deepest questions."""
+    return ["misleading", *dict.fromkeys(f"depth={depth}" for depth in (1, task.max_depth))]
+
+
+RESULTS = (*measure_coefficient.coefficient_results(question_groups),)
+DRAWINGS = (measure_coefficient.DRAWING,)

@@ -1,0 +1,102 @@
+"""The local learning coefficient at every checkpoint, and restricted to layers and to kinds of questions at some.
+
+``coefficient`` is of all weights on the whole task. ``coefficient_refined`` moves only the weights of one layer, or asks only
+some questions (arXiv 2410.02984), over (step, row). Settings are those of ``Sampling`` and the same for all runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from bindscope.studies.framework.claims import Drawing
+from bindscope.studies.framework.experiments import defer
+from bindscope.studies.framework.measuring import measure_every_step, round_bits
+from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step, with_progress
+
+if TYPE_CHECKING:
+    from bindscope.runs.directory import Run
+
+N_EXAMPLES = 1024
+N_REFINED = 512
+MOST_REFINED_STEPS = 8
+REFINED = {"chains": 3, "draws": 30, "burn_in": 14}
+PASSES, REFINED_PASSES = 8, 45  # forward passes of each example, a gradient counted as three
+Groups = Callable[[Any], Sequence[str]]  # a task → the kinds of questions that are measured by themselves
+
+
+def compute_coefficient(context: Context) -> xr.Dataset:
+    """λ̂ at every checkpoint on the same examples and with the same noise."""
+    from bindscope.measures.learning_coefficient.examples import draw_examples
+    from bindscope.measures.learning_coefficient.measure import describe_sampling, measure_coefficient
+    from bindscope.measures.learning_coefficient.sampling import Sampling
+
+    run, sampling = context.run, Sampling()
+    examples = draw_examples(run.config.task, context.rng, context.n, loss=run.config.training.loss)
+    dataset = measure_every_step(
+        context, lambda model: _packed(measure_coefficient(model, examples, sampling, seed=context.seed))
+    )
+    n_parameters = sum(parameter.numel() for parameter in run.checkpoint(run.steps[0]).parameters())
+    return dataset.assign_attrs(describe_sampling(sampling, examples.n_examples), n_parameters=n_parameters)
+
+
+def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
+    """λ̂ of the weights of each layer alone on all questions, and of all weights on some questions alone, over (step, row)."""
+    from bindscope.measures.learning_coefficient.examples import WHOLE, draw_examples
+    from bindscope.measures.learning_coefficient.measure import describe_sampling, measure_coefficient
+    from bindscope.measures.learning_coefficient.sampling import Sampling
+
+    run, sampling = context.run, Sampling().changed(**REFINED)
+    task = run.config.task
+    layers = [f"L{layer}" for layer in range(run.config.model.n_layers)]
+    rows = [(part, WHOLE) for part in layers] + [(WHOLE, data) for data in groups(task)]
+    drawn = {data: draw_examples(task, context.rng, context.n, data) for data in dict.fromkeys(data for _, data in rows)}
+    steps = refined_steps(run)
+    parts = []
+    for step in with_progress(steps, context.on_progress):
+        model = run.checkpoint(step)
+        measured = [measure_coefficient(model, drawn[data], sampling, part, context.seed) for part, data in rows]
+        parts.append(xr.concat(measured, xr.IndexVariable("row", range(len(rows))), combine_attrs="drop"))
+    dataset = xr.concat(parts, xr.IndexVariable("step", steps), combine_attrs="drop").drop_vars(["trace", "draw"])
+    dataset = _packed(dataset).assign_coords(part=("row", [part for part, _ in rows]), data=("row", [data for _, data in rows]))
+    hashes = [run.manifest.checkpoints[step].sha256 for step in steps]
+    return dataset.assign_coords({CHECKPOINT: ("step", hashes)}).assign_attrs(
+        describe_sampling(sampling, drawn[WHOLE].n_examples)
+    )
+
+
+def refined_steps(run: Run) -> list[int]:
+    """Evenly chosen checkpoints, the first and the last among them."""
+    steps = np.array(run.steps)
+    if not len(steps):
+        return []
+    chosen = np.unique(np.linspace(0, len(steps) - 1, min(MOST_REFINED_STEPS, len(steps))).round().astype(int))
+    return steps[chosen].tolist()  # type: ignore[no-any-return]
+
+
+def coefficient_results(groups: Groups) -> tuple[Result, ...]:
+    """The two results, for a family whose questions come in these groups."""
+    return (
+        Result("coefficient", "the local learning coefficient", compute_coefficient, n=N_EXAMPLES, steps=every_step,
+               passes=PASSES, grows=True),
+        Result("coefficient_refined", "the coefficient by layer and question", lambda context: compute_refined(context, groups),
+               n=N_REFINED, steps=refined_steps, passes=REFINED_PASSES),
+    )  # fmt: skip
+
+
+DRAWING = Drawing(
+    "coefficient",
+    "The local learning coefficient over training, beside accuracy",
+    ("coefficient", "trajectory", "coefficient_refined"),
+    defer(f"{__package__}.draw", "draw_coefficients"),
+)
+
+
+def _packed(dataset: xr.Dataset) -> xr.Dataset:
+    """Three digits are enough, and pack small."""
+    for name in dataset.data_vars:
+        dataset[name] = dataset[name].copy(data=round_bits(dataset[name].values))
+    return dataset
