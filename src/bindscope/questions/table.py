@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
@@ -22,7 +23,7 @@ from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 
 QUESTIONS: tuple[type[Question], ...] = (
     Predict, Lens, Attention, Ablate, Patch, PathPatch, Algorithm, Hypotheses, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
-    TemplateCheck,
+    TemplateCheck, Coefficient,
 )  # fmt: skip
 
 

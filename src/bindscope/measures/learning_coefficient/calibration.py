@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -45,7 +46,7 @@ class LinearNetwork:
 
     def __init__(self, widths: Sequence[int], rank: int, n_examples: int = N_EXAMPLES) -> None:
         self.n_examples = n_examples
-        self.shapes = [(after, before) for before, after in zip(widths, widths[1:])]
+        self.shapes = [(after, before) for before, after in itertools.pairwise(widths)]
         matrices = [torch.zeros(shape, dtype=torch.float64) for shape in self.shapes]
         for matrix in matrices:
             matrix[range(rank), range(rank)] = 1.0

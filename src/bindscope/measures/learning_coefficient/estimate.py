@@ -47,9 +47,7 @@ def estimate_coefficient(chains: Chains) -> Estimate:
     counted = chains.scale * chains.excess[:, chains.sampling.burn_in :]  # [chain, draw]
     if has_diverged(chains):
         nan = float("nan")
-        return Estimate(
-            nan, nan, nan, (nan,) * len(counted), True, nan, False, nan, nan, chains.n_parameters
-        )
+        return Estimate(nan, nan, nan, (nan,) * len(counted), True, nan, False, nan, nan, chains.n_parameters)
     by_chain = counted.mean(1)
     low, high = student_interval(by_chain)
     drift, settled = _read_drift(counted)

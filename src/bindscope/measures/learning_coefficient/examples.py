@@ -15,6 +15,7 @@ from bindscope.tasks.task import Batch
 
 WHOLE, MISLEADING = "all", "misleading"
 ANSWERS_AT_ONCE = 128  # in a minibatch
+LEAST_ANSWERS = 16  # of a kind that is measured by itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +46,9 @@ def draw_examples(task: Any, rng: np.random.Generator, n: int, data: str = WHOLE
     if data == WHOLE:
         return Examples(batches, loss=loss)
     kept = [(batch, marks) for batch in batches if (marks := mark_answers(batch, data)).any()]
-    if len(kept) < 2:
+    if sum(int(marks.sum()) for _, marks in kept) < LEAST_ANSWERS:
         raise BindscopeError(f"data '{data}': too few of {n} examples are such; draw more, or choose others.")
-    return Examples(*(tuple(part) for part in zip(*kept)))
+    return Examples(tuple(batch for batch, _ in kept), tuple(marks for _, marks in kept))
 
 
 def mark_answers(batch: Batch, data: str) -> np.ndarray:

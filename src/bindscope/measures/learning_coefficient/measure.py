@@ -55,7 +55,9 @@ def label_estimate(estimate: Estimate, chains: Chains) -> xr.Dataset:
         "negative": estimate.negative,
         "equipartition": estimate.equipartition,
     }
-    dataset = xr.Dataset({name: ((), np.float64(value), {"long_name": SCALARS[name]}) for name, value in numbers.items()})
+    dataset = xr.Dataset(
+        {name: ((), np.float64(value), {"long_name": SCALARS[name]}) for name, value in numbers.items()}
+    )
     dataset["by_chain"] = ("chain", np.array(estimate.by_chain))
     dataset["trace"] = (("chain", "draw"), chains.scale * chains.excess)
     return dataset.assign_coords(chain=np.arange(len(estimate.by_chain)), draw=np.arange(chains.sampling.draws))

@@ -127,7 +127,8 @@ def sample_chains(
         weights, noise = weights - 0.5 * sampling.step_size * drift + sqrt(sampling.step_size) * mixed, fresh
         if on_progress is not None:
             on_progress(draw + 1, sampling.draws)
-    return Chains(*seen, n_parameters=len(start), scale=scale, sampling=sampling)
+    excess, distance, pull = seen
+    return Chains(excess, distance, pull, n_parameters=len(start), scale=scale, sampling=sampling)
 
 
 def _order_batches(n_batches: int, n_chains: int, n_draws: int, generator: torch.Generator) -> np.ndarray:

@@ -14,3 +14,4 @@ def question_groups(task: Any) -> list[str]:
 
 RESULTS = (*measure_coefficient.coefficient_results(question_groups),)
 DRAWINGS = (measure_coefficient.DRAWING,)
+CURVES = (measure_coefficient.CURVE,)

@@ -46,5 +46,11 @@ _JUDGED = (
 )
 
 STUDY = Study.of(
-    "binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE, (measure_hops, development), source=SOURCE
+    "binding",
+    "Variable binding in symbolic programs",
+    _MEASURED,
+    _JUDGED,
+    EVIDENCE,
+    (measure_hops, development),
+    source=SOURCE,
 )

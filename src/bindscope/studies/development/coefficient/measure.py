@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.studies.framework.claims import Drawing
+from bindscope.studies.framework.curves import Curve, over_steps
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.measuring import measure_every_step, round_bits
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step, with_progress
@@ -53,7 +54,9 @@ def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
     task = run.config.task
     layers = [f"L{layer}" for layer in range(run.config.model.n_layers)]
     rows = [(part, WHOLE) for part in layers] + [(WHOLE, data) for data in groups(task)]
-    drawn = {data: draw_examples(task, context.rng, context.n, data) for data in dict.fromkeys(data for _, data in rows)}
+    drawn = {
+        data: draw_examples(task, context.rng, context.n, data) for data in dict.fromkeys(data for _, data in rows)
+    }
     steps = refined_steps(run)
     parts = []
     for step in with_progress(steps, context.on_progress):
@@ -61,7 +64,9 @@ def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
         measured = [measure_coefficient(model, drawn[data], sampling, part, context.seed) for part, data in rows]
         parts.append(xr.concat(measured, xr.IndexVariable("row", range(len(rows))), combine_attrs="drop"))
     dataset = xr.concat(parts, xr.IndexVariable("step", steps), combine_attrs="drop").drop_vars(["trace", "draw"])
-    dataset = _packed(dataset).assign_coords(part=("row", [part for part, _ in rows]), data=("row", [data for _, data in rows]))
+    dataset = _packed(dataset).assign_coords(
+        part=("row", [part for part, _ in rows]), data=("row", [data for _, data in rows])
+    )
     hashes = [run.manifest.checkpoints[step].sha256 for step in steps]
     return dataset.assign_coords({CHECKPOINT: ("step", hashes)}).assign_attrs(
         describe_sampling(sampling, drawn[WHOLE].n_examples)
@@ -92,6 +97,16 @@ DRAWING = Drawing(
     "The local learning coefficient over training, beside accuracy",
     ("coefficient", "trajectory", "coefficient_refined"),
     defer(f"{__package__}.draw", "draw_coefficients"),
+)
+
+
+CURVE = Curve(
+    "coefficient",
+    "local learning coefficient",
+    "How many directions around the checkpoint its loss can tell apart, 95 % interval over chains. It rises while something new is "
+    "learned and falls as answers become sure, so its turn is that of the fall. Below 0 the checkpoint is no minimum.",
+    "coefficient",
+    lambda found: over_steps(found.coefficient, found.coefficient_low, found.coefficient_high),
 )
 
 
