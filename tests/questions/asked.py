@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.coefficient import Coefficient
+from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
@@ -89,6 +90,7 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
                    "data": st.sampled_from(["all", "depth=2"]), "n": st.integers(64, 2048), "chains": st.integers(2, 8),
                    "draws": st.integers(24, 400), "burn_in": st.integers(0, 20), "step_size": positive.map(lambda x: x + 1e-6),
                    "elasticity": positive, "seed": seed}),
+    (Diagnostics, {"run": st.sampled_from([ON_PROGRAMS, ON_SUMS]), "steps": steps, "n": st.integers(16, 256), "seed": seed}),
     (TemplateCheck, {"templates": templates, "labels": labels}),
 ]  # fmt: skip
 

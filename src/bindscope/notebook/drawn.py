@@ -38,6 +38,7 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "hypotheses": ("bindscope.studies.binding.algorithm.draw_hypotheses", "draw_hypotheses"),
     "algorithm": ("bindscope.studies.binding.algorithm.draw", "draw_algorithm"),
     "coefficient": ("bindscope.studies.development.coefficient.draw", "draw_coefficient"),
+    "diagnostics": ("bindscope.studies.development.diagnostics.draw", "draw_asked"),
     "swap": (_HERE, "figure_swap"),
     "points": (_HERE, "figure_points"),
     "subspace": ("bindscope.studies.plots.subspaces", "figure_subspace"),

@@ -18,6 +18,7 @@ from bindscope.errors import BindscopeError
 from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.questions.coefficient import Coefficient
+from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.opened import Opened
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped, results_folders
@@ -102,6 +103,15 @@ class RunView:
             burn_in=burn_in, step_size=step_size, elasticity=elasticity, seed=seed,
         )  # fmt: skip
         return self._drawn(question.answer(self.opened), "coefficient")
+
+    @asks(Diagnostics)
+    def diagnostics(self, steps: Steps = "last", *, n: int = 64, seed: int = 0) -> Drawn:
+        """Plateau diagnostics: ``repetition``, ``collapse``, ``signal_to_noise`` … with intervals over (step, …).
+
+        >>> run.diagnostics("all").repetition
+        """
+        question = Diagnostics(run=self.name, steps=self._steps(steps), n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "diagnostics")
 
     def verify(
         self, claims: Sequence[str] = (), *, documents: Path | str | Sequence[Path | str] = (), results: Sequence[str] = (),

@@ -21,7 +21,9 @@ class Coefficient(RunQuestion):
     command_name, method = "coefficient", "coefficient"
 
     steps: Steps = some_steps()
-    part: str = ask("all", help="Move only these weights: all, L2, L2.H1, L2.attention, attention, mlp or embedding, say.")
+    part: str = ask(
+        "all", help="Move only these weights: all, L2, L2.H1, L2.attention, attention, mlp or embedding, say."
+    )
     data: str = ask("all", help="Ask only these: all, misleading, or a label such as depth=3 or n_variables=2.")
     n: int = ask(1024, help="How many examples make the loss.", ge=64)
     chains: int = ask(4, help="How many chains; the interval is over them.", ge=2, le=64)

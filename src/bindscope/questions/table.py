@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.coefficient import Coefficient
+from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
@@ -23,7 +24,7 @@ from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 
 QUESTIONS: tuple[type[Question], ...] = (
     Predict, Lens, Attention, Ablate, Patch, PathPatch, Algorithm, Hypotheses, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
-    TemplateCheck, Coefficient,
+    TemplateCheck, Coefficient, Diagnostics,
 )  # fmt: skip
 
 

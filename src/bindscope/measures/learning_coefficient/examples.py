@@ -34,14 +34,22 @@ class Examples:
         return int(sum(marks.any(1).sum() for marks in self.counted))
 
 
-def draw_examples(task: Any, rng: np.random.Generator, n: int, data: str = WHOLE, loss: str = "answer") -> Examples:
-    """``n`` examples of the whole task in minibatches of about ``ANSWERS_AT_ONCE`` answers; ``data`` keeps some of the answers.
+def draw_examples(
+    task: Any,
+    rng: np.random.Generator,
+    n: int,
+    data: str = WHOLE,
+    loss: str = "answer",
+    n_batches: int | None = None,
+) -> Examples:
+    """``n`` examples of the whole task in ``n_batches``, or in minibatches of about ``ANSWERS_AT_ONCE`` answers; ``data``
+    keeps some of the answers.
 
     It is ``misleading`` (answers that stand neither on line 1 nor on line 2) or ``LABEL=VALUE`` by a label of the
     task's batches, as ``depth=3``.
     """
     drawn = family_of(task).draw_whole(task, rng, n)
-    n_rows = max(1, ANSWERS_AT_ONCE // drawn.targets.shape[1])
+    n_rows = max(1, ANSWERS_AT_ONCE // drawn.targets.shape[1]) if n_batches is None else -(-n // n_batches)
     batches = tuple(drawn.take(slice(first, first + n_rows)) for first in range(0, n, n_rows))
     if data == WHOLE:
         return Examples(batches, loss=loss)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bindscope.studies.development.coefficient import measure as measure_coefficient
+from bindscope.studies.development.diagnostics import measure as measure_diagnostics
 
 
 def question_groups(task: Any) -> list[str]:
@@ -12,6 +13,6 @@ def question_groups(task: Any) -> list[str]:
     return ["n_variables=0", "n_variables=2"]
 
 
-RESULTS = (*measure_coefficient.coefficient_results(question_groups),)
-DRAWINGS = (measure_coefficient.DRAWING,)
-CURVES = (measure_coefficient.CURVE,)
+RESULTS = (*measure_coefficient.coefficient_results(question_groups), *measure_diagnostics.RESULTS)
+DRAWINGS = (measure_coefficient.DRAWING, measure_diagnostics.DRAWING)
+CURVES = (measure_coefficient.CURVE, *measure_diagnostics.CURVES)
