@@ -1,7 +1,7 @@
 """The local learning coefficient at every checkpoint, and restricted to layers and to kinds of questions at some.
 
 ``coefficient`` is of all weights on the whole task. ``coefficient_refined`` moves only the weights of one layer, or asks only
-some questions (arXiv 2410.02984), over (step, row). Settings are those of ``Sampling`` and the same for all runs.
+some questions (arXiv 2410.02984), over (step, row), around the end of the plateau. Settings are those of ``Sampling`` and the same for all runs.
 """
 
 from __future__ import annotations
@@ -9,23 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
+from bindscope.errors import NotYet
 from bindscope.studies.framework.claims import Drawing
-from bindscope.studies.framework.curves import Curve, over_steps
+from bindscope.studies.framework.curves import Curve, over_steps, plateau_of
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.measuring import measure_every_step, round_bits
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step, with_progress
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 
 if TYPE_CHECKING:
+    from bindscope.measures.phases import Phase
     from bindscope.runs.directory import Run
 
 N_EXAMPLES = 1024
 N_REFINED = 512
-MOST_REFINED_STEPS = 8
-REFINED = {"chains": 3, "draws": 30, "burn_in": 14}
-PASSES, REFINED_PASSES = 8, 45  # forward passes of each example, a gradient counted as three
+REFINED = {"chains": 3, "draws": 20, "burn_in": 10}
+PASSES, REFINED_PASSES = 8, 20  # forward passes of each example, a gradient counted as three
 Groups = Callable[[Any], Sequence[str]]  # a task → the kinds of questions that are measured by themselves
 
 
@@ -45,15 +46,16 @@ def compute_coefficient(context: Context) -> xr.Dataset:
 
 
 def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
-    """λ̂ of the weights of each layer alone on all questions, and of all weights on some questions alone, over (step, row)."""
+    """λ̂ of the weights of a few layers, each alone, on all questions, and of all weights on some questions alone, over (step, row)."""
     from bindscope.measures.learning_coefficient.examples import WHOLE, draw_examples
     from bindscope.measures.learning_coefficient.measure import describe_sampling, measure_coefficient
     from bindscope.measures.learning_coefficient.sampling import Sampling
 
     run, sampling = context.run, Sampling().changed(**REFINED)
     task = run.config.task
-    layers = [f"L{layer}" for layer in range(run.config.model.n_layers)]
-    rows = [(part, WHOLE) for part in layers] + [(WHOLE, data) for data in groups(task)]
+    rows = [(part, WHOLE) for part in chosen_layers(run.config.model.n_layers)] + [
+        (WHOLE, data) for data in groups(task)
+    ]
     drawn = {
         data: draw_examples(task, context.rng, context.n, data) for data in dict.fromkeys(data for _, data in rows)
     }
@@ -74,12 +76,25 @@ def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
 
 
 def refined_steps(run: Run) -> list[int]:
-    """Evenly chosen checkpoints, the first and the last among them."""
-    steps = np.array(run.steps)
-    if not len(steps):
+    """Checkpoints around the end of the plateau: one on it, the first two behind it, and the last."""
+    steps = list(run.steps)
+    plateau = plateau_of(_phases_of(run))
+    if plateau is None or len(steps) < 2:
+        return steps[-1:]
+    middle = min(steps, key=lambda step: abs(step - sum(plateau) / 2))
+    return sorted({middle, *[step for step in steps if step > plateau[1]][:2], steps[-1]})
+
+
+def _phases_of(run: Run) -> list[Phase]:
+    try:
+        return phases_of(trajectory_dataset(run.metrics, run.manifest.config))
+    except NotYet:
         return []
-    chosen = np.unique(np.linspace(0, len(steps) - 1, min(MOST_REFINED_STEPS, len(steps))).round().astype(int))
-    return steps[chosen].tolist()  # type: ignore[no-any-return]
+
+
+def chosen_layers(n_layers: int) -> list[str]:
+    """The first, the middle and the last layer."""
+    return [f"L{layer}" for layer in sorted({0, n_layers // 2, n_layers - 1})]
 
 
 def coefficient_results(groups: Groups) -> tuple[Result, ...]:
