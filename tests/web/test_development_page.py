@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bindscope
+from bindscope.runs.locate import find_run
 from bindscope.web.body import Body, encode
 from bindscope.web.lab import Lab
 from bindscope.web.pages import development
@@ -29,3 +30,19 @@ def test_the_page_has_the_curves_of_the_notebook(path: Path, tmp_path: Path) -> 
         np.testing.assert_allclose(sent, dataset[name].values.ravel(), rtol=1e-6)
     assert body.command.startswith("bindscope development made")
     assert ("--measure" in body.command) == bool(dataset.attrs["missing"])
+
+
+def test_panels_send_the_saved_coefficient_and_diagnostics(tmp_path: Path) -> None:
+    lab = Lab.open([find_run("binding-plain")], tmp_path)
+    run = lab.find("binding-plain")
+    for read, name in ((development.read_coefficient, "coefficient"), (development.read_diagnostics, "repetition")):
+        body = Body.model_validate_json(encode(read(lab, run)))
+        saved = bindscope.open_run("binding-plain").result("coefficient" if name == "coefficient" else "diagnostics")
+        np.testing.assert_allclose(np.array(body.variables[name].values, dtype=float), saved[name].values, rtol=1e-6)
+        assert body.command.startswith("bindscope figure binding-plain")
+        assert "checkpoint" not in body.coords
+    rows = Body.model_validate_json(encode(development.read_refined(lab, run)))
+    assert rows.coords["row"].values == ["L0", "L3", "L5", "misleading", "depth=1", "depth=4"]
+    announced = Body.model_validate_json(encode(development.read_announcements(lab, run)))
+    assert "repetition of answers" in announced.coords["number"].values
+    assert announced.attrs["answers_depart"] == 500

@@ -42,4 +42,5 @@ def draw_learning(axes: Axes, trajectory: xr.Dataset, steps: np.ndarray) -> None
                 linewidth=1, label=str(split),
             )  # fmt: skip
     set_fraction_axis(axes)
-    axes.legend(loc="center left", ncols=1 + (len(axes.lines) > 4) * 2, fontsize=7)
+    many = len(axes.lines) > 4
+    axes.legend(loc="lower right" if many else "center left", ncols=3 if many else 1, fontsize=7)

@@ -42,7 +42,7 @@ def draw_coefficients(found: Mapping[str, xr.Dataset]) -> Figure:
             _draw_rows(strips[0], refined.isel(row=np.flatnonzero(refined.data == "all")), "part", trajectory)
             _draw_rows(strips[1], refined.isel(row=np.flatnonzero(refined.part == "all")), "data", trajectory)
         _draw_traces(figure.axes[-1], dataset)
-        title_figure(figure, "The local learning coefficient over training", _describe(dataset))
+        title_figure(figure, "The local learning coefficient over training\n", _describe(dataset))
     return figure
 
 
@@ -54,7 +54,7 @@ def draw_coefficient(dataset: xr.Dataset) -> Figure:
         if several:
             _draw_whole(panels[0], dataset, None)
         _draw_traces(panels[-1], dataset)
-        title_figure(figure, "The local learning coefficient", _describe(dataset))
+        title_figure(figure, "The local learning coefficient\n", _describe(dataset))
     return figure
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -36,7 +35,7 @@ def draw_diagnostics(found: Mapping[str, xr.Dataset]) -> Figure:
             if answers is not None:
                 axes.axvline(answers, color=INK, linestyle="--", linewidth=0.9)
             axes.set_xlabel("training step" if axes is figure.axes[-1] else "")
-        title_figure(figure, "Plateau diagnostics", f"{dataset.attrs.get('run', '')} · {sentence}")
+        title_figure(figure, "Plateau diagnostics\n", f"{dataset.attrs.get('run', '')} · {sentence}")
     return figure
 
 
@@ -51,7 +50,8 @@ def _draw_strip(axes: Axes, dataset: xr.Dataset, name: str, trajectory: xr.Datas
     axes.fill_between(steps, curve.low, curve.high, color=BLUE, alpha=0.2, linewidth=0)
     axes.plot(steps, curve.value, color=BLUE, marker="o", markersize=2.5)
     if name in LOGARITHMIC:
-        axes.set_yscale("symlog", linthresh=max(1.0, float(np.nanmin(np.abs(curve.value)))))
+        axes.set_yscale("symlog", linthresh=1.0)
+        axes.set_ylim(bottom=0)
     plateau = plateau_of(phases)
     if plateau is None:
         return
