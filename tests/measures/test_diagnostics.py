@@ -146,6 +146,14 @@ def test_a_number_departs_where_it_first_leaves_the_range_of_the_first_half():
     assert (never.lead, never.announces) == (None, False)
 
 
+def test_a_number_that_drifts_fires_where_nothing_follows_too():
+    steps = np.arange(0, 1100, 100)
+    drifting, still = steps.astype(float), np.where(steps > 850, 9.0, steps % 200)
+    assert announce(steps, drifting, (0, 800), answers_depart=900).fires_early is True
+    assert announce(steps, still, (0, 800), answers_depart=900).fires_early is False
+    assert announce(steps, drifting, (0, 300), answers_depart=400).fires_early is None  # two steps make no quarter
+
+
 def test_the_base_rate_is_what_shuffled_values_give():
     rng = np.random.default_rng(0)
     k, m = 5, 4

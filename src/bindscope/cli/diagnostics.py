@@ -56,7 +56,8 @@ def announce(*run: str, json: Flag = False) -> None:
 
     A number departs at the first step at which it lies outside the range it had on
     the plateau's first half. The base rate is how often one that only fluctuates
-    would have departed before the answers did. Diagnostics are measured first
+    would have departed before the answers did; 'fires early too' is whether the
+    same rule fires inside the first half, where nothing follows. Diagnostics are measured first
     where they are not saved, in about a minute.
 
     Examples:
@@ -109,14 +110,15 @@ def format_announcements(dataset: xr.Dataset) -> str:
         one = dataset.sel(number=number)
         departs = "–" if one.departs.isnull() else f"{int(one.departs):,}"
         lead = "–" if one.lead.isnull() else f"{int(one.lead):+,}"
+        early = "–" if one.fires_early.isnull() else "yes" if float(one.fires_early) else "no"
         rows.append([str(number), departs, lead, "yes" if float(one.announces) else "no", f"{float(one.base_rate):.2f}",
-                     f"{int(one.n_range)} + {int(one.n_before)}"])  # fmt: skip
+                     f"{int(one.n_range)} + {int(one.n_before)}", early])  # fmt: skip
     head = (
         f"{dataset.attrs['run']}: plateau from step {plateau[0]:,} to {plateau[1]:,}; "
         f"follows_chain leaves its range at step {answers:,}"
     )
-    columns = ["number", "departs at", "lead", "announces", "base rate", "steps in range + after"]
-    return f"{head}\n\n{format_table(columns, rows, numbers=range(1, 6))}"
+    columns = ["number", "departs at", "lead", "announces", "base rate", "steps in range + after", "fires early too"]
+    return f"{head}\n\n{format_table(columns, rows, numbers=range(1, 7))}"
 
 
 def _with_interval(one: Any) -> str:

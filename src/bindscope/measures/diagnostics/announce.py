@@ -6,7 +6,9 @@ the range of the first k with probability
 
     1 − k(k − 1) / ((k + m)(k + m − 1)),
 
-for both extremes of all values must be among the first k for none to. That is the base rate a departure has to be read against.
+for both extremes of all values must be among the first k for none to. That is the base rate a departure has to be read against. A
+number that drifts departs always, whatever follows; so the same rule is applied to the plateau's first half by itself, where
+nothing follows (``fires_early``).
 
 >>> announce(steps, values, plateau=(200, 1000), answers_depart=1100).lead
 300
@@ -41,6 +43,9 @@ class Announcement:
     )  # steps by which it is earlier than the answers; below 0 where it is later, None where it does not depart
     base_rate: float
     n_before: int  # steps between the first half and the departure of the answers: chances to depart by accident
+    fires_early: (
+        bool | None
+    )  # whether it leaves the range of the plateau's first quarter in the second; None: too few steps
 
     @property
     def announces(self) -> bool:
@@ -53,7 +58,19 @@ def announce(steps: np.ndarray, values: np.ndarray, plateau: tuple[int, int], an
     known = np.asarray(steps)[np.isfinite(np.asarray(values, dtype=float))]
     before = int(((known > _middle(plateau)) & (known < answers_depart)).sum())
     lead = None if departure.step is None else answers_depart - departure.step
-    return Announcement(departure, lead, base_rate(departure.n_range, before), before)
+    return Announcement(
+        departure, lead, base_rate(departure.n_range, before), before, fires_early(steps, values, plateau)
+    )
+
+
+def fires_early(steps: np.ndarray, values: np.ndarray, plateau: tuple[int, int]) -> bool | None:
+    """Whether the rule fires where nothing follows: in the second quarter of the plateau, after the range of the first."""
+    middle = int(_middle(plateau))
+    try:
+        departure = find_departure(steps, values, (plateau[0], middle))
+    except BindscopeError:
+        return None
+    return departure.step is not None and departure.step <= middle
 
 
 def find_departure(steps: np.ndarray, values: np.ndarray, plateau: tuple[int, int]) -> Departure:

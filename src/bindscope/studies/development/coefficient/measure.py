@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from bindscope.errors import NotYet
+from bindscope.studies.development.packing import pack_small
 from bindscope.studies.framework.claims import Drawing
 from bindscope.studies.framework.curves import Curve, over_steps, plateau_of
 from bindscope.studies.framework.experiments import defer
@@ -42,7 +43,7 @@ def compute_coefficient(context: Context) -> xr.Dataset:
         context, lambda model: _packed(measure_coefficient(model, examples, sampling, seed=context.seed))
     )
     n_parameters = sum(parameter.numel() for parameter in run.checkpoint(run.steps[0]).parameters())
-    return dataset.assign_attrs(describe_sampling(sampling, examples.n_examples), n_parameters=n_parameters)
+    return pack_small(dataset).assign_attrs(describe_sampling(sampling, examples.n_examples), n_parameters=n_parameters)
 
 
 def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
@@ -70,7 +71,7 @@ def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
         part=("row", [part for part, _ in rows]), data=("row", [data for _, data in rows])
     )
     hashes = [run.manifest.checkpoints[step].sha256 for step in steps]
-    return dataset.assign_coords({CHECKPOINT: ("step", hashes)}).assign_attrs(
+    return pack_small(dataset.assign_coords({CHECKPOINT: ("step", hashes)})).assign_attrs(
         describe_sampling(sampling, drawn[WHOLE].n_examples)
     )
 

@@ -25,7 +25,8 @@ ALSO = ("coefficient",)  # read where it is saved
 
 def find_announcements(library: Library, on_progress: OnProgress | None = None) -> xr.Dataset:
     """Over (number): ``departs``, the step at which it leaves its range, ``lead``, how much earlier that is than the answers,
-    ``announces``, and ``base_rate``, how often a number that only fluctuates would have announced it.
+    ``announces``, and ``base_rate``, how often a number that only fluctuates would have announced it;
+    ``fires_early``, whether it departs by the same rule inside the plateau's first half, where nothing follows.
     """
     datasets: dict[str, xr.Dataset] = {}
     for name in NEEDED:
@@ -61,10 +62,13 @@ def judge_announcements(datasets: dict[str, xr.Dataset]) -> xr.Dataset:
     for name, curve in read_numbers(datasets):
         found = announce(curve.step.values, curve.value.values, plateau, answers_depart)
         departs, lead = (np.nan if each is None else float(each) for each in (found.departure.step, found.lead))
+        early = np.nan if found.fires_early is None else float(found.fires_early)
         names.append(name)
-        rows.append((departs, lead, float(found.announces), found.base_rate, found.departure.n_range, found.n_before))
+        rows.append(
+            (departs, lead, float(found.announces), found.base_rate, found.departure.n_range, found.n_before, early)
+        )
     columns = np.array(rows, dtype=float).T
-    keys = ("departs", "lead", "announces", "base_rate", "n_range", "n_before")
+    keys = ("departs", "lead", "announces", "base_rate", "n_range", "n_before", "fires_early")
     return xr.Dataset(
         {key: ("number", column) for key, column in zip(keys, columns, strict=True)},
         {"number": names},

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import xarray as xr
 
+from bindscope.studies.development.packing import pack_small
 from bindscope.studies.framework.claims import Drawing
 from bindscope.studies.framework.curves import Curve, NotMade, over_steps
 from bindscope.studies.framework.experiments import defer
@@ -41,7 +42,8 @@ def compute_diagnostics(context: Context) -> xr.Dataset:
         found = measure_diagnostics(model, examples, context.seed)  # type: ignore[arg-type]
         return found.map(lambda values: values.copy(data=round_bits(values.values)))
 
-    return measure_every_step(context, measure).assign_attrs(n_examples=examples.n_examples, n_batches=N_BATCHES)
+    dataset = pack_small(measure_every_step(context, measure))
+    return dataset.assign_attrs(n_examples=examples.n_examples, n_batches=N_BATCHES)
 
 
 def read_headline(dataset: xr.Dataset, name: str) -> xr.Dataset:
