@@ -77,6 +77,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "algorithm:algorithm",
             "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
         ),
+        "edges": (
+            "edges:edges",
+            "Attribute the answer to every edge between parts, check it by exact patches, and try circuits of edges.",
+        ),
         "apply": ("apply:apply", "Apply a saved subspace, circuit or intervention to another checkpoint or run."),
         "hypotheses": (
             "hypotheses:hypotheses",
