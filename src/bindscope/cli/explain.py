@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.table import format_duration, format_table
 from bindscope.errors import BindscopeError
 
@@ -34,6 +34,7 @@ def explain(
     n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
+    place: Place = HERE,
 ) -> None:
     """Say what judging a claim would compute: results, cells, forward passes, operations, time and memory.
 
@@ -77,7 +78,7 @@ def explain(
         return
     from bindscope.studies.framework.plan import plan_results
 
-    library, _ = open_library(run, n=n, seed=seed, fresh=fresh, own=own or _nothing())
+    library, _ = open_library(run, n=n, seed=seed, fresh=fresh, placement=place, own=own or _nothing())
     plans = plan_results(library, (name for document in documents for name in document.claim.results))
     known = {plan.name: plan.dataset for plan in plans if plan.dataset is not None}
     print("\n\n".join("\n".join(describe(document, known)) for document in documents), end="\n\n")

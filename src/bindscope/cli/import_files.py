@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from bindscope.cli.display import accuracy_of
-from bindscope.cli.options import Flag, Setting
+from bindscope.cli.options import HERE, Flag, Place, Setting
 from bindscope.cli.settings import parse_settings
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY
@@ -31,6 +31,7 @@ def import_files(
     link: Flag = False,
     tokenizer: Path | None = None,
     settings: Setting = (),
+    place: Place = HERE,
 ) -> None:
     """Make a run of checkpoints from elsewhere.
 
@@ -85,6 +86,7 @@ def import_files(
         report=_print_line,
         link=link,
         tokenizer=tokenizer,
+        placement=place,
     )
     for sentence in (*left_out, *describe_lineage(run.manifest.data)):
         print(f"Note: {sentence}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bindscope.families import family_of
 from bindscope.runs.lineage import describe_lineage
 from bindscope.runs.manifest import CONSTRUCTED, IMPORTED
+from bindscope.runs.placement import Placement
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -80,7 +81,7 @@ def _train_command(run: Run) -> str:
 
 def _construct_command(run: Run) -> str:
     size = [f"--{name.replace('_', '-')}={run.manifest.data[name]}" for name in ("lines", "max_depth")]
-    return shlex.join(["bindscope", "construct", "--name", run.name, *size])
+    return shlex.join(["bindscope", "construct", "--name", run.name, *size, *_placing_options(run.manifest)])
 
 
 def _import_command(run: Run) -> str:
@@ -100,7 +101,7 @@ def _import_command(run: Run) -> str:
     named = run.manifest.data.get("tokenizer")
     link += ["--tokenizer", str(named)] if named else []
     words = ["bindscope", "import", *files, "--family", location, "--as", run.name, *link, *_options(changes)]
-    return shlex.join(words)
+    return shlex.join([*words, *_placing_options(run.manifest)])
 
 
 def _options(changes: Mapping[str, str]) -> list[str]:
@@ -115,6 +116,11 @@ def _machine_options(manifest: Manifest) -> list[str]:
     machine = manifest.machine
     device = ["--device", str(machine["device"])] if machine.get("device", "cpu") != "cpu" else []
     return [*device, "--threads", str(machine["threads"])] if machine.get("threads") else device
+
+
+def _placing_options(manifest: Manifest) -> list[str]:
+    """Where a run that was not trained here was evaluated, and in which numbers."""
+    return Placement(manifest.machine.get("device", "cpu"), manifest.data.get("evaluated_in", "float32")).options
 
 
 def _launcher(manifest: Manifest) -> list[str]:
