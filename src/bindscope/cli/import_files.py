@@ -114,6 +114,9 @@ def find_series(files: Sequence[Path]) -> tuple[Sequence[Path], list[str]]:
 
     A folder without any is taken for a checkpoint itself.
     """
+    missing = [str(file) for file in files if not file.exists()]
+    if missing:
+        raise BindscopeError(f"{', '.join(missing)}: no such file or directory; nothing is downloaded.")
     if len(files) != 1 or not files[0].is_dir():
         return files, []
     folder = files[0]
