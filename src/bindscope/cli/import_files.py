@@ -31,6 +31,7 @@ def import_files(
     link: Flag = False,
     tokenizer: Path | None = None,
     settings: Setting = (),
+    note: str = "",
     place: Place = HERE,
 ) -> None:
     """Make a run of checkpoints from elsewhere.
@@ -66,6 +67,8 @@ def import_files(
     settings
         Change one of the task's settings, or model.activation, model.norm or model.parallel (which TransformerLens files
         do not tell), as KEY=VALUE; give it once per setting.
+    note
+        What the checkpoints are, in a sentence; it stands wherever the run is described.
     """
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.adopt import adopt_checkpoints
@@ -87,6 +90,7 @@ def import_files(
         link=link,
         tokenizer=tokenizer,
         placement=place,
+        note=note,
     )
     for sentence in (*left_out, *describe_lineage(run.manifest.data)):
         print(f"Note: {sentence}")

@@ -18,7 +18,7 @@ from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
 from bindscope.runs.folders import new_directory
 from bindscope.runs.lineage import Lineage
-from bindscope.runs.manifest import IMPORTED, Manifest, describe_origin
+from bindscope.runs.manifest import IMPORTED, NOTE, Manifest, describe_origin
 from bindscope.runs.originals import link_original, read_original
 from bindscope.runs.placement import CPU, Placement
 from bindscope.tasks.task import Task
@@ -38,6 +38,7 @@ def adopt_checkpoints(
     link: bool = False,
     tokenizer: Path | None = None,
     placement: Placement = CPU,
+    note: str = "",
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
 
@@ -48,7 +49,7 @@ def adopt_checkpoints(
     for the settings named in ``told`` what ``config.model`` says. With ``link`` no weights are copied: the run reads the
     files where they are, as long as their hashes are the same. A family may take the task's tokens from the tokenizer
     beside the model, or from ``tokenizer``; it must then be the same for all files. ``placement`` is for the evaluations;
-    weights are read, compared and saved on the CPU.
+    weights are read, compared and saved on the CPU. A ``note`` says what the checkpoints are.
 
     >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), build_evaluate)
     """
@@ -59,6 +60,7 @@ def adopt_checkpoints(
     task = _fit_task(config.task, [files[step] for step in steps], model.config.d_vocab, tokenizer)
     read: dict[str, Any] = {"fitted": _changed_settings(config.task, task)} if task != config.task else {}
     read |= {} if tokenizer is None else {"tokenizer": str(tokenizer)}
+    read |= {NOTE: note} if note else {}
     config = dataclasses.replace(config, task=task, model=model.config)
     evaluate = build_evaluate(task)
     manifest = Manifest(

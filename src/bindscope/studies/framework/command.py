@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bindscope.families import family_of
 from bindscope.runs.lineage import describe_lineage
-from bindscope.runs.manifest import CONSTRUCTED, IMPORTED
+from bindscope.runs.manifest import CONSTRUCTED, IMPORTED, NOTE
 from bindscope.runs.placement import Placement
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def describe_origin(run: Run) -> str:
     """
     kind = run.manifest.data.get("kind")
     if kind in NOT_TRAINED:
-        return " ".join([NOT_TRAINED[kind], *describe_lineage(run.manifest.data)])
+        note = run.manifest.data.get(NOTE)
+        told = [note] if isinstance(note, str) else []
+        return " ".join([*told, NOT_TRAINED[kind], *describe_lineage(run.manifest.data)])
     nearest = find_nearest_preset(run)
     if nearest is None:
         return ""
@@ -100,6 +102,7 @@ def _import_command(run: Run) -> str:
     link = ["--link"] if any(kept.original for kept in run.manifest.checkpoints.values()) else []
     named = run.manifest.data.get("tokenizer")
     link += ["--tokenizer", str(named)] if named else []
+    link += ["--note", str(run.manifest.data[NOTE])] if run.manifest.data.get(NOTE) else []
     words = ["bindscope", "import", *files, "--family", location, "--as", run.name, *link, *_options(changes)]
     return shlex.join([*words, *_placing_options(run.manifest)])
 
