@@ -38,8 +38,9 @@ def import_files(
 
     Reads Hugging Face directories (GPT-2, GPT-NeoX, Llama, Mistral, Qwen2),
     nanoGPT's ckpt.pt, TransformerLens state dicts and safetensors files; no
-    code in them is run. The step of each is the last number in its name. One
-    folder that holds step1000/, step_1000/ or checkpoint-1000/ is a series.
+    code in them is run. The step of each is the last number in its name; a
+    single directory without a number is step 0. One folder that holds
+    step1000/, step_1000/ or checkpoint-1000/ is a series.
 
     Examples:
         bindscope import checkpoints/*.pth --family assign-add --as released
@@ -94,7 +95,8 @@ def import_files(
     )
     for sentence in (*left_out, *describe_lineage(run.manifest.data)):
         print(f"Note: {sentence}")
-    print(f"{len(by_step)} checkpoints are now the run {run.path}. Next: bindscope trajectory {run.path}")
+    counted = "1 checkpoint is" if len(by_step) == 1 else f"{len(by_step)} checkpoints are"
+    print(f"{counted} now the run {run.path}. Next: bindscope trajectory {run.path}")
 
 
 def _print_line(step: int, evaluation: Mapping[str, Any], difference: float | None) -> None:
@@ -143,10 +145,12 @@ def _holds_model(path: Path) -> bool:
 
 
 def order_by_step(files: Iterable[Path]) -> dict[int, Path]:
-    """Each file by its step, the last number in its name."""
+    """Each file by its step, the last number in its name. A directory that is alone and tells none is step 0."""
     from bindscope.runs.manifest import is_step
 
-    found: dict[int, Path] = {}
+    files, found = list(files), dict[int, Path]()
+    if len(files) == 1 and files[0].is_dir() and not re.search(r"\d", files[0].name):
+        return {0: files[0]}
     for file in files:
         numbers = re.findall(r"\d+", file.name if file.is_dir() else file.stem)
         if not numbers or not is_step(numbers[-1]):
