@@ -1,6 +1,6 @@
 """A small language model with the file layout of Pythia: a stand-in on which docs/pythia.md is tested.
 
-    python examples/small_pythia.py pythia-70m                     # step0/ … step1400/, about ten minutes of one core
+    python examples/small_pythia.py pythia-70m                     # step0/ … step2600/, about ten minutes of one core
     python examples/small_pythia.py tiny --steps 4 --width 32      # seconds; it learns nothing
 
 Writes one Hugging Face directory for each of several steps (``config.json``, ``model.safetensors``, ``tokenizer.json``): a
@@ -125,7 +125,7 @@ def _configure(width: int, d_vocab: int) -> ModelConfig:
 def _read_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("out", type=Path, help="a new directory")
-    parser.add_argument("--steps", type=int, default=1400)
+    parser.add_argument("--steps", type=int, default=2600)
     parser.add_argument("--every", type=int, default=200, help="steps between checkpoints, beside the early ones")
     parser.add_argument("--width", type=int, default=128, help="of the residual stream")
     parser.add_argument("--seed", type=int, default=0)
