@@ -2,6 +2,7 @@
 
 import pytest
 
+from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
 from bindscope.measures.binding.phases import PHASES
 from bindscope.measures.evaluation import build_evaluator
@@ -35,6 +36,10 @@ def test_the_small_language_model_has_the_size_and_the_few_weights_it_is_said_to
     assert 1e6 < run.config.model.n_parameters < 3e6
     assert len(run.metrics) > 3 * len(run.steps)  # how binding appears is seen at many steps, weights are there for few
     assert all(kept.n_bytes < 3e6 for kept in run.manifest.checkpoints.values())
+    with pytest.raises(
+        BindscopeError, match="step 1000 was evaluated, but its weights are not in this copy of the run"
+    ):
+        run.checkpoint(1000)
     assert not any(str(file).startswith(("/", "~")) for file in run.manifest.data["files"].values())
 
 
