@@ -73,6 +73,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "algorithm:algorithm",
             "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
         ),
+        "mixture": (
+            "mixture:mixture",
+            "Tell what a checkpoint looks a question up by: a line, a name, a value, or the early lines.",
+        ),
         "apply": ("apply:apply", "Apply a saved subspace, circuit or intervention to another checkpoint or run."),
         "hypotheses": (
             "hypotheses:hypotheses",

@@ -13,6 +13,7 @@ from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.hypotheses import Hypotheses
+from bindscope.questions.mixture import Mixture
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -158,6 +159,17 @@ class ProgramsView(RunView):
         """
         question = Algorithm(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "algorithm")
+
+    @asks(Mixture)
+    def mixture(
+        self, step: Step = "last", *, layer: int | None = None, depth: int = 1, n: int = 300, seed: int = 0
+    ) -> Drawn:
+        """Weights of the accounts that patched questions are looked up by: ``weight`` over (layer, position, account).
+
+        >>> run.mixture().weight.sel(position="end", account="lexical")
+        """
+        question = Mixture(run=self.name, step=step, layer=layer, depth=depth, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "mixture")
 
     @asks(Hypotheses)
     def hypotheses(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.hypotheses import Hypotheses
+from bindscope.questions.mixture import Mixture
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -21,7 +22,7 @@ from bindscope.questions.sums import Sum, Transplant
 from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 
 QUESTIONS: tuple[type[Question], ...] = (
-    Predict, Lens, Attention, Ablate, Patch, PathPatch, Algorithm, Hypotheses, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
+    Predict, Lens, Attention, Ablate, Patch, PathPatch, Algorithm, Hypotheses, Mixture, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
     TemplateCheck,
 )  # fmt: skip
 

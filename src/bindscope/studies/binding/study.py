@@ -14,6 +14,7 @@ from bindscope.studies.binding.mechanism import hops as measure_hops
 from bindscope.studies.binding.mechanism import judge as judge_mechanism
 from bindscope.studies.binding.mechanism import judge_heads
 from bindscope.studies.binding.mechanism import measure as measure_mechanism
+from bindscope.studies.binding.mixture import measure as measure_mixture
 from bindscope.studies.binding.published import SOURCE
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
@@ -27,6 +28,7 @@ _MEASURED = (
     measure_generalisation,
     measure_mechanism,
     measure_algorithm,
+    measure_mixture,
     measure_hops,
     measure_grids,
     measure_representation,
@@ -44,5 +46,11 @@ _JUDGED = (
 )
 
 STUDY = Study.of(
-    "binding", "Variable binding in symbolic programs", _MEASURED, _JUDGED, EVIDENCE, (measure_hops,), source=SOURCE
+    "binding",
+    "Variable binding in symbolic programs",
+    _MEASURED,
+    _JUDGED,
+    EVIDENCE,
+    (measure_hops, measure_mixture),
+    source=SOURCE,
 )

@@ -34,12 +34,16 @@ def measure_mixture(model: Transformer, drawn: AccountPairs, seed: int = 0) -> x
     the last is what leaves the model.
     """
     answers = patch_ends(model, drawn)  # [position, layer, pair]
-    components, rng = tabulate_components(drawn), np.random.default_rng(seed)
-    n_layers = answers.shape[1]
-    fits = [
-        [fit_mixture(components, to_outcomes(answers[at, layer], drawn.n_digits), rng) for at in range(len(POSITIONS))]
-        for layer in range(n_layers)
-    ]
+    components, known = tabulate_components(drawn), dict[bytes, Fit]()
+
+    def fit(digits: np.ndarray) -> Fit:
+        """Of the same answers once: many a patch changes nothing."""
+        if digits.tobytes() not in known:
+            outcomes = to_outcomes(digits, drawn.n_digits)
+            known[digits.tobytes()] = fit_mixture(components, outcomes, np.random.default_rng(seed))
+        return known[digits.tobytes()]
+
+    fits = [[fit(answers[at, layer]) for at in range(len(POSITIONS))] for layer in range(answers.shape[1])]
     unpatched = answers[POSITIONS.index(COLON), 0]  # the colon's own token is the same in both programs
     right = unpatched == drawn.values[np.arange(len(drawn)), drawn.asked]
     return label_fits(fits).assign(accuracy=((), float(right.mean()), {"units": "fraction"})).assign_attrs(n=len(drawn))

@@ -1,0 +1,37 @@
+"""The result ``mixture``: the weights of the accounts at every layer and every checkpoint, on programs asked directly."""
+
+from __future__ import annotations
+
+import xarray as xr
+
+from bindscope.studies.framework.claims import Drawing
+from bindscope.studies.framework.experiments import defer
+from bindscope.studies.framework.measuring import measure_every_step, round_bits
+from bindscope.studies.framework.results import Context, Result, every_step
+
+
+def compute_mixture(context: Context) -> xr.Dataset:
+    """``weight`` and the rest of ``measure_mixture`` over (step, layer, position, …), on the same pairs throughout."""
+    from bindscope.measures.binding.mixture.measure import measure_mixture
+    from bindscope.tasks.binding.accounts import sample_account_pairs
+
+    drawn = sample_account_pairs(context.run.config.task, context.rng, context.n)  # type: ignore[arg-type]
+    dataset = measure_every_step(context, lambda model: measure_mixture(model, drawn, context.seed).map(_rounded))
+    interval = "95 %, bootstrap over pairs, at least as wide as Wilson's"
+    return dataset.assign_attrs(n=len(drawn), depth=1, interval=interval)
+
+
+def _rounded(values: xr.DataArray) -> xr.DataArray:
+    return values.copy(data=round_bits(values.values))
+
+
+RESULTS = (Result("mixture", "accounts of a lookup", compute_mixture, n=300, steps=every_step, passes=20, grows=True),)
+
+DRAWINGS = (
+    Drawing(
+        "mixture",
+        "From the early-line heuristic to a lookup by name: the accounts' weights through training",
+        ("mixture", "trajectory"),
+        defer(f"{__package__}.draw", "draw_mixture"),
+    ),
+)
