@@ -18,7 +18,7 @@ structure, which line refers to which, with other letters and digits, so that a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class AccountPairs:
     pairs: CounterfactualPairs
     positional: np.ndarray
     lexical: np.ndarray
-    reflexive: np.ndarray
+    reflexive: np.ndarray  # −1 where no line of the base holds the source's value
     asked: np.ndarray  # the base's own queried line
     values: np.ndarray  # [pair, line]: the digit of each line of the base
     n_digits: int
@@ -52,9 +52,17 @@ class AccountPairs:
 
 
 def sample_account_pairs(
-    task: BindingTask, rng: np.random.Generator, n_pairs: int, depth: int = 1, n_lines: int | None = None
+    task: BindingTask,
+    rng: np.random.Generator,
+    n_pairs: int,
+    depth: int = 1,
+    n_lines: int | None = None,
+    absent: bool = False,
 ) -> AccountPairs:
-    """Pairs whose source asks at ``depth``; the base's lines of its position and name are as deep, its own at most."""
+    """Pairs whose source asks at ``depth``; the base's lines of its position and name are as deep, its own at most.
+
+    ``absent``: the source's value is a digit that no line of the base holds.
+    """
     n_lines = n_lines or task.lines
     _check_request(task, n_lines, depth)
     parts: list[tuple[Programs, Programs, np.ndarray]] = []
@@ -65,17 +73,20 @@ def sample_account_pairs(
                 f"account pairs: only {found} of {n_pairs} pairs of depth {depth} were found among {n_drawn:,} programs of "
                 f"{n_lines} lines; ask for a smaller depth."
             )
-        base = _spread_digits(rng, task, sample_programs(rng, task.grammar, ROUND, n_lines))
+        base = spread_digits(rng, task, sample_programs(rng, task.grammar, ROUND, n_lines))
         roles = _draw_roles(rng, base, depth)
         base, roles = base.take(roles[:, 0] >= 0), roles[roles[:, 0] >= 0]
-        source = _write_sources(rng, task, base, roles)
-        shown = _may_be_shown(task, base, roles[:, 3]) & _may_be_shown(task, source, roles[:, 0])
+        given, possible = _given_digits(rng, task, base, roles, absent)
+        base, roles, given = base.take(possible), roles[possible], given[possible]
+        source = _write_sources(rng, task, base, roles, given)
+        shown = may_be_shown(task, base, roles[:, 3]) & may_be_shown(task, source, roles[:, 0])
         parts.append((base.take(shown), source.take(shown), roles[shown]))
         found, n_drawn = found + int(shown.sum()), n_drawn + ROUND
     bases, sources, lines = zip(*parts)
-    base, source = (_join(each).take(slice(n_pairs)) for each in (bases, sources))
+    base, source = (join_programs(each).take(slice(n_pairs)) for each in (bases, sources))
     roles = np.concatenate(lines)[:n_pairs]
     positional, lexical, reflexive, asked = roles.T
+    reflexive = np.full_like(reflexive, -1) if absent else reflexive
     asks = ask_questions(source, positional[:, None])
     pairs = pair_batches(task, base, asked[:, None], asks, range(1, depth + 1))
     return AccountPairs(pairs, positional, lexical, reflexive, asked, base.value, task.n_constants)
@@ -92,19 +103,18 @@ def _check_request(task: BindingTask, n_lines: int, depth: int) -> None:
         )
 
 
-def _spread_digits(rng: np.random.Generator, task: BindingTask, programs: Programs) -> Programs:
+def spread_digits(rng: np.random.Generator, task: BindingTask, programs: Programs) -> Programs:
     """The same programs with digits that differ from constant to constant, as far as there are enough."""
     order = rng.random((len(programs), task.n_constants)).argsort(1)  # [program, rank]
     rank = (programs.is_constant.cumsum(1) - 1) % task.n_constants
-    return _with_constants(programs, np.take_along_axis(order, rank, axis=1))
+    return with_constants(programs, np.take_along_axis(order, rank, axis=1))
 
 
-def _with_constants(programs: Programs, digits: np.ndarray) -> Programs:
+def with_constants(programs: Programs, digits: np.ndarray) -> Programs:
     """The same programs with these digits [program, line] where a line has a constant."""
     source = np.where(programs.is_constant, digits, programs.source).astype(np.int8)
     values = np.take_along_axis(digits, programs.root.astype(np.int64), axis=1).astype(np.int8)
-    changed = {field.name: getattr(programs, field.name) for field in fields(Programs)}
-    return Programs(**(changed | {"source": source, "value": values}))
+    return replace(programs, source=source, value=values)
 
 
 def _draw_roles(rng: np.random.Generator, programs: Programs, depth: int) -> np.ndarray:
@@ -123,22 +133,35 @@ def _draw_roles(rng: np.random.Generator, programs: Programs, depth: int) -> np.
     return np.where(told[:, None], roles, -1)
 
 
-def _write_sources(rng: np.random.Generator, task: BindingTask, base: Programs, roles: np.ndarray) -> Programs:
+def _given_digits(
+    rng: np.random.Generator, task: BindingTask, base: Programs, roles: np.ndarray, absent: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The digit that the source answers [program], and whether there is one [program]."""
+    if not absent:
+        return base.value[np.arange(len(base)), roles[:, 2]], np.ones(len(base), bool)
+    free = ~(base.value[:, :, None] == np.arange(task.n_constants)).any(1)  # [program, digit]
+    return draw_marked(rng, free.astype(float)), free.any(1)
+
+
+def _write_sources(
+    rng: np.random.Generator, task: BindingTask, base: Programs, roles: np.ndarray, given: np.ndarray
+) -> Programs:
     """Programs of the bases' structure: other letters, the lexical line's on the positional line, and other digits."""
-    rows, (positional, lexical, reflexive, _) = np.arange(len(base)), roles.T
+    rows, (positional, lexical, _, _) = np.arange(len(base)), roles.T
     letters = rng.random((len(base), task.n_variables)).argsort(1)  # [program, letter] → its new letter
     old, wanted = base.variables[rows, positional], base.variables[rows, lexical]
     holder = (letters == wanted[:, None]).argmax(1)
     letters[rows, holder], letters[rows, old] = letters[rows, old], wanted
-    variables = np.take_along_axis(letters, base.variables.astype(np.int64), axis=1)
-    referred = np.take_along_axis(variables, np.maximum(base.reference, 0).astype(np.int64), axis=1)
-    renamed = {field.name: getattr(base, field.name) for field in fields(Programs)}
-    renamed |= {
-        "variables": variables.astype(np.int8),
-        "source": np.where(base.is_constant, base.source, referred + FIRST_LETTER).astype(np.int8),
-    }
-    root, given = base.root[rows, positional], base.value[rows, reflexive]
-    return _with_constants(Programs(**renamed), _source_digits(rng, task, base, root, given))
+    renamed = rename_letters(base, letters)
+    return with_constants(renamed, _source_digits(rng, task, base, base.root[rows, positional], given))
+
+
+def rename_letters(programs: Programs, letters: np.ndarray) -> Programs:
+    """The same programs with other letters: ``letters`` [program, letter] gives each its new one."""
+    variables = np.take_along_axis(letters, programs.variables.astype(np.int64), axis=1)
+    referred = np.take_along_axis(variables, np.maximum(programs.reference, 0).astype(np.int64), axis=1)
+    source = np.where(programs.is_constant, programs.source, referred + FIRST_LETTER)
+    return replace(programs, variables=variables.astype(np.int8), source=source.astype(np.int8))
 
 
 def _source_digits(
@@ -158,12 +181,12 @@ def _source_digits(
     return digits
 
 
-def _may_be_shown(task: BindingTask, programs: Programs, asked: np.ndarray) -> np.ndarray:
+def may_be_shown(task: BindingTask, programs: Programs, asked: np.ndarray) -> np.ndarray:
     """Programs [program] without a held-out combination, neither assigned nor asked for."""
     shown = ~task.held_out_combinations[programs.variables, programs.value]  # [program, line]
     assigned: np.ndarray = (shown | ~programs.is_constant).all(1)
     return assigned & shown[np.arange(len(programs)), asked]
 
 
-def _join(parts: tuple[Programs, ...]) -> Programs:
+def join_programs(parts: tuple[Programs, ...]) -> Programs:
     return Programs(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Programs)))

@@ -97,8 +97,8 @@ def _draw_fit(axes: Axes, dataset: xr.Dataset, results: Mapping[str, xr.Dataset]
     axes.plot(dataset.step, dataset.distance, color=INK, label="the fit")
     axes.plot(dataset.step, dataset.floor, color=GREY, linestyle=":", label="noise floor")
     axes.set_ylim(0, 1)
-    axes.set_ylabel("Jensen–Shannon distance")
-    place_legend_above(axes)
+    axes.set_ylabel("distance of the fit (Jensen–Shannon)")
+    axes.legend(loc="upper left", fontsize=7.5)
 
 
 def _draw_layers(axes: Axes, dataset: xr.Dataset, position: str) -> None:
