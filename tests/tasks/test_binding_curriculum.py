@@ -60,7 +60,7 @@ def test_some_batches_are_the_whole_task_where_that_is_asked_for():
 
 
 def test_the_whole_task_is_all_there_is_at_the_end_where_that_is_asked_for():
-    task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(full_at_end=1.0))
+    task = BindingTask(lines=8, queries=8, balance="weights", curriculum=Curriculum(whole_at_end=True))
     lines = {
         stage: {letters_and_lines(task.sample_stage(np.random.default_rng(seed), 2, stage))[1] for seed in range(30)}
         for stage in (len(task.stages) - 2, len(task.stages) - 1)
@@ -126,7 +126,7 @@ def test_letters_are_added_at_so_many_lines():
 
 def test_the_whole_task_among_scheduled_batches_and_in_evaluation_has_its_own_constants():
     task = BindingTask(
-        lines=8, queries=8, balance="weights", curriculum=Curriculum(side_by_side=True, full_at_end=1.0)
+        lines=8, queries=8, balance="weights", curriculum=Curriculum(side_by_side=True, whole_at_end=True)
     )
     whole = task.sample_stage(np.random.default_rng(0), 4000, len(task.stages) - 1)
     for batch in (whole, task.sample_evaluation(np.random.default_rng(0), 4000)["test"]):

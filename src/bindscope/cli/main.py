@@ -48,6 +48,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Look": {
         "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),
+        "development": (
+            "development:development",
+            "Put everything measured of a run over training side by side, and tell what turns first.",
+        ),
         "evaluate": ("evaluate:evaluate", "Measure a checkpoint's accuracy, by depth and more."),
         "behaviour": ("behaviour:behaviour", "Tell a checkpoint's answers apart by what was asked."),
         "predict": ("predict:predict_program", "Give a trained model a program, see what it predicts."),

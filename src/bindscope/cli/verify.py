@@ -152,11 +152,25 @@ def open_library(
         return open_study(name, study_results(name, out=out), RUNS_DIRECTORY, n, seed, fresh)
     opened = Run.open(find_run(name), placement)
     study = (find_study if own is None else study_or_none)(opened.config.task.family)
-    shipped = is_shipped(opened.path)
-    folder, *also_in = results_folders(opened.path, opened.name, shipped, out=out, placement=opened.placement)
     results = study.results if own is None else own.joined(study.results)
-    library = Library(opened, results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY)
-    return library, study
+    folder, *also_in = _folders_of(opened, out)
+    return Library(opened, results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY), study
+
+
+def open_run_library(name: str, *, placement: Placement = CPU) -> tuple[Library, Study]:
+    """The same of any run: where its family has no study, with the results that every run has."""
+    from bindscope.runs.directory import Run
+    from bindscope.studies.framework.results import Library
+    from bindscope.studies.framework.verify import study_or_none
+
+    opened = Run.open(find_run(name), placement)
+    study = study_or_none(opened.config.task.family)
+    folder, *also_in = _folders_of(opened, None)
+    return Library(opened, study.results, folder, also_in, runs_directory=RUNS_DIRECTORY), study
+
+
+def _folders_of(run: Run, out: Path | None) -> tuple[Path, ...]:
+    return results_folders(run.path, run.name, is_shipped(run.path), out=out, placement=run.placement)
 
 
 def format_verification(verification: Verification) -> str:

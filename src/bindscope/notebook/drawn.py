@@ -28,6 +28,7 @@ _SYMBOLS = "bindscope.notebook.symbols_figures"
 _KERNEL = "bindscope.studies.symbols.kernel.draw_matrix"
 FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "trajectory": ("bindscope.studies.plots.panels", "figure_trajectory"),
+    "development": ("bindscope.studies.plots.development", "figure_development"),
     "phases": (_HERE, "figure_phases"),
     "prediction": (_HERE, "figure_prediction"),
     "lens": (_HERE, "figure_lens"),

@@ -69,6 +69,12 @@ class RunView:
         columns = {name: ("phase", np.array([getattr(phase, name) for phase in phases])) for name in fields}
         return Drawn.of(xr.Dataset(columns, {"phase": [phase.name for phase in phases]}), "phases", run=self.name)
 
+    def development(self) -> Drawn:
+        """Everything measured of it over training: ``value``, ``low``, ``high`` over (curve, step), ``turned_at`` over (curve)."""
+        from bindscope.studies.framework.development import develop
+
+        return Drawn.of(develop(self.library), "development")
+
     def verify(
         self, claims: Sequence[str] = (), *, documents: Path | str | Sequence[Path | str] = (), results: Sequence[str] = (),
         metrics: Sequence[str] = (),
@@ -101,9 +107,9 @@ class RunView:
     @cached_property
     def library(self) -> Library:
         """Where results are read and kept; those of a shipped run under ./runs."""
-        from bindscope.studies.framework.verify import find_study
+        from bindscope.studies.framework.verify import study_or_none
 
-        return self._library(find_study(self.run.config.task.family).results)
+        return self._library(study_or_none(self.run.config.task.family).results)
 
     def _library(self, results: Iterable[Result]) -> Library:
         from bindscope.studies.framework.results import Library

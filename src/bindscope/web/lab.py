@@ -27,7 +27,7 @@ from bindscope.runs.lock import is_locked
 from bindscope.runs.placement import CPU, Placement
 from bindscope.studies.framework.command import describe_origin, find_command
 from bindscope.studies.framework.results import Library
-from bindscope.studies.framework.verify import find_study
+from bindscope.studies.framework.verify import study_or_none
 from bindscope.web.cancel import check_cancelled
 from bindscope.web.models import Models
 
@@ -265,7 +265,7 @@ class LabRun:
             version = self.version
             if self._library is None or self._library[0] != version:
                 folder, *also_in = self._results
-                results = find_study(self.family).results
+                results = study_or_none(self.family).results
                 library = Library(self.run, results, folder, also_in, runs_directory=self._kept_in)
                 self._library = version, library
             return self._library[1]

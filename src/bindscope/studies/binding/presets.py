@@ -63,6 +63,7 @@ TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="w
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
 SIDE_BY_SIDE = Curriculum(letters_at=4, full=0.25, exponent=-3.0, side_by_side=True, p_constant=0.2)
 NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=SIDE_BY_SIDE)
+DEEP_TASK = replace(NEUTRAL_TASK, curriculum=replace(SIDE_BY_SIDE, whole_at_end=True))
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
 IDENTITY: dict[str, Any] = {"identity_qk": True, "identity_vo": True, "identity_gain": 20.0}
@@ -112,8 +113,8 @@ PRESETS = (
     Preset(
         RunConfig(
             name="binding-deep",
-            task=NEUTRAL_TASK,
-            model=model_for(NEUTRAL_TASK, n_layers=12, n_heads=4, d_model=128, d_mlp=512, **NEUTRAL),
+            task=DEEP_TASK,
+            model=model_for(DEEP_TASK, n_layers=12, n_heads=4, d_model=128, d_mlp=512, **NEUTRAL),
             training=replace(NEUTRAL_TRAINING, evaluation_size=1_500),
         ),
         "The same with 12 layers of 4 heads, as near to the paper's model as two cores can train.",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+    from bindscope.studies.framework.curves import Curve
     from bindscope.studies.framework.results import Result
 
 Verdict = Literal["replicates", "differs", "inconclusive", "not testable"]
@@ -139,6 +140,7 @@ class Study:
     evidence: tuple[Wanted, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     source: str = ""  # the paper
+    curves: tuple[Curve, ...] = ()  # numbers over training, shown side by side
 
     @classmethod
     def of(
@@ -151,11 +153,15 @@ class Study:
         drawn: Iterable[Any] = (),
         source: str = "",
     ) -> Study:
-        """The study of modules with ``RESULTS``, with ``CLAIMS`` (put in the order of their numbers) and with ``DRAWINGS``."""
+        """The study of modules with ``RESULTS`` and perhaps ``CURVES``, with ``CLAIMS`` (put in the order of their numbers)
+        and with ``DRAWINGS``.
+        """
         claims = sorted((claim for part in judged for claim in part.CLAIMS), key=lambda claim: int(claim.id[2:]))
+        measured = tuple(measured)
         results = tuple(result for part in measured for result in part.RESULTS)
+        curves = tuple(curve for part in measured for curve in getattr(part, "CURVES", ()))
         drawings = tuple(drawing for part in drawn for drawing in part.DRAWINGS)
-        return cls(family, title, tuple(claims), results, evidence, drawings, source)
+        return cls(family, title, tuple(claims), results, evidence, drawings, source, curves)
 
     def claims_on(self, experiment: str) -> tuple[str, ...]:
         """The claims that read an experiment."""

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import NotYet
+from bindscope.studies.framework.curves import Curve, over_steps
 from bindscope.studies.framework.experiments import Cell, Progress
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, with_progress
 from bindscope.studies.framework.trajectory import trajectory_dataset
@@ -111,4 +112,31 @@ def compute_trajectory(context: Context) -> xr.Dataset:
     return dataset
 
 
+def _first_split(name: str) -> Callable[[xr.Dataset], xr.Dataset]:
+    """A number of the first split of the evaluations, with its interval where they have one."""
+
+    def read(trajectory: xr.Dataset) -> xr.Dataset:
+        first = trajectory.isel(split=0)
+        return over_steps(first[name], first.get(f"{name}_low"), first.get(f"{name}_high"))
+
+    return read
+
+
+CURVES = (
+    Curve(
+        "accuracy",
+        "accuracy",
+        "Fraction of the test examples that are answered correctly, with a 95 % Wilson interval.",
+        "trajectory",
+        _first_split("split_accuracy"),
+        "fraction",
+    ),
+    Curve(
+        "loss",
+        "evaluation loss",
+        "Mean loss on the test examples. It can fall while accuracy stands still: answers become surer, not more correct.",
+        "trajectory",
+        _first_split("split_loss"),
+    ),
+)
 RESULTS = (Result("trajectory", "reading the evaluations", compute_trajectory, metrics=True),)

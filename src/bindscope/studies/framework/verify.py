@@ -110,7 +110,7 @@ def study_or_none(family: str) -> Study:
         study: Study | None = find_family(family).study()
         if study is not None:
             return study
-    return Study(family, "", (), measuring.RESULTS)
+    return Study(family, "", (), measuring.RESULTS, curves=measuring.CURVES)
 
 
 def find_claim(name: str) -> Claim:
@@ -152,14 +152,14 @@ def verify(
     """
     if not claims:
         raise BindscopeError(f"{library.name}: no published claims are about runs of this family.")
-    filled = _fill((*(name for claim in claims for name in claim.results), *also), library, on_result)
+    filled = fill_results((*(name for claim in claims for name in claim.results), *also), library, on_result)
     settings = {name: library.settings(library.results[name]) for name in filled}
     return Verification(library.name, tuple(judge(claim, filled, library.name) for claim in claims), filled, settings)
 
 
 def draw_results(library: Library, drawing: Drawing, on_result: OnResult | None = None) -> Figure:
     """A drawing of a run; its results are filled first."""
-    filled = _fill(drawing.results, library, on_result)
+    filled = fill_results(drawing.results, library, on_result)
     shown = filled[drawing.results[0]]
     if shown.dataset is None:
         raise BindscopeError(f"{drawing.id}: no figure, for nothing could be measured: {shown.reason}")
@@ -167,7 +167,7 @@ def draw_results(library: Library, drawing: Drawing, on_result: OnResult | None 
     return drawing.draw({name: dataset for name, dataset in found if dataset is not None})
 
 
-def _fill(names: Iterable[str], library: Library, on_result: OnResult | None) -> dict[str, Filled]:
+def fill_results(names: Iterable[str], library: Library, on_result: OnResult | None) -> dict[str, Filled]:
     """These results and all they need, one after the other."""
     ordered = library.order(names)
     for index, name in enumerate(ordered):

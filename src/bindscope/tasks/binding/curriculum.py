@@ -40,7 +40,7 @@ class Curriculum:
     letters_at: int = 2  # how many lines programs have when letters are added
     pass_at: float = 0.95  # accuracy on fresh programs of the present stage that opens the next one
     full: float = 0.0  # fraction of the batches that are the whole task from the beginning
-    full_at_end: float | None = None  # the same fraction once the last stage has begun; None: it stays as it was
+    whole_at_end: bool = False  # once the last stage has begun, every batch is the whole task
     exponent: float = 0.0  # how strongly scheduled programs extend deep chains: 0 = uniform, below 0 = short ones first
     side_by_side: bool = False  # scheduled programs are two chains or more that never branch
     p_constant: float | None = None  # that a later line of a scheduled program is a constant; None: as in the task
@@ -56,8 +56,6 @@ class Curriculum:
             raise BindscopeError(f"task.curriculum.pass_at: must lie in (0, 1], got {self.pass_at}.")
         if not 0 <= self.full < 1:
             raise BindscopeError(f"task.curriculum.full: must lie in [0, 1), got {self.full}.")
-        if self.full_at_end is not None and not 0 <= self.full_at_end <= 1:
-            raise BindscopeError(f"task.curriculum.full_at_end: must lie in [0, 1], or none, got {self.full_at_end}.")
         if self.p_constant is not None and not 0 <= self.p_constant <= 1:
             raise BindscopeError(f"task.curriculum.p_constant: must lie in [0, 1], or none, got {self.p_constant}.")
         if not -10 <= self.exponent <= 10:

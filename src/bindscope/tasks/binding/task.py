@@ -112,8 +112,8 @@ class BindingTask(Task):
     def sample_stage(self, rng: np.random.Generator, n_examples: int, stage: int) -> Batch:
         """A training batch while the curriculum stands at ``stage``, with the tokens of ``n_examples`` full programs."""
         assert self.curriculum is not None
-        at_end = self.curriculum.full_at_end if stage == len(self.stages) - 1 else None
-        if rng.random() < (self.curriculum.full if at_end is None else at_end):
+        ended = self.curriculum.whole_at_end and stage == len(self.stages) - 1
+        if rng.random() < self.curriculum.full or ended:
             return self._sample_sized(rng, n_examples, Stage(self.n_variables, self.lines), self.grammar)
         now = self.stages[stage]
         n_lines = now.n_lines

@@ -12,6 +12,7 @@ NAMES = (
     "program",
     "logits",
     "trajectory",
+    "development",
     "checkpoint",
     "claims",
     "patch",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,11 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.studies.binding.learning.cells import summarise_cell
+from bindscope.studies.framework.curves import Curve, NotMade, over_steps
 from bindscope.studies.framework.experiments import MADE_BY
 from bindscope.studies.framework.results import Context, Result
 from bindscope.studies.framework.seeds import find_seed_curves, matching_variants
-from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset, with_intervals
 
 if TYPE_CHECKING:
     from bindscope.measures.binding.phases import Phase
@@ -65,6 +66,55 @@ def compute_seeds(context: Context) -> xr.Dataset:
     return dataset
 
 
+def _on_misleading(name: str) -> Callable[[xr.Dataset], xr.Dataset]:
+    def read(trajectory: xr.Dataset) -> xr.Dataset:
+        known = with_intervals(trajectory)
+        return over_steps(known[name], known[f"{name}_low"], known[f"{name}_high"])
+
+    return read
+
+
+def _at_depth(depth: int) -> Callable[[xr.Dataset], xr.Dataset]:
+    def read(trajectory: xr.Dataset) -> xr.Dataset:
+        known = with_intervals(trajectory)
+        if depth not in known.depth.values:
+            raise NotMade(f"no chains of depth {depth}")
+        at = known.sel(depth=depth)
+        return over_steps(at.accuracy_by_depth, at.accuracy_by_depth_low, at.accuracy_by_depth_high)
+
+    return read
+
+
+CURVES = (
+    Curve(
+        "follows-chain",
+        "follows the chain where lines 1 and 2 mislead",
+        "Of programs whose answer is neither line 1's constant nor line 2's, the fraction answered correctly: binding, "
+        "where the heuristic cannot help.",
+        "trajectory",
+        _on_misleading("follows_chain"),
+        "fraction",
+    ),
+    Curve(
+        "follows-early-lines",
+        "answers from line 1 or 2 where these mislead",
+        "Of the same programs, the fraction answered with line 1's or line 2's constant: the heuristic, where it fails.",
+        "trajectory",
+        _on_misleading("follows_early_lines"),
+        "fraction",
+    ),
+    *(
+        Curve(
+            f"depth-{depth}",
+            f"accuracy at depth {depth}",
+            f"Fraction answered correctly where the value is {depth} {'hop' if depth == 1 else 'hops'} away.",
+            "trajectory",
+            _at_depth(depth),
+            "fraction",
+        )
+        for depth in range(1, 5)
+    ),
+)
 RESULTS = (
     Result("seeds", "other seeds", compute_seeds, metrics=True, needs=("trajectory",), kept=False,
            experiments=SEED_EXPERIMENTS),
