@@ -16,7 +16,8 @@ from bindscope.measures.binding.mixture.likelihood import (
     tabulate_components,
     to_outcomes,
 )
-from bindscope.measures.binding.mixture.measure import COLON, END, POSITIONS, measure_mixture, patch_ends, pointer_layer
+from bindscope.measures.binding.mixture.measure import measure_mixture, patch_ends
+from bindscope.measures.binding.mixture.reading import COLON, END, POSITIONS, pointer_layer
 from bindscope.model.config import ModelConfig
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask, to_digits

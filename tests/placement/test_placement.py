@@ -46,7 +46,7 @@ COMMANDS = [  # every command that runs a model, in each of its ways to do so
     ["subspace", "small", "--n", "20"], ["subspace", "small", "--n", "20", "--over-training"],
     ["subspace", "small", "--n", "20", "--method", "rotation", "--rank", "2"],
     ["circuit", "small", "--depth", "1", "--least-success", "0.0001", "--least-loss", "0.0001", *DRAWN],
-    ["algorithm", "small", "--n", "8"], ["hypotheses", "small", "--n", "8"], ["mixture", "small", "--n", "40"], ["transplant", "sums", "--part", "QK1", "--from", "last", "--to", "first", *DRAWN],
+    ["algorithm", "small", "--n", "8"], ["hypotheses", "small", "--n", "8"], ["mixture", "small", "--n", "40"], ["identifiers", "small", "--n", "8"], ["lookbacks", "small", "--n", "8"], ["transplant", "sums", "--part", "QK1", "--from", "last", "--to", "first", *DRAWN],
     ["transplant", "sums", "--part", "pattern 1 of =", "--from", "last", "--to", "first", *DRAWN],
     ["fourier", "sums", "--n", "10"], ["progress", "sums", "--fresh"],
     ["verify", "small", "--claim", "VB4", *DRAWN, "--fresh", "--no-html"],

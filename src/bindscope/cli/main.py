@@ -81,6 +81,14 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "mixture:mixture",
             "Tell what a checkpoint looks a question up by: a line, a name, a value, or the early lines.",
         ),
+        "identifiers": (
+            "identifiers:identifiers",
+            "Tell what swaps two bindings of a program: are names and values tied by identifiers of their line?",
+        ),
+        "lookbacks": (
+            "lookbacks:lookbacks",
+            "Tell where the address, the pointer and the payload of a lookup are, layer by layer.",
+        ),
         "apply": ("apply:apply", "Apply a saved subspace, circuit or intervention to another checkpoint or run."),
         "hypotheses": (
             "hypotheses:hypotheses",

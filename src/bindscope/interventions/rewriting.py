@@ -23,7 +23,12 @@ Rewrite = Callable[[int, Tensor, Tensor], Tensor]  # (layer, rows, stream enteri
 
 @torch.no_grad()
 def rewritten_answers(
-    model: Transformer, tokens: Tensor, at: int, rewrites: Mapping[str, Rewrite], first: Tensor, frozen: Tensor | None = None
+    model: Transformer,
+    tokens: Tensor,
+    at: int,
+    rewrites: Mapping[str, Rewrite],
+    first: Tensor,
+    frozen: Tensor | None = None,
 ) -> np.ndarray:
     """The top output at column ``at`` [rewrite, layer, row]. No rewrite may change what stands before ``first`` [row].
 

@@ -38,6 +38,8 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "hypotheses": ("bindscope.studies.binding.algorithm.draw_hypotheses", "draw_hypotheses"),
     "algorithm": ("bindscope.studies.binding.algorithm.draw", "draw_algorithm"),
     "mixture": ("bindscope.studies.binding.mixture.draw", "draw_checkpoint"),
+    "identifiers": ("bindscope.studies.binding.identifiers.draw", "draw_checkpoint"),
+    "lookbacks": ("bindscope.studies.binding.lookbacks.draw", "draw_checkpoint"),
     "swap": (_HERE, "figure_swap"),
     "points": (_HERE, "figure_points"),
     "subspace": ("bindscope.studies.plots.subspaces", "figure_subspace"),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.hypotheses import Hypotheses
+from bindscope.questions.identifiers import Identifiers
+from bindscope.questions.lookbacks import Lookbacks
 from bindscope.questions.mixture import Mixture
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
@@ -22,7 +24,7 @@ from bindscope.questions.sums import Sum, Transplant
 from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 
 QUESTIONS: tuple[type[Question], ...] = (
-    Predict, Lens, Attention, Ablate, Patch, PathPatch, Algorithm, Hypotheses, Mixture, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
+    Predict, Lens, Attention, Ablate, Patch, PathPatch, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
     TemplateCheck,
 )  # fmt: skip
 

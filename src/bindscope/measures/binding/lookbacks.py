@@ -25,7 +25,8 @@ import xarray as xr
 from torch import Tensor
 
 from bindscope.interventions.rewriting import Rewrite, read_streams, rewritten_answers
-from bindscope.measures.binding.mixture.measure import POSITIONS, patch_ends
+from bindscope.measures.binding.mixture.measure import patch_ends
+from bindscope.measures.binding.mixture.reading import POSITIONS
 from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask, to_digits
@@ -48,7 +49,9 @@ class LookbackPairs:
 
 def draw_lookback_pairs(task: BindingTask, rng: np.random.Generator, n: int) -> LookbackPairs:
     """``n`` pairs for the end and ``n`` programs for the bindings."""
-    return LookbackPairs(sample_account_pairs(task, rng, n, absent=True), sample_exchanges(task, rng, n, asked_later=False))
+    return LookbackPairs(
+        sample_account_pairs(task, rng, n, absent=True), sample_exchanges(task, rng, n, asked_later=False)
+    )
 
 
 def measure_lookbacks(model: Transformer, drawn: LookbackPairs) -> xr.Dataset:
@@ -104,9 +107,7 @@ def exchange_names(model: Transformer, exchanges: ExchangePrograms, frozen: str)
     return found
 
 
-def _take_parts(
-    model: Transformer, exchanges: ExchangePrograms, part: str, frozen: Tensor | None = None
-) -> np.ndarray:
+def _take_parts(model: Transformer, exchanges: ExchangePrograms, part: str, frozen: Tensor | None = None) -> np.ndarray:
     """Digits [layer, program] with one part of both lines taken from the exchanged program."""
     at, source = int(exchanges.base.target_positions[0]), exchanges.exchanged
     columns = torch.from_numpy(np.concatenate(exchanges.columns(part), 1))  # [program, 2]

@@ -110,7 +110,10 @@ def _write_sources(
     digits = rng.random((len(base), task.n_constants)).argsort(1)  # [program, digit] → its new digit
     changed = np.take_along_axis(digits, base.value.astype(np.int64), axis=1)  # [program, line]
     renamed, exchanged = (with_constants(rename_letters(base, each), changed) for each in (letters, swap))
-    new, old = changed[rows[:, None], lines], base.value[rows[:, None], np.concatenate([lines, lines * 0, lines * 0 + 1], 1)]
+    new, old = (
+        changed[rows[:, None], lines],
+        base.value[rows[:, None], np.concatenate([lines, lines * 0, lines * 0 + 1], 1)],
+    )
     fresh = renamed.variables[rows[:, None], lines]
     told = ~(new[:, :, None] == old[:, None, :]).any((1, 2)) & ~(fresh[:, :, None] == names[:, None, :]).any((1, 2))
     return renamed, exchanged, told

@@ -19,13 +19,10 @@ from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.joint import joint_answers
 from bindscope.measures.binding.mixture.fit import Fit, fit_mixture
 from bindscope.measures.binding.mixture.likelihood import ACCOUNTS, tabulate_components, to_outcomes
+from bindscope.measures.binding.mixture.reading import COLON, END, POSITIONS, QUERY
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import to_digits
 from bindscope.tasks.binding.accounts import AccountPairs
-
-QUERY, COLON, END = "query", "colon", "end"
-POSITIONS = (QUERY, COLON, END)
-POINTERS = ("positional", "lexical")  # accounts that look something up in the base
 
 
 def measure_mixture(model: Transformer, drawn: AccountPairs, seed: int = 0) -> xr.Dataset:
@@ -80,13 +77,3 @@ def label_fits(fits: list[list[Fit]]) -> xr.Dataset:
     coords = {"layer": np.arange(len(fits)), "position": list(POSITIONS), "account": list(ACCOUNTS)}
     interval = "95 %, bootstrap over pairs, at least as wide as Wilson's"
     return xr.Dataset(variables, coords, {"interval": interval})
-
-
-def pointer_layer(dataset: xr.Dataset) -> int:
-    """The last layer that the end still enters as a pointer: looked up by name or position in most of its best layer's pairs.
-
-    Of a dataset over steps the last one decides.
-    """
-    last = dataset.isel(step=-1) if "step" in dataset.dims else dataset
-    pointed = last.weight.sel(position=END, account=list(POINTERS)).sum("account").values  # [layer]
-    return int(np.flatnonzero(pointed >= 0.5 * pointed.max())[-1])

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bindscope.measures.binding.mixture.likelihood import ACCOUNTS
-from bindscope.measures.binding.mixture.measure import END, POSITIONS, pointer_layer
+from bindscope.measures.binding.mixture.reading import END, POSITIONS, pointer_layer
 from bindscope.measures.binding.phases import PHASES
 from bindscope.studies.plots.over_training import plot_over_steps, shade_phases
 from bindscope.studies.plots.style import (

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import xarray as xr
 
 from bindscope.studies.framework.claims import Drawing
+from bindscope.studies.framework.curves import Curve, over_steps
 from bindscope.studies.framework.experiments import defer
 from bindscope.studies.framework.measuring import measure_every_step, round_bits
 from bindscope.studies.framework.results import Context, Result, every_step
@@ -26,6 +29,32 @@ def _rounded(values: xr.DataArray) -> xr.DataArray:
 
 
 RESULTS = (Result("mixture", "accounts of a lookup", compute_mixture, n=300, steps=every_step, passes=20, grows=True),)
+
+
+def _weight_of(account: str) -> Callable[[xr.Dataset], xr.Dataset]:
+    """The weight over (step) where the end of a program is still a pointer; the value's a layer later, where it is answered."""
+
+    def read(dataset: xr.Dataset) -> xr.Dataset:
+        from bindscope.measures.binding.mixture.reading import END, pointer_layer
+
+        layer = min(pointer_layer(dataset) + (account == "reflexive"), dataset.sizes["layer"] - 1)
+        cell = dataset.sel(position=END, layer=layer, account=account)
+        return over_steps(cell.weight, cell.weight_low, cell.weight_high)
+
+    return read
+
+
+_EXPLAINS = {
+    "early": "Weight of the early-line heuristic in a mixture fitted to answers after a patch of the question: the constants of "
+    "lines 1 and 2, whatever is asked.",
+    "lexical": "Weight of a lookup by name in the same mixture: the question is handed on as the name it asks for.",
+    "positional": "Weight of a lookup by line in the same mixture: the question is handed on as the line its binding had.",
+    "reflexive": "Weight of the value itself, one layer on: the question has been answered there.",
+}
+CURVES = tuple(
+    Curve(f"mixture-{account}", f"mixture: {account}", explains, "mixture", _weight_of(account), "fraction")
+    for account, explains in _EXPLAINS.items()
+)
 
 DRAWINGS = (
     Drawing(
