@@ -53,7 +53,9 @@ def test_once_a_value_has_its_name_no_identifier_matters(constructed) -> None:
     later = constructed.sel(layer=slice(1, None))
     assert (later.kept.sel(intervention=[EXCHANGED, MEAN], part=["name", "value"]) == 1).all()
     assert (later.kept.sel(intervention=FACTORISED, part="name") == 1).all()
-    assert float(constructed.swapped.sel(intervention=FACTORISED, part="value", layer=1)) < 0.5  # a value without this name
+    assert (
+        float(constructed.swapped.sel(intervention=FACTORISED, part="value", layer=1)) < 0.5
+    )  # a value without this name
     assert float(constructed.accuracy) == 1
 
 
