@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bindscope.web.again import in_python, in_shell
-from bindscope.web.body import Provenance
+from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Resource
