@@ -49,7 +49,7 @@ def test_panels_of_lookups_have_the_saved_numbers_and_are_never_measured_while_a
     body = Body.model_validate_json(encode(lookups.body_of(lab.find("made"), name, "a title", kept[[variable]], "")))
     sent = np.array(body.variables[variable].values, dtype=float)
     np.testing.assert_allclose(sent, kept[variable].values.ravel(), atol=6e-4)
-    assert body.command == f"bindscope {name} made --n 12"
+    assert body.command.startswith(f"bindscope {name} made --n 12")
     for curve in study.curves:
         if curve.result == name:
             assert curve.read(kept).value.dims == ("step",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import xarray as xr
 from matplotlib.axes import Axes
@@ -20,6 +21,6 @@ def shade_phases(axes: Axes, results: Mapping[str, xr.Dataset], phase_names: tup
         axes.axvspan(phase.first_step, phase.last_step, color=colours[phase.name], alpha=0.1, linewidth=0)
 
 
-def plot_over_steps(axes: Axes, dataset: xr.Dataset, name: str, colour: str, label: str, **style: object) -> None:
+def plot_over_steps(axes: Axes, dataset: xr.Dataset, name: str, colour: str, label: str, **style: Any) -> None:
     """One curve over (step) with its interval."""
     plot_interval(axes, dataset.step.values, dataset, name, colour, label=label, **style)

@@ -73,18 +73,18 @@ def sample_exchanges(task: BindingTask, rng: np.random.Generator, n: int, asked_
     while n_found < n:
         if n_drawn >= MOST_CANDIDATES:
             raise BindscopeError(f"exchanges: only {n_found} of {n} were found among {n_drawn:,} programs.")
-        base = spread_digits(rng, task, sample_programs(rng, task.grammar, ROUND, task.lines))
-        lines, possible = _draw_lines(rng, base, asked_later)
-        base, lines = base.take(possible), lines[possible]
-        renamed, exchanged, told = _write_sources(rng, task, base, lines)
-        for side, at in ((base, 0), (renamed, 0), (exchanged, 1)):
+        drawn = spread_digits(rng, task, sample_programs(rng, task.grammar, ROUND, task.lines))
+        lines, possible = _draw_lines(rng, drawn, asked_later)
+        drawn, lines = drawn.take(possible), lines[possible]
+        others, swapped, told = _write_sources(rng, task, drawn, lines)
+        for side, at in ((drawn, 0), (others, 0), (swapped, 1)):
             told &= may_be_shown(task, side, lines[:, at])
-        found.append((base.take(told), renamed.take(told), exchanged.take(told), lines[told]))
+        found.append((drawn.take(told), others.take(told), swapped.take(told), lines[told]))
         n_found, n_drawn = n_found + int(told.sum()), n_drawn + ROUND
     sides = [join_programs(tuple(part[side] for part in found)).take(slice(n)) for side in range(3)]  # type: ignore[misc]
     lines = np.concatenate([part[3] for part in found])[:n]
-    batches = [task.ask(side, lines[:, at : at + 1]) for side, at in zip(sides, (0, 0, 1))]
-    return ExchangePrograms(*batches, lines[:, 0], lines[:, 1], sides[0].value, sides[1].value)
+    base, renamed, exchanged = (task.ask(side, lines[:, at : at + 1]) for side, at in zip(sides, (0, 0, 1)))
+    return ExchangePrograms(base, renamed, exchanged, lines[:, 0], lines[:, 1], sides[0].value, sides[1].value)
 
 
 def _draw_lines(rng: np.random.Generator, programs: Programs, asked_later: bool) -> tuple[np.ndarray, np.ndarray]:

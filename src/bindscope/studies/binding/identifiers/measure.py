@@ -37,7 +37,7 @@ def _read_exchanged(dataset: xr.Dataset) -> xr.Dataset:
 
 def _read_mean(dataset: xr.Dataset) -> xr.Dataset:
     cells = dataset.sel(intervention="mean", part=["name", "value"]).stack(cell=("part", "layer"))
-    best = cells.isel(cell=int(cells.swapped.isel(step=-1).argmax()))
+    best = cells.isel(cell=int(cells.swapped.isel(step=-1).values.argmax()))
     return over_steps(best.swapped, best.swapped_low, best.swapped_high)
 
 

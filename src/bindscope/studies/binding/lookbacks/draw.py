@@ -25,7 +25,7 @@ from bindscope.studies.plots.style import (  # fmt: skip
     title_figure,
 )
 
-PANELS = (  # variable, what is chosen of it, in words
+PANELS: tuple[tuple[str, dict[str, str], str], ...] = (  # variable, what is chosen of it, in words
     ("binding", {"moved": "payload"}, "value: its digit alone came along"),
     ("binding", {"moved": "both"}, "value: digit and address"),
     ("source", {"frozen": "none"}, "names exchanged: answers follow"),
@@ -46,7 +46,7 @@ def draw_lookbacks(results: Mapping[str, xr.Dataset]) -> Figure:
             set_step_axis(axes, dataset.step.values)
             shade_phases(axes, results, PHASES)
             for layer, colour in enumerate(colours):
-                axes.plot(dataset.step, dataset[name].sel(layer=layer, **chosen), color=colour, linewidth=1.4)
+                axes.plot(dataset.step, dataset[name].sel({"layer": layer, **chosen}), color=colour, linewidth=1.4)
             set_fraction_axis(axes)
             axes.set_title(words, fontsize=8.5, loc="left", color=MUTED)
         keys = [Line2D([], [], color=colour, label=f"entering L{layer}") for layer, colour in enumerate(colours)]

@@ -30,7 +30,7 @@ def _at_best(name: str, **chosen: str) -> Callable[[xr.Dataset], xr.Dataset]:
 
     def read(dataset: xr.Dataset) -> xr.Dataset:
         parts = [dataset[f"{name}{end}"].sel(chosen) for end in ("", "_low", "_high")]
-        layer = 1 + int(parts[0].isel(step=-1, layer=slice(1, None)).argmax())
+        layer = 1 + int(parts[0].isel(step=-1, layer=slice(1, None)).values.argmax())
         return over_steps(*(part.sel(layer=layer, drop=True) for part in parts))
 
     return read
