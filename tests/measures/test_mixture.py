@@ -81,6 +81,14 @@ def test_intervals_hold_the_weights_about_as_often_as_they_say(components) -> No
     assert np.mean(held) > 0.85  # of 95 %, over 12 draws and six accounts
 
 
+def test_a_positional_part_is_hardly_ever_found_where_there_is_none(components) -> None:
+    weights, found = np.array([0.0, 0.0, 0.0, 0.2, 0.1, 0.0, 0.7, 0.0]), []
+    for seed in range(12):
+        outcomes = draw_outcomes(components, weights, 1.0, np.random.default_rng(seed))
+        found.append(sum_accounts(maximise(components, outcomes, np.ones((1, len(outcomes))))[0])[0, 0])
+    assert np.median(found) < 0.06
+
+
 def test_a_fit_without_an_account_that_is_there_is_farther_from_new_answers(components) -> None:
     rng = np.random.default_rng(0)
     weights = np.array([0.4, 0.4, 0.0, 0.1, 0.1, 0.0, 0.0, 0.0])

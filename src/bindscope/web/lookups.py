@@ -18,7 +18,7 @@ def mixture(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Weights of the accounts over (step, layer, position, account), and how well they fit."""
     from bindscope.measures.binding.mixture.reading import pointer_layer
 
-    kept = kept_result(run, "mixture", f"bindscope figure {run.name} mixture", waits=False)
+    kept = kept_result(run, "mixture", in_shell(run, "figure", "mixture"), waits=False)
     note = "pairs asked directly; layer: what enters it"
     names = ["weight", "weight_low", "weight_high", "distance", "floor", "accuracy"]
     return body_of(
@@ -28,14 +28,14 @@ def mixture(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 def identifiers(lab: Lab, run: LabRun) -> dict[str, Any]:
     """What swaps two bindings and what leaves them, over (step, intervention, part, layer)."""
-    kept = kept_result(run, "identifiers", f"bindscope figure {run.name} identifiers", waits=False)
+    kept = kept_result(run, "identifiers", in_shell(run, "figure", "identifiers"), waits=False)
     names = ["swapped", "swapped_low", "swapped_high", "kept", "kept_low", "kept_high"]
     return body_of(run, "identifiers", "What swaps two bindings", kept[names], "programs for each intervention")
 
 
 def lookbacks(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Address, pointer and payload over (step, …, layer)."""
-    kept = kept_result(run, "lookbacks", f"bindscope figure {run.name} lookbacks", waits=False)
+    kept = kept_result(run, "lookbacks", in_shell(run, "figure", "lookbacks"), waits=False)
     names = [f"{name}{end}" for name in ("binding", "source", "end") for end in ("", "_low", "_high")]
     return body_of(run, "lookbacks", "Address, pointer and payload of a lookup", kept[names], "pairs of each kind")
 

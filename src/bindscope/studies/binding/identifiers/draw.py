@@ -66,7 +66,7 @@ def draw_identifiers(results: Mapping[str, xr.Dataset]) -> Figure:
         subtitle = (
             f"{dataset.attrs.get('run', '')} · two direct bindings of a program, {n} programs each · controls dotted"
         )
-        title_figure(figure, "What swaps two bindings, and what leaves them", subtitle)
+        title_figure(figure, "What swaps two bindings, and what leaves them\n", subtitle)
     return figure
 
 
@@ -88,7 +88,7 @@ def draw_checkpoint(dataset: xr.Dataset) -> Figure:
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
         title_figure(
             figure,
-            "What swaps two bindings, and what leaves them",
+            "What swaps two bindings, and what leaves them\n",
             f"{where} · {int(dataset.attrs['n'])} programs each",
         )
     return figure

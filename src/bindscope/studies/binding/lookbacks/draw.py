@@ -52,7 +52,7 @@ def draw_lookbacks(results: Mapping[str, xr.Dataset]) -> Figure:
         keys = [Line2D([], [], color=colour, label=f"entering L{layer}") for layer, colour in enumerate(colours)]
         panels[0, 0].legend(handles=keys, fontsize=7, loc="upper left")
         subtitle = f"{dataset.attrs.get('run', '')} · fractions of answers, {int(dataset.attrs['n'])} pairs each"
-        title_figure(figure, "Address, pointer and payload of a lookup", subtitle)
+        title_figure(figure, "Address, pointer and payload of a lookup\n", subtitle)
     return figure
 
 
@@ -74,7 +74,7 @@ def draw_checkpoint(dataset: xr.Dataset) -> Figure:
         set_fraction_axis(left)
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
         title_figure(
-            figure, "Address, pointer and payload of a lookup", f"{where} · {int(dataset.attrs['n'])} pairs each"
+            figure, "Address, pointer and payload of a lookup\n", f"{where} · {int(dataset.attrs['n'])} pairs each"
         )
     return figure
 

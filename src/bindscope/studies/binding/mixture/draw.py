@@ -60,7 +60,7 @@ def draw_mixture(results: Mapping[str, xr.Dataset]) -> Figure:
             f"{dataset.attrs.get('run', '')} · hash, query and colon taken from another program of the same layout · "
             f"{int(dataset.attrs['n'])} pairs asked directly · bands {dataset.attrs['interval']}"
         )
-        title_figure(figure, "What a question is looked up by, through training", subtitle)
+        title_figure(figure, "What a question is looked up by, through training\n", subtitle)
     return figure
 
 
@@ -74,7 +74,9 @@ def draw_checkpoint(dataset: xr.Dataset) -> Figure:
         place_legend_above(panels[0])
         where = f"{dataset.attrs.get('run', '')} at step {int(dataset.attrs['step']):,}"
         n, depth = int(dataset.attrs["n"]), int(dataset.attrs["depth"])
-        title_figure(figure, "What a question is looked up by, layer by layer", f"{where} · {n} pairs of depth {depth}")
+        title_figure(
+            figure, "What a question is looked up by, layer by layer\n", f"{where} · {n} pairs of depth {depth}"
+        )
     return figure
 
 
