@@ -11,6 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.identifiers import Identifiers
 from bindscope.questions.lookbacks import Lookbacks
@@ -53,6 +54,8 @@ metric = {"metric": st.sampled_from([None, "success", "kept", "kl", OWN_METRIC])
 pair = {"program": st.just(PROGRAM), "counterfactual": st.just(OTHER), "direction": direction}
 
 FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
+    (Edges, {"run": st.just(ON_PROGRAMS), "step": step, **drawn, **lines, "n": st.integers(4, 200), "points": st.integers(1, 64),
+             "checked": st.integers(2, 200), "random": st.integers(1, 32)}),
     (Predict, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "steps": steps}),
     (Predict, {"run": st.just(ON_SUMS), "program": st.just(SUM), "steps": steps}),
     (Lens, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "step": saved}),

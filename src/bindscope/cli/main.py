@@ -89,6 +89,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "lookbacks:lookbacks",
             "Tell where the address, the pointer and the payload of a lookup are, layer by layer.",
         ),
+        "edges": (
+            "edges:edges",
+            "Attribute the answer to every edge between parts, check it by exact patches, and try circuits of edges.",
+        ),
         "apply": ("apply:apply", "Apply a saved subspace, circuit or intervention to another checkpoint or run."),
         "hypotheses": (
             "hypotheses:hypotheses",

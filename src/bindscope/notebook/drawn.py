@@ -40,6 +40,7 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "mixture": ("bindscope.studies.binding.mixture.draw", "draw_checkpoint"),
     "identifiers": ("bindscope.studies.binding.identifiers.draw", "draw_checkpoint"),
     "lookbacks": ("bindscope.studies.binding.lookbacks.draw", "draw_checkpoint"),
+    "edges": ("bindscope.studies.plots.edges", "draw_edges"),
     "swap": (_HERE, "figure_swap"),
     "points": (_HERE, "figure_points"),
     "subspace": ("bindscope.studies.plots.subspaces", "figure_subspace"),

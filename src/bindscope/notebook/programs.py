@@ -12,6 +12,7 @@ from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.identifiers import Identifiers
 from bindscope.questions.lookbacks import Lookbacks
@@ -152,6 +153,29 @@ class ProgramsView(RunView):
             first_root_line=self._root_line(first_root_line), seed=seed,
         )  # fmt: skip
         return question.answer(self.opened)
+
+    @asks(Edges)
+    def edges(
+        self,
+        *,
+        step: Step = "last",
+        points: int = 8,
+        checked: int = 24,
+        random: int = 4,
+        n: int = 32,
+        depth: int | None = None,
+        first_root_line: int | None = None,
+        seed: int = 0,
+    ) -> Drawn:
+        """Every edge between parts attributed, some patched exactly, and circuits of the strongest tried.
+
+        >>> run.edges(depth=2).faithfulness.sel(circuit="attributed")
+        """
+        question = Edges(
+            run=self.name, step=step, points=points, checked=checked, random=random, n=n, depth=depth,
+            first_root_line=self._root_line(first_root_line), seed=seed,
+        )  # fmt: skip
+        return self._drawn(question.answer(self.opened), "edges")
 
     @asks(Algorithm)
     def algorithm(self, step: Step = "last", *, n: int = 48, seed: int = 0) -> Drawn:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.identifiers import Identifiers
 from bindscope.questions.lookbacks import Lookbacks
@@ -24,7 +25,8 @@ from bindscope.questions.sums import Sum, Transplant
 from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 
 QUESTIONS: tuple[type[Question], ...] = (
-    Predict, Lens, Attention, Ablate, Patch, PathPatch, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
+    Predict, Lens, Attention, Ablate, Patch, PathPatch, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Swap, Project, Sample, Sum,
+    Transplant, Kernel, TemplateSamples,
     TemplateCheck,
 )  # fmt: skip
 
