@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
+from bindscope.questions.identifiers import Identifiers
+from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.mixture import Mixture
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -71,6 +74,10 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines,
                  **metric}),
     (Algorithm, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
+    (Mixture, {"run": st.just(ON_PROGRAMS), "step": step, "layer": st.one_of(st.none(), st.integers(0, 5)),
+               "depth": st.integers(1, 4), "n": st.integers(40, 500), "seed": seed}),
+    (Identifiers, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
+    (Lookbacks, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
     (Hypotheses, {"run": st.just(ON_PROGRAMS), "first": st.sampled_from(["value-forward", OWN_HYPOTHESIS]),
                   "second": st.sampled_from(["pointer-backward", "early-line"]), "step": step, "n": st.integers(8, 100),
                   "seed": seed}),

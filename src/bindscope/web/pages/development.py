@@ -8,6 +8,7 @@ from bindscope.errors import BindscopeError
 from bindscope.web.again import in_python, in_shell
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.lab import Lab, LabRun, NotMeasured
+from bindscope.web.lookups import RESOURCES as LOOKUPS
 from bindscope.web.page import Page, Resource
 
 
@@ -35,5 +36,8 @@ def read_development(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 PAGE = Page(
     "development",
-    resources=(Resource("runs/{run}/development.json", read_development, "Every measure over training"),),
+    resources=(
+        Resource("runs/{run}/development.json", read_development, "Every measure over training"),
+        *LOOKUPS,
+    ),
 )
