@@ -123,6 +123,10 @@ class Family:
         """Training examples with one answer each."""
         return task.sample_batch(rng, n)  # type: ignore[no-any-return]
 
+    def draw_whole(self, task: Any, rng: np.random.Generator, n: int) -> Batch:
+        """Examples of the whole task, as evaluation asks them, with as many answers each as training asks for."""
+        return task.sample_batch(rng, n)  # type: ignore[no-any-return]
+
     def check_depth(self, task: Any, depth: int) -> None:
         """Refuse to draw examples of one depth, where examples have none."""
         raise BindscopeError(f"--depth: only binding programs have a depth, not those of {self.name}.")

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.coefficient import Coefficient
+from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.identifiers import Identifiers
@@ -94,6 +96,11 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (Kernel, {"templates": templates, "labels": labels, "beta": positive, "gamma": positive, "cls": st.booleans(),
               "activation": st.sampled_from(["cos", "relu"]), "points": st.integers(16, 4096), "seed": seed}),
     (TemplateSamples, {"templates": templates, "n": st.integers(1, 50), "seed": seed}),
+    (Coefficient, {"run": st.sampled_from([ON_PROGRAMS, ON_SUMS]), "steps": steps, "part": st.sampled_from(["all", "L1.H0"]),
+                   "data": st.sampled_from(["all", "depth=2"]), "n": st.integers(64, 2048), "chains": st.integers(2, 8),
+                   "draws": st.integers(24, 400), "burn_in": st.integers(0, 20), "step_size": positive.map(lambda x: x + 1e-6),
+                   "elasticity": positive, "seed": seed}),
+    (Diagnostics, {"run": st.sampled_from([ON_PROGRAMS, ON_SUMS]), "steps": steps, "n": st.integers(16, 256), "seed": seed}),
     (TemplateCheck, {"templates": templates, "labels": labels}),
 ]  # fmt: skip
 

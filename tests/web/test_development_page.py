@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bindscope
+from bindscope.runs.locate import find_run
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import study_or_none
 from bindscope.web import lookups
@@ -55,3 +56,19 @@ def test_panels_of_lookups_have_the_saved_numbers_and_are_never_measured_while_a
             assert curve.read(kept).value.dims == ("step",)
     drawing = study.find_figure(name)
     assert drawing.draw({name: kept}).axes
+
+
+def test_panels_send_the_saved_coefficient_and_diagnostics(tmp_path: Path) -> None:
+    lab = Lab.open([find_run("binding-plain")], tmp_path)
+    run = lab.find("binding-plain")
+    for read, name in ((development.read_coefficient, "coefficient"), (development.read_diagnostics, "repetition")):
+        body = Body.model_validate_json(encode(read(lab, run)))
+        saved = bindscope.open_run("binding-plain").result("coefficient" if name == "coefficient" else "diagnostics")
+        np.testing.assert_allclose(np.array(body.variables[name].values, dtype=float), saved[name].values, rtol=1e-6)
+        assert body.command.startswith("bindscope figure binding-plain")
+        assert "checkpoint" not in body.coords
+    rows = Body.model_validate_json(encode(development.read_refined(lab, run)))
+    assert rows.coords["row"].values == ["L0", "L3", "L5", "misleading", "depth=1", "depth=4"]
+    announced = Body.model_validate_json(encode(development.read_announcements(lab, run)))
+    assert "repetition of answers" in announced.coords["number"].values
+    assert announced.attrs["answers_depart"] == 500

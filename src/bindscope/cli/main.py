@@ -52,6 +52,22 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "development:development",
             "Put everything measured of a run over training side by side, and tell what turns first.",
         ),
+        "coefficient": (
+            "coefficient:coefficient",
+            "Estimate the local learning coefficient: how many directions around a checkpoint its loss can tell apart.",
+        ),
+        "calibrate": (
+            "coefficient:calibrate",
+            "Estimate learning coefficients that are known, to see what the estimator gives.",
+        ),
+        "diagnostics": (
+            "diagnostics:diagnostics",
+            "Measure plateau diagnostics: collapse, repetition, head entropies, participation ratio, gradient noise, steepness.",
+        ),
+        "announce": (
+            "diagnostics:announce",
+            "Tell which number leaves its range before a run on programs begins to follow chains, with its base rate.",
+        ),
         "evaluate": ("evaluate:evaluate", "Measure a checkpoint's accuracy, by depth and more."),
         "behaviour": ("behaviour:behaviour", "Tell a checkpoint's answers apart by what was asked."),
         "predict": ("predict:predict_program", "Give a trained model a program, see what it predicts."),

@@ -41,6 +41,8 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "identifiers": ("bindscope.studies.binding.identifiers.draw", "draw_checkpoint"),
     "lookbacks": ("bindscope.studies.binding.lookbacks.draw", "draw_checkpoint"),
     "edges": ("bindscope.studies.plots.edges", "draw_edges"),
+    "coefficient": ("bindscope.studies.development.coefficient.draw", "draw_coefficient"),
+    "diagnostics": ("bindscope.studies.development.diagnostics.draw", "draw_asked"),
     "swap": (_HERE, "figure_swap"),
     "points": (_HERE, "figure_points"),
     "subspace": ("bindscope.studies.plots.subspaces", "figure_subspace"),

@@ -15,7 +15,10 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
+from bindscope.questions.coefficient import Coefficient
+from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.opened import Opened
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped, results_folders
@@ -74,6 +77,41 @@ class RunView:
         from bindscope.studies.framework.development import develop
 
         return Drawn.of(develop(self.library), "development")
+
+    @asks(Coefficient)
+    def coefficient(
+        self,
+        steps: Steps = "last",
+        *,
+        part: str = "all",
+        data: str = "all",
+        n: int = 1024,
+        chains: int = 4,
+        draws: int = 40,
+        burn_in: int = 16,
+        step_size: float = 2e-4,
+        elasticity: float = 1000.0,
+        seed: int = 0,
+    ) -> Drawn:
+        """The local learning coefficient: ``coefficient`` with its interval and diagnostics over (step), ``trace`` over
+        (step, chain, draw).
+
+        >>> run.coefficient([400, 600, 5300]).plot()
+        """
+        question = Coefficient(
+            run=self.name, steps=self._steps(steps), part=part, data=data, n=n, chains=chains, draws=draws,
+            burn_in=burn_in, step_size=step_size, elasticity=elasticity, seed=seed,
+        )  # fmt: skip
+        return self._drawn(question.answer(self.opened), "coefficient")
+
+    @asks(Diagnostics)
+    def diagnostics(self, steps: Steps = "last", *, n: int = 64, seed: int = 0) -> Drawn:
+        """Plateau diagnostics: ``repetition``, ``collapse``, ``signal_to_noise`` … with intervals over (step, …).
+
+        >>> run.diagnostics("all").repetition
+        """
+        question = Diagnostics(run=self.name, steps=self._steps(steps), n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "diagnostics")
 
     def verify(
         self, claims: Sequence[str] = (), *, documents: Path | str | Sequence[Path | str] = (), results: Sequence[str] = (),

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.coefficient import Coefficient
+from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.identifiers import Identifiers
@@ -27,7 +29,7 @@ from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 QUESTIONS: tuple[type[Question], ...] = (
     Predict, Lens, Attention, Ablate, Patch, PathPatch, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Swap, Project, Sample, Sum,
     Transplant, Kernel, TemplateSamples,
-    TemplateCheck,
+    TemplateCheck, Coefficient, Diagnostics,
 )  # fmt: skip
 
 

@@ -25,17 +25,21 @@ def batch_loss(model: nn.Module, batch: Batch, loss: Literal["answer", "all"] = 
         if _has_real_targets(batch):
             raise BindscopeError("training.loss: 'all' needs tokens as answers, and this task's answers are numbers.")
         batch = supervise_every_token(batch)
-    outputs = _outputs_at_targets(model, batch)  # [batch, target, output]
-    targets = torch.from_numpy(batch.targets).to(outputs.device)  # [batch, target]
-    if _has_real_targets(batch):
-        losses = (outputs.squeeze(-1) - targets.to(outputs.dtype)).square()  # [batch, target]
-    else:
-        losses = functional.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none")
-        losses = losses.view_as(targets)  # [batch, target]
+    losses = target_losses(model, batch)  # [batch, target]
     if batch.weights is None:
         return losses.mean()
     weights = torch.from_numpy(batch.weights).to(losses)  # [target]
     return (losses @ weights).mean() / weights.sum()
+
+
+def target_losses(model: nn.Module, batch: Batch) -> Tensor:
+    """The loss of each target of a batch, [batch, target], before weights and means."""
+    outputs = _outputs_at_targets(model, batch)  # [batch, target, output]
+    targets = torch.from_numpy(batch.targets).to(outputs.device)  # [batch, target]
+    if _has_real_targets(batch):
+        return (outputs.squeeze(-1) - targets.to(outputs.dtype)).square()
+    losses = functional.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none")
+    return losses.view_as(targets)
 
 
 @torch.no_grad()

@@ -1,6 +1,6 @@
 """The eleven claims of "Assign and Add" (arXiv 2605.31497) as data."""
 
-from bindscope.studies.assign_add import seeds
+from bindscope.studies.assign_add import development, seeds
 from bindscope.studies.assign_add.addition import judge as judge_addition
 from bindscope.studies.assign_add.addition import measure as measure_addition
 from bindscope.studies.assign_add.attention import judge as judge_attention
@@ -35,6 +35,7 @@ _MEASURED = (
     measure_transplants,
     measure_scores,
     measure_one_step,
+    development,
 )
 _JUDGED = (
     judge_learning,
@@ -53,6 +54,6 @@ STUDY = Study.of(
     _MEASURED,
     _JUDGED,
     EVIDENCE,
-    (measure_scores,),
+    (measure_scores, development),
     source=SOURCE,
 )

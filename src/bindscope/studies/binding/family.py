@@ -59,6 +59,9 @@ class BindingFamily(Family):
     def draw_examples(self, task: BindingTask, rng: np.random.Generator, n: int) -> Batch:
         return replace(task, queries=1).sample_batch(rng, n)
 
+    def draw_whole(self, task: BindingTask, rng: np.random.Generator, n: int) -> Batch:
+        return replace(task, min_lines=None, curriculum=None).sample_batch(rng, n)
+
     def check_depth(self, task: BindingTask, depth: int) -> None:
         if not 1 <= depth <= task.max_depth:
             raise BindscopeError(f"--depth: must lie between 1 and {task.max_depth} for this task, got {depth}.")

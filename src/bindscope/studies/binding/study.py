@@ -1,5 +1,6 @@
 """The twelve claims of "How do transformers learn variable binding in symbolic programs?" (arXiv 2505.20896) as data."""
 
+from bindscope.studies.binding import development
 from bindscope.studies.binding.algorithm import measure as measure_algorithm
 from bindscope.studies.binding.behaviour import measure as measure_behaviour
 from bindscope.studies.binding.conditions import judge as judge_conditions
@@ -38,6 +39,7 @@ _MEASURED = (
     measure_representation,
     measure_behaviour,
     measure_projections,
+    development,
 )
 _JUDGED = (
     judge_learning,
@@ -49,7 +51,7 @@ _JUDGED = (
     judge_representation,
 )
 
-_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks)
+_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks, development)
 
 STUDY = Study.of(
     "binding",

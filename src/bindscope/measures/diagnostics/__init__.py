@@ -1,0 +1,1 @@
+"""Cheap numbers about a checkpoint that might say whether a plateau of the loss is about to end."""

@@ -1,0 +1,18 @@
+"""What is measured over the checkpoints of a run on programs, as of any run, and in which groups its questions come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bindscope.studies.development.coefficient import measure as measure_coefficient
+from bindscope.studies.development.diagnostics import measure as measure_diagnostics
+
+
+def question_groups(task: Any) -> list[str]:
+    """Programs whose first two lines mislead, and the shallowest and deepest questions."""
+    return ["misleading", *dict.fromkeys(f"depth={depth}" for depth in (1, task.max_depth))]
+
+
+RESULTS = (*measure_coefficient.coefficient_results(question_groups), *measure_diagnostics.RESULTS)
+DRAWINGS = (measure_coefficient.DRAWING, measure_diagnostics.DRAWING)
+CURVES = (measure_coefficient.CURVE, *measure_diagnostics.CURVES)

@@ -1,0 +1,1 @@
+"""The local learning coefficient over training."""
