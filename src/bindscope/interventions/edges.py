@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ import xarray as xr
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
+from bindscope.interventions.answers import Edits
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import SMALLEST_RANGE
 from bindscope.interventions.patching import PAIRS_AT_ONCE
@@ -212,12 +213,12 @@ def _slopes(model: Transformer, graph: Graph, contrast: Contrast, source_embed: 
         nudges[site] = torch.zeros_like(old, requires_grad=True)
         return old + nudges[site]
 
-    write = {site: lambda old, site=site: nudge(site, old) for site in outputs}  # type: ignore[misc]
-    write[EMBED] = lambda old: old + point * (source_embed - old)
+    write: Edits = {EMBED: lambda old: old + point * (source_embed - old)}
+    write |= {site: partial(nudge, site) for site in outputs}
     entering = [Site("resid_pre", layer) for layer in layers]
     between = {layer: _read_by_mlp(model, layer) for layer in model.config.layers_with_mlp}
     with torch.enable_grad():
-        trace = run(model, contrast.base, [*entering, *set(between.values()) - set(entering)], write)  # type: ignore[arg-type]
+        trace = run(model, contrast.base, [*entering, *set(between.values()) - set(entering)], write)
         margin = _margin(trace.logits[:, contrast.at], contrast).sum()
         found = dict(zip(outputs, torch.autograd.grad(margin, [nudges[site] for site in outputs]), strict=True))
     slopes: dict[Site, Tensor] = {FINAL: found[outputs[-1]]}
