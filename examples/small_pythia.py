@@ -1,10 +1,10 @@
 """A small language model with the file layout of Pythia: a stand-in on which docs/pythia.md is tested.
 
-    python examples/small_pythia.py small-pythia                   # step0/ … step800/, about five minutes of one core
+    python examples/small_pythia.py pythia-70m                     # step0/ … step2600/, about ten minutes of one core
     python examples/small_pythia.py tiny --steps 4 --width 32      # seconds; it learns nothing
 
 Writes one Hugging Face directory for each of several steps (``config.json``, ``model.safetensors``, ``tokenizer.json``): a
-GPT-NeoX of about a million parameters with a byte-level BPE of its own, trained on generated text. The text is short
+GPT-NeoX of 1.1 million parameters with a byte-level BPE of its own, trained on generated text. The text is short
 programs in all surface forms of the family ``code``, whose variables are then asked for one after another, between other
 code-like lines. So that it learns within minutes, its attention starts near matching and copying, as in docs/recipe.md; a
 real language model has no such help.
@@ -30,7 +30,6 @@ from bindscope.tasks.code import FORMS
 from bindscope.tasks.text.tokenizer import TextTokenizer, train_tokenizer
 
 N_TOKENS, CONTEXT, SIZE_ON_DISK = 512, 96, 256  # the model reads up to SIZE_ON_DISK tokens, as rotary ones can
-FALL = 2000  # steps over which the learning rate falls
 FIRST_STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128)  # early ones, as Pythia has them
 INIT = InitConfig(scheme="fan_in", mimetic_vo=1.0, mimetic_qk=1.25, orthogonal=True, offset_bias=8.0, tied_start=0.6)
 OTHER_LINES = (
@@ -93,7 +92,7 @@ def train(
         if step == steps:
             return
         for group in optimizer.param_groups:
-            group["lr"] = 1e-3 * min(1, (step + 1) / 100) * max(0.05, 1 - 0.95 * step / FALL)
+            group["lr"] = 1e-3 * min(1, (step + 1) / 100) * (1 - 0.95 * step / steps)
         tokens = make_rows(tokenizer, rng, 16)
         loss = torch.nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
         optimizer.zero_grad()
@@ -118,7 +117,7 @@ def make_rows(tokenizer: TextTokenizer, rng: np.random.Generator, n_rows: int) -
 def _configure(width: int, d_vocab: int) -> ModelConfig:
     """The shape of Pythia: rotary on a quarter of each head's dimensions, parallel residual, untied."""
     return ModelConfig(
-        d_vocab, SIZE_ON_DISK, n_layers=4, n_heads=4, d_model=width, d_head=width // 4, d_mlp=4 * width,
+        d_vocab, SIZE_ON_DISK, n_layers=5, n_heads=4, d_model=width, d_head=width // 4, d_mlp=4 * width,
         rope_fraction=0.25, parallel=True, init=INIT,
     )  # fmt: skip
 
@@ -126,7 +125,7 @@ def _configure(width: int, d_vocab: int) -> ModelConfig:
 def _read_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("out", type=Path, help="a new directory")
-    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--steps", type=int, default=2600)
     parser.add_argument("--every", type=int, default=200, help="steps between checkpoints, beside the early ones")
     parser.add_argument("--width", type=int, default=128, help="of the residual stream")
     parser.add_argument("--seed", type=int, default=0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bindscope.errors import BindscopeError
 from bindscope.measures.arithmetic.spikes import SUM_PHASES
 from bindscope.measures.binding.phases import PHASES
 from bindscope.measures.evaluation import build_evaluator
@@ -13,7 +14,9 @@ from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 from bindscope.studies.framework.verify import find_study
 
-NAMES = [path.name for path in shipped_runs()]
+IMPORTED = "small-pythia"  # made by examples/small_pythia.py and imported; all others were trained here
+SHIPPED = [path.name for path in shipped_runs()]
+NAMES = [name for name in SHIPPED if name != IMPORTED]
 BINDING = [name for name in NAMES if PRESETS[name].config.task.family == "binding"]
 
 
@@ -23,7 +26,32 @@ def test_a_run_of_each_finished_study_is_shipped():
 
 def test_all_shipped_runs_together_are_small():
     total = sum(file.stat().st_size for file in SHIPPED_DIRECTORY.rglob("*") if file.is_file())
-    assert total < 88e6
+    assert total < 93e6
+
+
+def test_the_small_language_model_has_the_size_and_the_few_weights_it_is_said_to_have():
+    run = Run.open(SHIPPED_DIRECTORY / IMPORTED)
+    assert run.config.task.family == "code"
+    assert run.config.model.parallel
+    assert 1e6 < run.config.model.n_parameters < 3e6
+    assert len(run.metrics) > 3 * len(run.steps)  # how binding appears is seen at many steps, weights are there for few
+    assert all(kept.n_bytes < 3e6 for kept in run.manifest.checkpoints.values())
+    with pytest.raises(
+        BindscopeError, match="step 1000 was evaluated, but its weights are not in this copy of the run"
+    ):
+        run.checkpoint(1000)
+    assert not any(str(file).startswith(("/", "~")) for file in run.manifest.data["files"].values())
+
+
+def test_half_precision_weights_of_the_small_language_model_answer_as_recorded():
+    run = Run.open(SHIPPED_DIRECTORY / IMPORTED)
+    evaluate = build_evaluator(run.config.task, 500, seed=5)
+    recorded = {row["step"]: row["test"] for row in run.metrics}
+    for step in run.steps:
+        found = evaluate(run.checkpoint(step))["test"]
+        assert found["accuracy"] == pytest.approx(recorded[step]["accuracy"], abs=0.08)
+    assert found["accuracy_by_depth"][0] > 0.98  # one hop is learned
+    assert found["accuracy_by_depth"][0] > max(found["accuracy_by_depth"][1:])  # … and further ones less
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,7 +96,7 @@ def test_half_precision_weights_of_sums_answer_as_recorded():
             assert accuracy == pytest.approx(float(recorded.sel(split=split)), abs=0.06), (step, split)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_the_results_that_verify_reads_are_shipped_and_current(name, tmp_path):
     run = Run.open(SHIPPED_DIRECTORY / name)
     study = find_study(run.config.task.family)

@@ -14,7 +14,12 @@ FRONTEND = Path(__file__).parents[2] / "frontend"
 AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = sorted(path.parent.name for path in (FRONTEND / "src" / "pages").glob("*/index.ts"))
 SUMS = "assign-add"  # the shipped run on modular addition, which pages for all families show too
-ADDRESSES = [*PAGES, *(f"{name}?run={SUMS}" for name in ("start", "trajectory", "claims", "runs"))]
+TEXT = "small-pythia"  # the shipped language model, which pages on programs show
+ADDRESSES = [
+    *PAGES,
+    *(f"{name}?run={SUMS}" for name in ("start", "trajectory", "claims", "runs")),
+    *(f"{name}?run={TEXT}" for name in ("start", "trajectory", "patch", "attention")),
+]
 SIZES = {"phone": (360, 780), "wall": (3840, 2160), "laptop": (1280, 900)}
 
 

@@ -65,9 +65,13 @@ def test_a_mistake_in_bindscope_itself_is_not_hidden() -> None:
         (["train", "binding-tiny", "--sed", "3"], "unknown option: --sed. Did you mean --seed?"),
         (["train", "binding-tiny", "--seed", "x"], 'unable to convert "x" into int.'),
         (["train", "binding-tiny", "--device", "gpu"], "Choose from"),
-        (["train", "binding-tiny", "--seed"], "--seed requires an argument."),
+        (["train", "binding-tiny", "--seed"], "--seed needs a value after it."),
         (["train", "binding-tiny", "extra"], "unexpected argument: extra."),
-        (["evaluate"], "requires an argument."),
+        (["evaluate"], "RUN is missing."),
+        (["import", "models"], "--as is missing. See 'bindscope import --help'."),
+        (["import", "models", "--as"], "--as needs a value after it."),
+        (["import", "models", "--ass", "mine"], "unknown option: --ass. Did you mean --as?"),
+        (["import", "models", "--as", "mine"], "models: no such file or directory"),
     ],
 )
 def test_a_typing_mistake_is_one_sentence_with_the_nearest_known_word(

@@ -86,6 +86,16 @@ def test_a_checkpoint_of_another_run_is_said_at_import_in_the_list_and_in_the_de
     assert sentence in describe_origin(Run.open("runs/mixed"))
 
 
+def test_one_model_whose_directory_tells_no_step_is_step_0_and_a_note_says_what_it_is(here: Path, capsys) -> None:
+    shutil.copytree("series/step8", "my-model")
+    said = answer(capsys, *import_words("my-model", "again"), "--note", "The last step of plain.")
+    assert "1 checkpoint is now" in said
+    made = Run.open("runs/again")
+    assert made.steps == (0,)
+    assert describe_origin(made) == "The last step of plain. Made of checkpoint files from elsewhere."
+    assert "--note 'The last step of plain.'" in find_command(made)
+
+
 @pytest.mark.parametrize("name", ["step{}", "step_{}", "step-{}", "checkpoint-{}", "pythia-14m_step{}", "Step{}"])
 def test_revisions_are_found_by_how_they_are_called(here: Path, capsys, name: str) -> None:
     for step in (0, 8):

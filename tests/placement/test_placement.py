@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 import torch
 
 import bindscope
+from bindscope.cli.main import COMMANDS as COMMAND_TABLE
 from bindscope.cli.main import build_app, run
 from bindscope.errors import BindscopeError
 from bindscope.model.transformer import Transformer
@@ -31,6 +34,7 @@ from elsewhere import ELSEWHERE, Elsewhere, StrayTensor, There
 
 PROGRAM, OTHER, SUM = "a=5;b=a;#b:", "a=8;b=a;#b:", "c=1 _ b=7 | b+9"
 DRAWN = ["--n", "6"]
+SMALL_TASK = ["--set", "lines=4", "--set", "max_depth=2"]
 COMMANDS = [  # every command that runs a model, in each of its ways to do so
     ["predict", "small", PROGRAM], ["predict", "sums", SUM],
     ["lens", "small", "--n", "40", "--step", "last"], ["lens", "small", "--program", PROGRAM, "--step", "last"],
@@ -46,11 +50,17 @@ COMMANDS = [  # every command that runs a model, in each of its ways to do so
     ["subspace", "small", "--n", "20"], ["subspace", "small", "--n", "20", "--over-training"],
     ["subspace", "small", "--n", "20", "--method", "rotation", "--rank", "2"],
     ["circuit", "small", "--depth", "1", "--least-success", "0.0001", "--least-loss", "0.0001", *DRAWN],
-    ["algorithm", "small", "--n", "8"], ["hypotheses", "small", "--n", "8"], ["transplant", "sums", "--part", "QK1", "--from", "last", "--to", "first", *DRAWN],
+    ["algorithm", "small", "--n", "8"], ["hypotheses", "small", "--n", "8"], ["mixture", "longer", "--n", "40"], ["identifiers", "small", "--n", "8"], ["lookbacks", "longer", "--n", "8"], ["transplant", "sums", "--part", "QK1", "--from", "last", "--to", "first", *DRAWN],
     ["transplant", "sums", "--part", "pattern 1 of =", "--from", "last", "--to", "first", *DRAWN],
     ["fourier", "sums", "--n", "10"], ["progress", "sums", "--fresh"],
-    ["verify", "small", "--claim", "VB4", *DRAWN, "--fresh", "--no-html"],
+    ["verify", "small", "--claim", "VB4", *DRAWN, "--fresh", "--no-html"], ["explain", "VB4", "small", *DRAWN, "--fresh"],
+    ["figure", "small", "ablations", *DRAWN, "--fresh"], ["trajectory", "small", "--html"],
+    ["copying", "--widths", "8", "--n", "8", "--steps", "1", "--seeds", "1"],
 ]  # fmt: skip
+RUN_NO_MODEL = {
+    "sample", "templates", "runs", "thin", "claims", "completion", "export-hf", "export-metrics",
+    "across", "kernel", "one-step",  # datasets of experiments; kernels and a gradient that are computed in closed form
+}  # fmt: skip
 QUESTIONS: list[RunQuestion] = [
     Predict(run="small", program=PROGRAM),
     Lens(run="small", program=PROGRAM, step="last"),
@@ -63,10 +73,12 @@ QUESTIONS: list[RunQuestion] = [
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory above ./runs with a small run on programs and one on sums."""
+    """A directory above ./runs with a small run on programs, one on longer programs and one on sums."""
     out = tmp_path_factory.mktemp("placed")
     rest = ["--out", str(out / "runs"), "--threads", "1"]
     assert run(["train", "binding-tiny", "--name", "small", "--steps", "4", *rest, *small_options()]) == 0
+    longer = small_options(task__lines=8)  # enough lines to tell the accounts of a lookup apart
+    assert run(["train", "binding-tiny", "--name", "longer", "--steps", "2", *rest, *longer]) == 0
     sums = {"task.modulus": 11, "task.n_variables": 5, "model.d_model": 16, "model.d_head": 16, "model.d_mlp": 16,
             "training.batch_size": 16, "training.evaluate_every": 2, "training.evaluation_size": 20,
             "training.save_every": 2, "training.checkpoints.every": 2}  # fmt: skip
@@ -87,6 +99,8 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Elsewhere]:
     usual = devices.select_device
     found = lambda name, rank=0: ELSEWHERE if name in ("mps", ELSEWHERE.type) else usual(name, rank)  # noqa: E731
     monkeypatch.setattr(devices, "select_device", found)
+    adam = importlib.import_module("torch.optim.adam")
+    monkeypatch.setattr(adam, "_device_dtype_check_for_fused", lambda *_: None)  # mps and cuda have it
     with Elsewhere() as mode:
         yield mode
 
@@ -159,11 +173,67 @@ def test_answers_elsewhere_are_those_of_the_cpu(workplace: Path, elsewhere: Else
         np.testing.assert_allclose(here[name].values, there[name].values, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["small", "sums"])
+@pytest.mark.parametrize("name", ["small", "sums", ""])
 def test_float64_works_for_every_command(name: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in COMMANDS:
-        if arguments[1] == name:
+        if name == next((known for known in ("small", "sums") if known in arguments), ""):
             build_app()([*arguments, "--dtype", "float64"])
+
+
+def test_what_was_found_is_applied_where_it_is_told_to(
+    workplace: Path, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build_app()(["patch", "small", "--site", "L1.H0@rhs 1", *DRAWN, "--save", "found.safetensors"])
+    before = elsewhere.n_operations
+    build_app()(["apply", "found.safetensors", "small", "--device", "mps"])
+    assert elsewhere.n_operations > before
+
+
+def test_what_is_made_outside_is_evaluated_where_it_is_told_to(
+    workplace: Path, tmp_path: Path, elsewhere: Elsewhere, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = ["--lines", "4", "--max-depth", "2", *DRAWN]
+    counts = [0]
+    for options, folder in ([], "here"), (["--device", "mps"], "there"):
+        build_app()(["construct", *sizes, "--out", str(tmp_path / folder), *options])
+        build_app()(["import", "runs/small/checkpoints/step_00000004.safetensors", "--as", "again", *SMALL_TASK, *DRAWN,
+                     "--out", str(tmp_path / folder), *options])  # fmt: skip
+        counts.append(elsewhere.n_operations)
+    assert counts[2] - counts[1] > 2 * counts[1]  # reading a file takes a few
+    for name in ("binding-constructed", "again"):
+        here, there = (Run.open(tmp_path / folder / name) for folder in ("here", "there"))
+        assert here.metrics[0]["test"]["accuracy"] == there.metrics[0]["test"]["accuracy"]
+        assert here.manifest.checkpoints == there.manifest.checkpoints
+
+
+def test_the_device_of_an_evaluation_is_in_the_command_that_makes_it_again(workplace: Path, tmp_path: Path) -> None:
+    from bindscope.studies.framework.command import find_command
+
+    sizes = ["--lines", "4", "--max-depth", "2", *DRAWN]
+    build_app()(["construct", *sizes, "--out", str(tmp_path), "--dtype", "float64"])
+    assert find_command(Run.open(tmp_path / "binding-constructed")).endswith(" --dtype float64")
+
+
+def test_the_demo_trains_and_asks_where_it_is_told_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from bindscope.cli import demo
+
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(demo, "beside", lambda *words: asked.append(words))
+    for device in ("cpu", "cuda"):
+        demo.training(tmp_path / "binding-tiny", None, Placement(device))  # type: ignore[arg-type]
+    assert [words[words.index("--device") + 1] for words in asked] == ["cpu", "cuda"]
+
+
+def test_every_command_that_runs_a_model_can_be_told_where() -> None:
+    """All others say here that they run none, or train none."""
+    without = [name for name in COMMAND_TABLE if not takes_device(name)]
+    assert set(without) == RUN_NO_MODEL
+
+
+def takes_device(command: str) -> bool:
+    path, function = COMMAND_TABLE[command][0].split(":")
+    parameters = inspect.signature(getattr(importlib.import_module(f"bindscope.cli.{path}"), function)).parameters
+    return "place" in parameters or "device" in parameters
 
 
 def test_a_model_is_placed_once_in_the_asked_numbers(workplace: Path) -> None:
@@ -231,9 +301,19 @@ def test_the_page_asks_its_models_where_the_server_put_them(workplace: Path, tmp
 
 
 @pytest.mark.parametrize(
-    "command", [["experiment", "loss"], ["evidence", "held-out", "--train"], ["recipe", "binding-tiny"]], ids=" ".join
+    "command",
+    [
+        ["experiment", "loss"],
+        ["evidence", "held-out", "--train"],
+        ["recipe", "binding-tiny"],
+        ["copying"],
+        ["demo"],
+        ["demo", "--once"],
+        ["construct"],
+    ],
+    ids=" ".join,
 )
-def test_what_trains_many_runs_refuses_a_missing_device_before_it_begins(
+def test_what_trains_refuses_a_missing_device_before_it_begins(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

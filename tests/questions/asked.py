@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.diagnostics import Diagnostics
+from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
+from bindscope.questions.identifiers import Identifiers
+from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.mixture import Mixture
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -52,6 +56,8 @@ metric = {"metric": st.sampled_from([None, "success", "kept", "kl", OWN_METRIC])
 pair = {"program": st.just(PROGRAM), "counterfactual": st.just(OTHER), "direction": direction}
 
 FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
+    (Edges, {"run": st.just(ON_PROGRAMS), "step": step, **drawn, **lines, "n": st.integers(4, 200), "points": st.integers(1, 64),
+             "checked": st.integers(2, 200), "random": st.integers(1, 32)}),
     (Predict, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "steps": steps}),
     (Predict, {"run": st.just(ON_SUMS), "program": st.just(SUM), "steps": steps}),
     (Lens, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "step": saved}),
@@ -70,6 +76,10 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines,
                  **metric}),
     (Algorithm, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
+    (Mixture, {"run": st.just(ON_PROGRAMS), "step": step, "layer": st.one_of(st.none(), st.integers(0, 5)),
+               "depth": st.integers(1, 4), "n": st.integers(40, 500), "seed": seed}),
+    (Identifiers, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
+    (Lookbacks, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
     (Hypotheses, {"run": st.just(ON_PROGRAMS), "first": st.sampled_from(["value-forward", OWN_HYPOTHESIS]),
                   "second": st.sampled_from(["pointer-backward", "early-line"]), "step": step, "n": st.integers(8, 100),
                   "seed": seed}),

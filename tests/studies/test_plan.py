@@ -116,4 +116,41 @@ def test_why_nothing_can_be_told_is_said(made: Run, tmp_path: Path) -> None:
 
     library = Library(made, (Result("r", "", refuse, n=64, steps=last_step),), tmp_path)
     (plan,) = plan_results(library, ["r"])
-    assert (plan.state, plan.reason) == ("cannot be told", "a trial on 16 examples: too few")
+    assert (plan.state, plan.reason) == ("cannot be told", "a trial on few examples: too few")
+
+
+def test_a_trial_that_takes_too_long_is_ended_and_gives_a_lower_bound(made: Run, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def never_end(context: Context) -> xr.Dataset:
+        asked.append(context.n)
+        while True:
+            torch.zeros(8, 8) @ torch.zeros(8, 8)
+
+    results = (
+        Result("endless", "", never_end, n=64, steps=last_step),
+        Result("after", "", answer_all, n=64, steps=last_step, needs=("endless",)),
+    )
+    endless, after = plan_results(Library(made, results, tmp_path), ["after"], most_seconds=0.2)
+    assert asked == [8]  # one trial, on few examples
+    assert (endless.state, endless.at_least) == ("to be measured", True)
+    assert endless.work is not None
+    assert endless.work.flops > 0
+    assert endless.work.seconds >= 0.2
+    assert after.state == "cannot be told"
+    assert "ended after 0.2 s" in after.reason
+
+
+def test_a_result_that_needs_more_examples_is_tried_on_more(made: Run, tmp_path: Path) -> None:
+    from bindscope.errors import BindscopeError
+
+    def refuse_few(context: Context) -> xr.Dataset:
+        if context.n < 16:
+            raise BindscopeError("too few")
+        return answer_all(context)
+
+    library = Library(made, (Result("r", "", refuse_few, n=64, steps=every_step),), tmp_path)
+    passes, _, _ = plan_of(made, "plain", tmp_path)
+    (plan,) = plan_results(library, ["r"])
+    assert plan.state == "to be measured"
+    assert plan.passes == pytest.approx(passes, rel=1e-6)

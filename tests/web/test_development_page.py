@@ -9,8 +9,11 @@ import pytest
 
 import bindscope
 from bindscope.runs.locate import find_run
+from bindscope.studies.framework.results import Library
+from bindscope.studies.framework.verify import study_or_none
+from bindscope.web import lookups
 from bindscope.web.body import Body, encode
-from bindscope.web.lab import Lab
+from bindscope.web.lab import Lab, NotMeasured
 from bindscope.web.pages import development
 from studies.made_runs import make_run
 
@@ -30,6 +33,29 @@ def test_the_page_has_the_curves_of_the_notebook(path: Path, tmp_path: Path) -> 
         np.testing.assert_allclose(sent, dataset[name].values.ravel(), rtol=1e-6)
     assert body.command.startswith("bindscope development made")
     assert ("--measure" in body.command) == bool(dataset.attrs["missing"])
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"), [("mixture", "weight"), ("identifiers", "swapped"), ("lookbacks", "end")]
+)
+def test_panels_of_lookups_have_the_saved_numbers_and_are_never_measured_while_a_reader_waits(
+    path: Path, tmp_path: Path, name: str, variable: str
+) -> None:
+    lab = Lab.open([path], tmp_path)
+    read = getattr(lookups, name)
+    with pytest.raises(NotMeasured, match=f"bindscope figure made {name}"):
+        read(lab, lab.find("made"))
+    study = study_or_none("binding")
+    kept = Library(lab.find("made").run, study.results, tmp_path / "made", n=12).fill(name).dataset
+    body = Body.model_validate_json(encode(lookups.body_of(lab.find("made"), name, "a title", kept[[variable]], "")))
+    sent = np.array(body.variables[variable].values, dtype=float)
+    np.testing.assert_allclose(sent, kept[variable].values.ravel(), atol=6e-4)
+    assert body.command.startswith(f"bindscope {name} made --n 12")
+    for curve in study.curves:
+        if curve.result == name:
+            assert curve.read(kept).value.dims == ("step",)
+    drawing = study.find_figure(name)
+    assert drawing.draw({name: kept}).axes
 
 
 def test_panels_send_the_saved_coefficient_and_diagnostics(tmp_path: Path) -> None:

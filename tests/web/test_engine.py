@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from bindscope.model.config import ModelConfig
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import shipped_runs
 from bindscope.web.app import create_app
@@ -34,8 +35,12 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def lab(sum_run: Path) -> Lab:
-    paths = [path for path in (*shipped_runs(), sum_run) if Run.open(path).config.model.n_parameters <= MOST_PARAMETERS]
+    paths = [path for path in (*shipped_runs(), sum_run) if runs_in_browser(Run.open(path).config.model)]
     return Lab.open(paths, read_only=paths)
+
+
+def runs_in_browser(model: ModelConfig) -> bool:
+    return model.n_parameters <= MOST_PARAMETERS and not model.parallel
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bindscope.cli.options import AtLeastOne
+from bindscope.cli.options import HERE, AtLeastOne, Place
 from bindscope.runs.locate import CONSTRUCTED_NAME, RUNS_DIRECTORY
 
 
@@ -15,6 +15,7 @@ def construct(
     max_depth: AtLeastOne = 4,
     out: Path = RUNS_DIRECTORY,
     n: AtLeastOne = 2000,
+    place: Place = HERE,
 ) -> None:
     """Write a transformer that binds variables by design, as a run beside the learned ones.
 
@@ -49,6 +50,6 @@ def construct(
     check_name(name)
     if max_depth > lines:
         raise BindscopeError(f"--max-depth: {lines} lines hold no chain of depth {max_depth}; give at most {lines}.")
-    run = construct_run(out / name, lines, max_depth, n)
+    run = construct_run(out / name, lines, max_depth, n, place)
     print(f"Constructed, accuracy {accuracy_of(run.metrics[-1]):.4f}, saved in {run.path}.")
     print(f"Next: bindscope circuit {run.path} --depth {min(2, max_depth)}")

@@ -6,7 +6,7 @@ import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
@@ -22,6 +22,7 @@ def copying(
     steps: str = "1,4",
     seeds: AtLeastOne = 3,
     seed: Seed = 0,
+    place: Place = HERE,
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
@@ -58,7 +59,7 @@ def copying(
     check_out(out)
     sizes, at_steps = _numbers("--widths", widths), _numbers("--steps", steps)
     with show_progress("copying") as on_progress:
-        dataset = measure_directions(sizes, n, range(seed, seed + seeds), at_steps, on_progress)
+        dataset = measure_directions(sizes, n, range(seed, seed + seeds), at_steps, on_progress, place)
     print(json_format.dumps(_to_json(dataset)) if json else format_copying(dataset))
     if out is not None:
         path = write_out(dataset, out, _figure_or_none(dataset, out))

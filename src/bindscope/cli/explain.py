@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from bindscope.cli.options import AtLeastOne, Flag, Seed
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.table import format_duration, format_table
 from bindscope.errors import BindscopeError
 
@@ -34,13 +37,16 @@ def explain(
     n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
+    seconds: Annotated[float, Parameter(validator=Number(gt=0))] = 30.0,
+    place: Place = HERE,
 ) -> None:
     """Say what judging a claim would compute: results, cells, forward passes, operations, time and memory.
 
     Without a run, what a claim reads and when it holds. With one, also what is
-    saved already and what measuring the rest would take, told from a trial on few
-    examples and one checkpoint; nothing is saved. Names in a document that a result
-    does not have are refused here, before anything long runs.
+    saved already and an estimate of what measuring the rest would take, told from a
+    trial on few examples and one checkpoint that ends after --seconds; nothing is
+    saved. Names in a document that a result does not have are refused here, before
+    anything long runs.
 
     Examples:
         bindscope explain VB3
@@ -63,6 +69,8 @@ def explain(
         The seed that would draw them.
     fresh
         As if nothing were saved.
+    seconds
+        How long the trial of each result may take. One that takes longer is ended and gives lower bounds; with more time it gives an estimate.
     """
     from bindscope.cli.verify import open_library, open_own
     from bindscope.studies.framework.documents import Document
@@ -77,8 +85,8 @@ def explain(
         return
     from bindscope.studies.framework.plan import plan_results
 
-    library, _ = open_library(run, n=n, seed=seed, fresh=fresh, own=own or _nothing())
-    plans = plan_results(library, (name for document in documents for name in document.claim.results))
+    library, _ = open_library(run, n=n, seed=seed, fresh=fresh, placement=place, own=own or _nothing())
+    plans = plan_results(library, (name for document in documents for name in document.claim.results), seconds)
     known = {plan.name: plan.dataset for plan in plans if plan.dataset is not None}
     print("\n\n".join("\n".join(describe(document, known)) for document in documents), end="\n\n")
     print("\n".join(format_plans(library.name, plans)))
@@ -114,9 +122,11 @@ def format_plans(name: str, plans: list[Plan]) -> Iterator[str]:
         return
     passes = sum(plan.passes for plan in plans)
     seconds, memory = sum(work.seconds for work in due), max(work.memory for work in due)
+    ended = any(plan.at_least for plan in plans)
     yield (
-        f"to measure: as much as {passes:,.0f} whole forward passes ({sum(work.flops for work in due):.2g} operations), about "
-        f"{format_duration(seconds)} on this machine, at most {memory / 1e6:,.0f} MB of activations at once"
+        f"to measure, estimated: {'at least ' if ended else ''}as much as {passes:,.0f} whole forward passes "
+        f"({sum(work.flops for work in due):.2g} operations), {'more than' if ended else 'about'} {format_duration(seconds)} "
+        f"on this machine, {'more than' if ended else 'about'} {memory / 1e6:,.0f} MB of activations at once"
     )
 
 
@@ -127,7 +137,7 @@ def _row(plan: Plan) -> list[str]:
         return [*left, "–", "–", "–", "–"]
     work = plan.work
     costs = [f"{plan.passes:,.0f}", f"{work.flops:.2g}", format_duration(work.seconds), f"{work.memory / 1e6:,.0f} MB"]
-    return [*left, *costs]
+    return [*left, *(f"> {cost}" if plan.at_least else cost for cost in costs)]
 
 
 def count_cells(dataset: xr.Dataset) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import show_progress
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, shipped_runs
@@ -23,6 +23,7 @@ def export(
     steps: Annotated[int | None, Parameter(show_default=False)] = None,
     weights: bool = True,
     replace: Flag = False,
+    place: Place = HERE,
 ) -> None:
     """Write the lab's pages to a directory that any web server can host.
 
@@ -55,7 +56,8 @@ def export(
     if steps is not None and steps < 2:
         raise BindscopeError("--steps: show at least the first and the last checkpoint.")
     paths = [find_run(run) for run in runs] or shipped_runs()
-    lab = Lab.open(paths, RUNS_DIRECTORY, read_only=[path for path in paths if is_shipped(path)])
+    shipped = [path for path in paths if is_shipped(path)]
+    lab = Lab.open(paths, RUNS_DIRECTORY, read_only=shipped, placement=place.check())
     if steps is not None:
         for run in lab.runs.values():
             run.show_steps(choose_steps(run.run, steps) if len(run.run.steps) > 1 else run.run.steps)

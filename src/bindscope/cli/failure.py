@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from cyclopts.exceptions import CycloptsError, UnknownCommandError, UnusedCliTokensError
+from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnknownCommandError, UnusedCliTokensError
 
 from bindscope.errors import BindscopeError, suggest_nearest
 
@@ -63,6 +63,8 @@ def describe_usage_error(problem: CycloptsError, arguments: Sequence[str] = ()) 
         extra = shlex.join(problem.unused_tokens)
         return f"unexpected argument: {extra}.{_point_to_help(arguments)}"
     sentence = " ".join(str(problem).split())
+    if isinstance(problem, MissingArgumentError) and problem.argument is not None and not problem.tokens_so_far:
+        return f"{_describe_missing(problem.argument.names, arguments)}{_point_to_help(arguments)}"
     return f"{sentence[:1].lower()}{sentence[1:]}{_point_to_help(arguments)}"
 
 
@@ -80,6 +82,12 @@ def is_want_of_memory(problem: Exception) -> bool:
     return isinstance(problem, MemoryError) or any(
         words in str(problem) for words in ("not enough memory", "out of memory", "Storage size calculation overflowed")
     )
+
+
+def _describe_missing(names: Sequence[str], arguments: Sequence[str]) -> str:
+    """An option that was typed without its value, or something that was not typed at all."""
+    typed = [name for name in names if name in arguments]
+    return f"{typed[0]} needs a value after it." if typed else f"{names[0]} is missing."
 
 
 def _point_to_help(arguments: Sequence[str]) -> str:

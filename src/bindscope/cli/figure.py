@@ -24,16 +24,18 @@ def figure(
     What the figure shows is measured first if it was not saved already, as
     'bindscope verify' does, so both show the same numbers. Beside the claims,
     ablations (programs) has the answers that fall without each head, by depth and
-    hop; score-terms (sums) why = attends to a value in layer 2; token-maps (sums)
-    what both layers make of every token. Of any run on programs or sums,
-    coefficient is the local learning coefficient over training, and diagnostics the
-    plateau diagnostics.
+    hop; mixture, identifiers and lookbacks (programs) how a binding is looked up,
+    through training (docs/mixture.md); score-terms (sums) why = attends to a value
+    in layer 2; token-maps (sums) what both layers make of every token. Of any run
+    on programs or sums, coefficient is the local learning coefficient over training,
+    and diagnostics the plateau diagnostics (docs/development.md).
 
     Examples:
         bindscope figure binding-laptop VB3
         bindscope figure binding-laptop VB1 --out phases.pdf
         bindscope figure runs/fast VB5 --n 400 --out vb5.png
         bindscope figure binding-neutral ablations
+        bindscope figure binding-plain mixture
         bindscope figure assign-add score-terms
         bindscope figure binding-plain coefficient
 
@@ -43,7 +45,8 @@ def figure(
         A path, a name under ./runs, or a shipped run's name; or symbols, for the claims of study 3.
     name
         The claim: VB1 to VB12 on programs, AA1 to AA11 on sums, AS1 to AS13 on symbols. Or a figure beside them:
-        ablations on programs, score-terms or token-maps on sums, coefficient or diagnostics on both.
+        ablations, mixture, identifiers or lookbacks on programs, score-terms or token-maps on sums, coefficient or
+        diagnostics on both.
     out
         The figure's file; its ending chooses the format (svg, pdf, png). By default results/VB3.svg inside the run, or
         NAME-VB3.svg here for a shipped run or a study.

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from bindscope.cli.display import accuracy_of
-from bindscope.cli.options import Flag, Setting
+from bindscope.cli.options import HERE, Flag, Place, Setting
 from bindscope.cli.settings import parse_settings
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY
@@ -31,13 +31,16 @@ def import_files(
     link: Flag = False,
     tokenizer: Path | None = None,
     settings: Setting = (),
+    note: str = "",
+    place: Place = HERE,
 ) -> None:
     """Make a run of checkpoints from elsewhere.
 
     Reads Hugging Face directories (GPT-2, GPT-NeoX, Llama, Mistral, Qwen2),
     nanoGPT's ckpt.pt, TransformerLens state dicts and safetensors files; no
-    code in them is run. The step of each is the last number in its name. One
-    folder that holds step1000/, step_1000/ or checkpoint-1000/ is a series.
+    code in them is run. The step of each is the last number in its name; a
+    single directory without a number is step 0. One folder that holds
+    step1000/, step_1000/ or checkpoint-1000/ is a series.
 
     Examples:
         bindscope import checkpoints/*.pth --family assign-add --as released
@@ -65,6 +68,8 @@ def import_files(
     settings
         Change one of the task's settings, or model.activation, model.norm or model.parallel (which TransformerLens files
         do not tell), as KEY=VALUE; give it once per setting.
+    note
+        What the checkpoints are, in a sentence; it stands wherever the run is described.
     """
     from bindscope.measures.evaluation import build_evaluator
     from bindscope.runs.adopt import adopt_checkpoints
@@ -85,10 +90,13 @@ def import_files(
         report=_print_line,
         link=link,
         tokenizer=tokenizer,
+        placement=place,
+        note=note,
     )
     for sentence in (*left_out, *describe_lineage(run.manifest.data)):
         print(f"Note: {sentence}")
-    print(f"{len(by_step)} checkpoints are now the run {run.path}. Next: bindscope trajectory {run.path}")
+    counted = "1 checkpoint is" if len(by_step) == 1 else f"{len(by_step)} checkpoints are"
+    print(f"{counted} now the run {run.path}. Next: bindscope trajectory {run.path}")
 
 
 def _print_line(step: int, evaluation: Mapping[str, Any], difference: float | None) -> None:
@@ -112,6 +120,9 @@ def find_series(files: Sequence[Path]) -> tuple[Sequence[Path], list[str]]:
 
     A folder without any is taken for a checkpoint itself.
     """
+    missing = [str(file) for file in files if not file.exists()]
+    if missing:
+        raise BindscopeError(f"{', '.join(missing)}: no such file or directory; nothing is downloaded.")
     if len(files) != 1 or not files[0].is_dir():
         return files, []
     folder = files[0]
@@ -134,10 +145,12 @@ def _holds_model(path: Path) -> bool:
 
 
 def order_by_step(files: Iterable[Path]) -> dict[int, Path]:
-    """Each file by its step, the last number in its name."""
+    """Each file by its step, the last number in its name. A directory that is alone and tells none is step 0."""
     from bindscope.runs.manifest import is_step
 
-    found: dict[int, Path] = {}
+    files, found = list(files), dict[int, Path]()
+    if len(files) == 1 and files[0].is_dir() and not re.search(r"\d", files[0].name):
+        return {0: files[0]}
     for file in files:
         numbers = re.findall(r"\d+", file.name if file.is_dir() else file.stem)
         if not numbers or not is_step(numbers[-1]):

@@ -93,6 +93,22 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "algorithm:algorithm",
             "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
         ),
+        "mixture": (
+            "mixture:mixture",
+            "Tell what a checkpoint looks a question up by: a line, a name, a value, or the early lines.",
+        ),
+        "identifiers": (
+            "identifiers:identifiers",
+            "Tell what swaps two bindings of a program: are names and values tied by identifiers of their line?",
+        ),
+        "lookbacks": (
+            "lookbacks:lookbacks",
+            "Tell where the address, the pointer and the payload of a lookup are, layer by layer.",
+        ),
+        "edges": (
+            "edges:edges",
+            "Attribute the answer to every edge between parts, check it by exact patches, and try circuits of edges.",
+        ),
         "apply": ("apply:apply", "Apply a saved subspace, circuit or intervention to another checkpoint or run."),
         "hypotheses": (
             "hypotheses:hypotheses",

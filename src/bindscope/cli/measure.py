@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 N_STEPS = 30
 
 
-def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
+def measure_cost(config: RunConfig, n_steps: int = N_STEPS, device: str = "auto") -> Cost:
     """Train ``n_steps`` steps in a temporary folder; the first third warms up and is not counted.
 
     A step's seconds include its part of the regular evaluations; memory is the largest this process ever held.
@@ -42,7 +42,7 @@ def measure_cost(config: RunConfig, n_steps: int = N_STEPS) -> Cost:
     changes |= dict.fromkeys(("training.stop_at", "training.stop_below", "training.stop_fitted"))
     changes |= {"training.checkpoints.every": n_steps, "training.save_every": n_steps} | _stop_after(config, n_steps)
     with tempfile.TemporaryDirectory() as folder:
-        train_run(override(config, changes), Path(folder) / "run", evaluate=evaluate)
+        train_run(override(config, changes), Path(folder) / "run", device=device, evaluate=evaluate)
     updates = moments[-1][0] - moments[1][1] - sum(after - before for before, after in moments[2:-1])
     evaluation = min(after - before for before, after in moments)
     per_step = updates / (n_steps - warm) + evaluation / training.evaluate_every

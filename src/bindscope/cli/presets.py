@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_format
 from typing import TYPE_CHECKING
 
-from bindscope.cli.options import Flag
+from bindscope.cli.options import Device, Flag
 from bindscope.cli.table import format_count, format_duration, format_table
 from bindscope.errors import BindscopeError
 
@@ -21,6 +21,7 @@ def show_presets(
     *,
     json: Flag = False,
     measure: Flag = False,
+    device: Device = "auto",
 ) -> None:
     """List the presets, or print all settings of one.
 
@@ -40,13 +41,15 @@ def show_presets(
         Print JSON instead.
     measure
         Train the named preset for a few steps, keep nothing, and say what it takes on this machine.
+    device
+        Where --measure trains; auto takes a GPU when there is one.
     """
     from bindscope.runs.config import config_to_mapping
     from bindscope.studies.framework.presets import PRESETS
     from bindscope.studies.framework.settings_file import open_preset, preset_to_toml
 
     if measure:
-        print_cost(name)
+        print_cost(name, device)
         return
     chosen = dict(PRESETS) if name is None else {name: open_preset(name)}
     if json:
@@ -58,7 +61,7 @@ def show_presets(
         print(preset_to_toml(chosen[name]), end="")
 
 
-def print_cost(name: str | None) -> None:
+def print_cost(name: str | None, device: Device = "auto") -> None:
     """Measure one preset here."""
     from bindscope.cli.measure import measure_cost
     from bindscope.families import family_of
@@ -69,7 +72,7 @@ def print_cost(name: str | None) -> None:
         raise BindscopeError("--measure: name the preset to measure, as in 'bindscope presets binding-tiny --measure'.")
     config = open_preset(name).config
     config = override(config, family_of(config.task).settings_to_measure)
-    cost = measure_cost(config)
+    cost = measure_cost(config, device=device)
     print(
         f"{name} here: {cost.seconds_per_step:.4f} s a step, {cost.megabytes:,} MB, "
         f"{format_duration(cost.seconds)} for all {cost.steps:,} steps"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bindscope.cli.options import Flag
+from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.table import format_table
 from bindscope.runs.locate import find_run, is_shipped
 
@@ -21,6 +21,7 @@ def trajectory(
     *,
     out: Path | None = None,
     html: Flag = False,
+    place: Place = HERE,
 ) -> None:
     """Find a run's phases and draw its trajectory.
 
@@ -42,7 +43,8 @@ def trajectory(
         The figure's file; its ending chooses the format (svg, png, pdf). By default results/trajectory.svg inside the
         run, or NAME-trajectory.svg here for a shipped run.
     html
-        Also write a self-contained HTML report beside the figure.
+        Also write a self-contained HTML report beside the figure, with what checkpoints answer to a few examples: the one
+        part for which a model runs.
     """
     from bindscope.cli.report import write_report
     from bindscope.families import family_of
@@ -51,7 +53,7 @@ def trajectory(
     from bindscope.studies.plots.panels import figure_trajectory
     from bindscope.studies.plots.style import figure_format, save_figure
 
-    opened = Run.open(find_run(run))
+    opened = Run.open(find_run(run), place)
     shipped = is_shipped(opened.path)
     figure = out or (Path(f"{opened.name}-trajectory.svg") if shipped else opened.path / "results" / "trajectory.svg")
     figure_format(figure)  # refused before anything is printed

@@ -78,7 +78,8 @@ def verify(
     fresh
         Measure everything again, whatever was saved.
     everything
-        Also measure what no claim reads and pages and figures show, as it is saved with the shipped runs.
+        Also measure what no claim reads and pages and figures show, as it is saved with the shipped runs; of a run that no
+        claim is about, this alone.
     out
         The directory that gets results/ and verify.html: the run itself when left out, or runs/verify-NAME for a
         shipped run.
@@ -107,7 +108,7 @@ def verify(
         print(json_format.dumps(verification.to_mapping()))
     else:
         print(format_verification(verification))
-    if html or (html is None and not json):
+    if html or (html is None and not json and asked):
         given = {"--claim": claim, "--claims": claims, "--result": result, "--metric": metric}
         options = "".join(f" {option} {value}" for option, values in given.items() for value in values)
         options += (f" --n {n}" if n else "") + f" --seed {seed}" + "".join(f" {word}" for word in place.options)
@@ -181,6 +182,9 @@ def format_verification(verification: Verification) -> str:
         left = [f"{judged.claim.id} {judged.claim.title}", judged.claim.paper]
         rows.append([*left, quantities[0], judged.finding.verdict])
         rows += [["", "", quantity, ""] for quantity in quantities[1:]]
+    if not rows:
+        head = f"{verification.run}: no published claims are about runs of this family"
+        return "\n\n".join([head, "\n".join(_describe_origins(verification))]) + "\n"
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verification.counts.items() if count)
     reasons = [f"{judged.claim.id}  {judged.finding.reason}" for judged in verification.judged]
     parts = [

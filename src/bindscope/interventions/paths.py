@@ -35,7 +35,7 @@ from bindscope.interventions.patching import PAIRS_AT_ONCE, check_request
 from bindscope.model.rope import rope_angles, rotate
 from bindscope.model.run import run
 from bindscope.model.sites import MLP_SITES, Site
-from bindscope.model.transformer import SILENT, Attention, Transformer
+from bindscope.model.transformer import Attention, Transformer
 
 _STREAM = {"resid_pre": 0, "resid_mid": 2, "resid_post": 4}  # when, within a layer
 _ATTENTION, _MLP, _STAGES = 1, 3, 5
@@ -148,21 +148,34 @@ def _receive_as_input(
     block = model.layers[site.layer]
     x = block.norm1(base)  # [pair, position, d_model]
     changed = torch.where(torch.from_numpy(marks).to(x.device)[:, :, None], block.norm1(arrived), x)
-    sides = {name: changed if name == site.name else x for name in HEAD_INPUTS}
-    result = head_results(block.attention, sides["q"], sides["k"], sides["v"])
+    sides = [changed if name == site.name else x for name in HEAD_INPUTS]
+    result = head_results(block.attention, *(side[:, :, None] for side in sides))
     return Site("result", site.layer, site.head), result if site.head is None else result[:, :, site.head]
 
 
 def head_results(attention: Attention, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """What each head adds to the residual stream [pair, position, head, d_model] when its three sides read different streams."""
-    config, positions = attention.config, torch.arange(queries.shape[1], device=queries.device)
-    q = attention.project(queries, queries, None)[0]
-    k = attention.project(keys, keys, None)[1]
-    v = attention.project(values, values, None)[2]
-    cos, sin = rope_angles(config, positions)
+    """What each head adds to the residual stream [pair, position, head, d_model] when each of its three sides reads a
+    normalised stream of its own, [pair, position, head, d_model]; one for all heads has a single head."""
+    config, n_heads = attention.config, attention.config.n_heads
+    queries, keys, values = (side.expand(-1, -1, n_heads, -1) for side in (queries, keys, values))
+    maps, biases = (attention.W_Q, attention.W_K, attention.W_V), (None, None, None)
+    if attention.qkv.bias is not None:
+        biases = attention.split_rows(attention.qkv.bias)  # type: ignore[assignment]
+    q, k, v = (
+        torch.einsum("bphm,hme->bphe", side, weight) + (0 if bias is None else bias)
+        for side, weight, bias in zip((queries, keys, values), maps, biases)
+    )
+    n_positions = queries.shape[1]
+    cos, sin = rope_angles(config, torch.arange(n_positions, device=queries.device))
     if cos is not None and sin is not None:
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-    hidden = q.new_full((len(positions), len(positions)), float("-inf")).triu(1)
-    z, pattern = attention.attend_explicitly(q, k, v, keys, queries, hidden if config.causal else None, SILENT)
-    result = torch.einsum("bqhe,hem->bqhm", z, attention.W_O)
-    return result + torch.einsum("h,bhqk,bkm->bqhm", attention.scaled_b, pattern, values)
+    scores = torch.einsum("bqhe,bkhe->bhqk", q, k) * config.d_head**-0.5
+    if attention.identity_a is not None:
+        scores = scores + attention.scaled_a[:, None, None] * torch.einsum("bqhm,bkhm->bhqk", queries, keys)
+    if config.causal:
+        scores = scores + scores.new_full((n_positions, n_positions), float("-inf")).triu(1)
+    pattern = scores.softmax(-1)
+    result = torch.einsum("bhqk,bkhe,hem->bqhm", pattern, v, attention.W_O)
+    if attention.identity_b is not None:
+        result = result + torch.einsum("h,bhqk,bkhm->bqhm", attention.scaled_b, pattern, values)
+    return result

@@ -55,11 +55,12 @@ def find_turn(
     if not _changes(values, ends, on_plateau, at_end, start, end):
         return Turn(None, None, None, start, end)
     later = np.arange(len(steps)) >= np.flatnonzero(on_plateau)[0]
-    step, *spread = (
+    step, *others = (
         find_transition(steps[later], (each[later] - start) / (end - start), HALF_WAY)
         for each in (values, *(ends if ends is not None else ()))
     )
-    if not spread or None in spread:
+    spread = [other for other in others if other is not None]
+    if len(spread) < 2:
         return Turn(step, None, None, start, end)
     return Turn(step, min(spread), max(spread), start, end)
 

@@ -12,7 +12,11 @@ from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
+from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
+from bindscope.questions.identifiers import Identifiers
+from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.mixture import Mixture
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -150,6 +154,29 @@ class ProgramsView(RunView):
         )  # fmt: skip
         return question.answer(self.opened)
 
+    @asks(Edges)
+    def edges(
+        self,
+        *,
+        step: Step = "last",
+        points: int = 8,
+        checked: int = 24,
+        random: int = 4,
+        n: int = 32,
+        depth: int | None = None,
+        first_root_line: int | None = None,
+        seed: int = 0,
+    ) -> Drawn:
+        """Every edge between parts attributed, some patched exactly, and circuits of the strongest tried.
+
+        >>> run.edges(depth=2).faithfulness.sel(circuit="attributed")
+        """
+        question = Edges(
+            run=self.name, step=step, points=points, checked=checked, random=random, n=n, depth=depth,
+            first_root_line=self._root_line(first_root_line), seed=seed,
+        )  # fmt: skip
+        return self._drawn(question.answer(self.opened), "edges")
+
     @asks(Algorithm)
     def algorithm(self, step: Step = "last", *, n: int = 48, seed: int = 0) -> Drawn:
         """Patches that tell how chains are followed; ``.plot()`` draws which hop is made in which layer.
@@ -158,6 +185,35 @@ class ProgramsView(RunView):
         """
         question = Algorithm(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "algorithm")
+
+    @asks(Mixture)
+    def mixture(
+        self, step: Step = "last", *, layer: int | None = None, depth: int = 1, n: int = 300, seed: int = 0
+    ) -> Drawn:
+        """Weights of the accounts that patched questions are looked up by: ``weight`` over (layer, position, account).
+
+        >>> run.mixture().weight.sel(position="end", account="lexical")
+        """
+        question = Mixture(run=self.name, step=step, layer=layer, depth=depth, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "mixture")
+
+    @asks(Identifiers)
+    def identifiers(self, step: Step = "last", *, n: int = 60, seed: int = 0) -> Drawn:
+        """What swaps two bindings: ``swapped`` and ``kept`` over (intervention, part, layer), with controls.
+
+        >>> run.identifiers().swapped.sel(intervention=["mean", "random vector"], part="value")
+        """
+        question = Identifiers(run=self.name, step=step, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "identifiers")
+
+    @asks(Lookbacks)
+    def lookbacks(self, step: Step = "last", *, n: int = 80, seed: int = 0) -> Drawn:
+        """Address, pointer and payload: ``binding``, ``source`` and ``end`` over layers.
+
+        >>> run.lookbacks().end.sel(position="end", came="pointer")
+        """
+        question = Lookbacks(run=self.name, step=step, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "lookbacks")
 
     @asks(Hypotheses)
     def hypotheses(

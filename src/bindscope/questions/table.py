@@ -12,7 +12,11 @@ from pathlib import Path
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.diagnostics import Diagnostics
+from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
+from bindscope.questions.identifiers import Identifiers
+from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.mixture import Mixture
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -23,7 +27,8 @@ from bindscope.questions.sums import Sum, Transplant
 from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 
 QUESTIONS: tuple[type[Question], ...] = (
-    Predict, Lens, Attention, Ablate, Patch, PathPatch, Algorithm, Hypotheses, Swap, Project, Sample, Sum, Transplant, Kernel, TemplateSamples,
+    Predict, Lens, Attention, Ablate, Patch, PathPatch, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Swap, Project, Sample, Sum,
+    Transplant, Kernel, TemplateSamples,
     TemplateCheck, Coefficient, Diagnostics,
 )  # fmt: skip
 

@@ -18,8 +18,9 @@ from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
 from bindscope.runs.folders import new_directory
 from bindscope.runs.lineage import Lineage
-from bindscope.runs.manifest import IMPORTED, Manifest, describe_origin
+from bindscope.runs.manifest import IMPORTED, NOTE, Manifest, describe_origin
 from bindscope.runs.originals import link_original, read_original
+from bindscope.runs.placement import CPU, Placement
 from bindscope.tasks.task import Task
 
 Evaluate = Callable[[Transformer], Mapping[str, Any]]
@@ -36,6 +37,8 @@ def adopt_checkpoints(
     report: Report = lambda step, evaluation, difference: None,
     link: bool = False,
     tokenizer: Path | None = None,
+    placement: Placement = CPU,
+    note: str = "",
 ) -> Run:
     """A run with the weights of ``files`` (by step), each evaluated. Nothing is left on disk unless all of them fit.
 
@@ -45,17 +48,19 @@ def adopt_checkpoints(
     The model's shape is that of the first file. What files do not tell is what the family says of published ones, and
     for the settings named in ``told`` what ``config.model`` says. With ``link`` no weights are copied: the run reads the
     files where they are, as long as their hashes are the same. A family may take the task's tokens from the tokenizer
-    beside the model, or from ``tokenizer``; it must then be the same for all files.
+    beside the model, or from ``tokenizer``; it must then be the same for all files. ``placement`` is for the evaluations;
+    weights are read, compared and saved on the CPU. A ``note`` says what the checkpoints are.
 
     >>> adopt_checkpoints(config, {401: Path("checkpoint_step_401.pth")}, Path("runs/released"), build_evaluate)
     """
-    steps, family = sorted(files), family_of(config.task)
+    placement, steps, family = placement.check(), sorted(files), family_of(config.task)
     given = {name: getattr(config.model, name) for name in told}
     model = read_model(files[steps[0]], **{**family.published_model, **given})
     _check_given(model, given, files[steps[0]])
     task = _fit_task(config.task, [files[step] for step in steps], model.config.d_vocab, tokenizer)
     read: dict[str, Any] = {"fitted": _changed_settings(config.task, task)} if task != config.task else {}
     read |= {} if tokenizer is None else {"tokenizer": str(tokenizer)}
+    read |= {NOTE: note} if note else {}
     config = dataclasses.replace(config, task=task, model=model.config)
     evaluate = build_evaluate(task)
     manifest = Manifest(
@@ -65,29 +70,38 @@ def adopt_checkpoints(
         total_steps=steps[-1],
         status="finished",
         thinned=True,
-        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}, "told": given, **read},
+        data={"kind": IMPORTED, "files": {str(step): str(files[step]) for step in steps}, "told": given}
+        | read
+        | placement.recorded,
         family_from=family.origin,
-        **describe_origin("cpu", n_threads=0, n_processes=0),
+        **describe_origin(placement.device, n_threads=0, n_processes=0),
     )
     with new_directory(destination) as unfinished:
         write_empty_run(unfinished, manifest)
         run = Run(unfinished, manifest)
         lineage = Lineage()
         for step in steps:
-            original = link_original(files[step]) if link else None
-            model = read_original(files[step], config.model)
-            if original is None:
-                run.write_checkpoint(step, model.state_dict())
-            else:
-                run.link_checkpoint(step, model.state_dict(), original)
-            descent = lineage.add(step, model.state_dict())
-            if descent is not None:
-                run.keep_lineage(step, descent)
-            evaluation = evaluate(model)
-            run.keep_evaluation({"step": step, **evaluation})
+            model = _keep_weights(run, step, files[step], lineage, link)
             hugging_face = (files[step] / CONFIG).is_file()
-            report(step, evaluation, differ_from_transformers(model, files[step]) if hugging_face else None)
+            difference = differ_from_transformers(model, files[step]) if hugging_face else None
+            evaluation = evaluate(placement.place(model))  # last: it moves the weights
+            run.keep_evaluation({"step": step, **evaluation})
+            report(step, evaluation, difference)
     return Run.open(destination)
+
+
+def _keep_weights(run: Run, step: int, file: Path, lineage: Lineage, link: bool) -> Transformer:
+    """Copy or link a checkpoint and say how it goes on from the one before."""
+    original = link_original(file) if link else None
+    model = read_original(file, run.config.model)
+    if original is None:
+        run.write_checkpoint(step, model.state_dict())
+    else:
+        run.link_checkpoint(step, model.state_dict(), original)
+    descent = lineage.add(step, model.state_dict())
+    if descent is not None:
+        run.keep_lineage(step, descent)
+    return model
 
 
 def _fit_task(task: Task, files: Sequence[Path], d_vocab: int, tokenizer: Path | None) -> Task:

@@ -15,13 +15,17 @@ from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run, write_empty_run
 from bindscope.runs.folders import new_directory
 from bindscope.runs.manifest import CONSTRUCTED, Manifest, describe_origin
+from bindscope.runs.placement import CPU, Placement
 from bindscope.tasks.binding import BindingTask
 from bindscope.theory.constructed import construct_dereferencer
 from bindscope.training.config import TrainingConfig
 
 
-def construct_run(destination: Path, lines: int = 16, max_depth: int = 4, n: int = 2000) -> Run:
+def construct_run(
+    destination: Path, lines: int = 16, max_depth: int = 4, n: int = 2000, placement: Placement = CPU
+) -> Run:
     """A new run with the dereferencer for programs of this size, evaluated on ``n`` of each split."""
+    placement = placement.check()
     model = construct_dereferencer(lines, max_depth)
     task = BindingTask(lines=lines, max_depth=max_depth)
     config = RunConfig(destination.name, task, model.config, TrainingConfig(steps=1))
@@ -32,12 +36,13 @@ def construct_run(destination: Path, lines: int = 16, max_depth: int = 4, n: int
         total_steps=0,
         status="finished",
         thinned=True,
-        data={"kind": CONSTRUCTED, "lines": lines, "max_depth": max_depth},
-        **describe_origin("cpu", n_threads=0, n_processes=0),
+        data={"kind": CONSTRUCTED, "lines": lines, "max_depth": max_depth, **placement.recorded},
+        **describe_origin(placement.device, n_threads=0, n_processes=0),
     )
     with new_directory(destination) as unfinished:
         write_empty_run(unfinished, manifest)
         run = Run(unfinished, manifest)
         run.write_checkpoint(0, model.state_dict())
-        run.keep_evaluation({"step": 0, **build_evaluator(task, n, config.seeds["evaluation"])(model)})
+        evaluate = build_evaluator(task, n, config.seeds["evaluation"])
+        run.keep_evaluation({"step": 0, **evaluate(placement.place(model))})
     return Run.open(destination)

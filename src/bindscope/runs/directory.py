@@ -129,9 +129,9 @@ class Run:
             raise BindscopeError(f"{self.path}: step {step!r}: give a number, 'first' or 'last'.")
         number = int(step)
         if number not in self.manifest.checkpoints:
-            raise BindscopeError(
-                f"{self.path}: step {number} was not saved; the nearest is {self.nearest_step(number)}."
-            )
+            evaluated = self.manifest.thinned and any(record["step"] == number for record in self.metrics)
+            lacks = "was evaluated, but its weights are not in this copy of the run" if evaluated else "was not saved"
+            raise BindscopeError(f"{self.path}: step {number} {lacks}; the nearest is {self.nearest_step(number)}.")
         return number
 
     def weights(self, step: int | str = "last") -> dict[str, Tensor]:

@@ -21,6 +21,7 @@ from bindscope.schema import from_mapping, to_mapping
 
 FORMAT = 1
 IMPORTED, CONSTRUCTED = "imported", "constructed"  # kinds of data of a run that was not trained here
+NOTE = "note"  # where a manifest's data holds what a person said of imported checkpoints
 Status = Literal["training", "finished", "stopped early"]
 
 

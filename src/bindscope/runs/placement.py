@@ -49,6 +49,11 @@ class Placement:
         return device if self.dtype == CPU.dtype else [*device, "--dtype", self.dtype]
 
     @property
+    def recorded(self) -> dict[str, str]:
+        """What the manifest of a run that is evaluated when it is made says of its numbers, beside the device."""
+        return {} if self.dtype == CPU.dtype else {"evaluated_in": self.dtype}
+
+    @property
     def results_in(self) -> str:
         """The folder inside a run's results that holds what was measured in this type: float32 stands in none.
 

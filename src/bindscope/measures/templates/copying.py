@@ -117,9 +117,9 @@ def find_directions(model: Transformer, sequences: np.ndarray, position: int = 0
 
 
 def product_of(attention: Attention) -> Tensor:
-    """W_V W_O of each head with its multiple of the identity, [head, d_model, d_model]."""
+    """W_V W_O of each head with its multiple of the identity, [head, d_model, d_model], on the CPU."""
     identity = torch.eye(attention.config.d_model).to(attention.W_O)
-    return (attention.W_V @ attention.W_O + attention.scaled_b[:, None, None] * identity).detach()
+    return to_host((attention.W_V @ attention.W_O + attention.scaled_b[:, None, None] * identity).detach())
 
 
 def step_of_product(attention: Attention, gradients: Mapping[str, Tensor]) -> Tensor:
@@ -134,7 +134,7 @@ def step_of_product(attention: Attention, gradients: Mapping[str, Tensor]) -> Te
     if "identity_b" in gradients:
         scaled = -config.identity_gain * gradients["identity_b"]
         step = step + scaled[:, None, None] * torch.eye(config.d_model).to(scaled)
-    return step.detach()
+    return to_host(step.detach())
 
 
 def _read(update: Tensor, read: Tensor, write: Tensor) -> Tensor:

@@ -40,7 +40,7 @@ class EarlyTraining:
     model: Transformer
     task: TemplateTask
     optimizer: Any
-    before: list[torch.Tensor]  # products of each layer, [head, d_model, d_model]
+    before: list[torch.Tensor]  # products of each layer, [head, d_model, d_model], on the CPU
     seen: list[Any]  # directions of each layer
     unseen: list[Any]
 

@@ -7,14 +7,17 @@ from bindscope.studies.binding.conditions import judge as judge_conditions
 from bindscope.studies.binding.evidence import EVIDENCE
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
+from bindscope.studies.binding.identifiers import measure as measure_identifiers
 from bindscope.studies.binding.learning import judge as judge_learning
 from bindscope.studies.binding.learning import judge_sources
 from bindscope.studies.binding.learning import measure as measure_learning
+from bindscope.studies.binding.lookbacks import measure as measure_lookbacks
 from bindscope.studies.binding.mechanism import grids as measure_grids
 from bindscope.studies.binding.mechanism import hops as measure_hops
 from bindscope.studies.binding.mechanism import judge as judge_mechanism
 from bindscope.studies.binding.mechanism import judge_heads
 from bindscope.studies.binding.mechanism import measure as measure_mechanism
+from bindscope.studies.binding.mixture import measure as measure_mixture
 from bindscope.studies.binding.published import SOURCE
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
@@ -28,6 +31,9 @@ _MEASURED = (
     measure_generalisation,
     measure_mechanism,
     measure_algorithm,
+    measure_mixture,
+    measure_identifiers,
+    measure_lookbacks,
     measure_hops,
     measure_grids,
     measure_representation,
@@ -45,12 +51,14 @@ _JUDGED = (
     judge_representation,
 )
 
+_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks, development)
+
 STUDY = Study.of(
     "binding",
     "Variable binding in symbolic programs",
     _MEASURED,
     _JUDGED,
     EVIDENCE,
-    (measure_hops, development),
+    _DRAWN,
     source=SOURCE,
 )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from bindscope.families import family_of
 from bindscope.runs.lineage import describe_lineage
-from bindscope.runs.manifest import CONSTRUCTED, IMPORTED
+from bindscope.runs.manifest import CONSTRUCTED, IMPORTED, NOTE
+from bindscope.runs.placement import Placement
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
@@ -43,7 +44,9 @@ def describe_origin(run: Run) -> str:
     """
     kind = run.manifest.data.get("kind")
     if kind in NOT_TRAINED:
-        return " ".join([NOT_TRAINED[kind], *describe_lineage(run.manifest.data)])
+        note = run.manifest.data.get(NOTE)
+        told = [note] if isinstance(note, str) else []
+        return " ".join([*told, NOT_TRAINED[kind], *describe_lineage(run.manifest.data)])
     nearest = find_nearest_preset(run)
     if nearest is None:
         return ""
@@ -80,7 +83,7 @@ def _train_command(run: Run) -> str:
 
 def _construct_command(run: Run) -> str:
     size = [f"--{name.replace('_', '-')}={run.manifest.data[name]}" for name in ("lines", "max_depth")]
-    return shlex.join(["bindscope", "construct", "--name", run.name, *size])
+    return shlex.join(["bindscope", "construct", "--name", run.name, *size, *_placing_options(run.manifest)])
 
 
 def _import_command(run: Run) -> str:
@@ -99,8 +102,9 @@ def _import_command(run: Run) -> str:
     link = ["--link"] if any(kept.original for kept in run.manifest.checkpoints.values()) else []
     named = run.manifest.data.get("tokenizer")
     link += ["--tokenizer", str(named)] if named else []
+    link += ["--note", str(run.manifest.data[NOTE])] if run.manifest.data.get(NOTE) else []
     words = ["bindscope", "import", *files, "--family", location, "--as", run.name, *link, *_options(changes)]
-    return shlex.join(words)
+    return shlex.join([*words, *_placing_options(run.manifest)])
 
 
 def _options(changes: Mapping[str, str]) -> list[str]:
@@ -115,6 +119,11 @@ def _machine_options(manifest: Manifest) -> list[str]:
     machine = manifest.machine
     device = ["--device", str(machine["device"])] if machine.get("device", "cpu") != "cpu" else []
     return [*device, "--threads", str(machine["threads"])] if machine.get("threads") else device
+
+
+def _placing_options(manifest: Manifest) -> list[str]:
+    """Where a run that was not trained here was evaluated, and in which numbers."""
+    return Placement(manifest.machine.get("device", "cpu"), manifest.data.get("evaluated_in", "float32")).options
 
 
 def _launcher(manifest: Manifest) -> list[str]:

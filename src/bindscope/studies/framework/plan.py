@@ -1,8 +1,10 @@
 """What measuring results would take, before they are measured: told from a trial on few examples and one checkpoint.
 
-A trial runs the result's own code with n of about an eighth, and with half of that, and counts: floating-point
-operations of matrix products and attention (torch's ``FlopCounterMode``), the largest amount of memory that tensors held
-at once, and time. A straight line through the two gives the whole; further checkpoints cost as much as the one tried.
+A trial runs the result's own code on eight examples, and then on as many more, up to an eighth of n, as its time allows.
+It counts floating-point operations of matrix products and attention (torch's ``FlopCounterMode``), the largest amount of
+memory that tensors held at once, and time. A straight line through the two gives the whole; further checkpoints cost as
+much as the one tried. So all of it is an estimate. A trial that is not over after ``MOST_SECONDS`` is ended at its next
+operation, and what it took until then is a lower bound.
 
 >>> [(plan.name, plan.state) for plan in plan_results(library, ["chain", "heads"])]
 [('chain', 'saved'), ('heads', 'to be measured')]
@@ -10,9 +12,11 @@ at once, and time. A straight line through the two gives the whole; further chec
 
 from __future__ import annotations
 
+import math
 import time
 import weakref
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,7 +34,9 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
 State = Literal["saved", "read at once", "to be measured", "cannot be told"]
-LEAST = 16  # examples of the larger trial
+FIRST = 8  # examples of the first trial
+LEAST = 2 * FIRST  # … and of the second, where there is time for one
+MOST_SECONDS = 30.0  # that the trials of one result take, each operation of torch aside
 
 
 def _count_attention(query: Any, key: Any, value: Any, *more: Any, **options: Any) -> int:
@@ -61,22 +67,43 @@ class Plan:
     passes: float = 0.0  # so many whole forward passes of one sequence have as many operations
     dataset: xr.Dataset | None = None  # the saved one, or that of the trial
     reason: str = ""
+    at_least: bool = False  # the trial was ended: what the work says is a lower bound
 
 
-def plan_results(library: Library, names: Iterable[str]) -> list[Plan]:
-    """A plan of each result and of all it needs, in the order in which they would be made; nothing is saved."""
+def plan_results(library: Library, names: Iterable[str], most_seconds: float = MOST_SECONDS) -> list[Plan]:
+    """A plan of each result and of all it needs, in the order in which they would be made; nothing is saved.
+
+    The trials of each take ``most_seconds`` at most.
+    """
     plans: dict[str, Plan] = {}
     for name in library.order(names):
-        plans[name] = _plan(library, library.results[name], plans)
+        plans[name] = _plan(library, library.results[name], plans, most_seconds)
     return list(plans.values())
 
 
-def measure_work(function: Any, *arguments: Any) -> tuple[Any, Work]:
-    """What a call returns, and what it took; counting takes time too."""
+def measure_work(function: Any, *arguments: Any, until: float = math.inf) -> tuple[Any, Work]:
+    """What a call returns, and what it took; counting takes time too. ``until`` is when it is ended, by the clock of
+    ``time.perf_counter``; what it had taken is then in the exception ``Ended``."""
     before = time.perf_counter()
-    with FlopCounterMode(display=False, custom_mapping=UNCOUNTED) as counter, LiveMemory() as memory:
-        returned = function(*arguments)
-    return returned, Work(float(counter.get_total_flops()), time.perf_counter() - before, float(memory.most))
+    counter, memory = FlopCounterMode(display=False, custom_mapping=UNCOUNTED), LiveMemory(until)
+
+    def taken() -> Work:
+        return Work(float(counter.get_total_flops()), time.perf_counter() - before, float(memory.most))
+
+    try:
+        with counter, memory:
+            returned = function(*arguments)
+    except Ended as end:
+        raise Ended(taken()) from end
+    return returned, taken()
+
+
+class Ended(Exception):
+    """A trial took too long; ``work`` is what it took until it was ended."""
+
+    def __init__(self, work: Work | None = None) -> None:
+        super().__init__("the trial was ended")
+        self.work = work or Work(0.0, 0.0, 0.0)
 
 
 def forward_flops(run: Run) -> float:
@@ -88,14 +115,20 @@ def forward_flops(run: Run) -> float:
 
 
 class LiveMemory(TorchDispatchMode):
-    """Inside, ``most`` is the largest amount of memory, in bytes, that tensors made inside held at once."""
+    """Inside, ``most`` is the largest amount of memory, in bytes, that tensors made inside held at once.
 
-    def __init__(self) -> None:
+    No operation begins after the moment ``until``.
+    """
+
+    def __init__(self, until: float = math.inf) -> None:
         super().__init__()
+        self.until = until
         self.now = self.most = 0
         self._known: set[int] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if time.perf_counter() > self.until:
+            raise Ended
         made = func(*args, **(kwargs or {}))
         for each in made if isinstance(made, tuple | list) else (made,):
             if isinstance(each, Tensor):
@@ -116,7 +149,7 @@ class LiveMemory(TorchDispatchMode):
         self.now -= size
 
 
-def _plan(library: Library, result: Result, plans: Mapping[str, Plan]) -> Plan:
+def _plan(library: Library, result: Result, plans: Mapping[str, Plan], most_seconds: float) -> Plan:
     n = library.settings(result).get("n", 0)
     checkpoints = len(library.steps(result))
     lacking = [plans[need] for need in result.needs if plans[need].dataset is None]
@@ -129,10 +162,10 @@ def _plan(library: Library, result: Result, plans: Mapping[str, Plan]) -> Plan:
             return Plan(result.name, state, n, checkpoints, dataset=found.dataset, reason=found.reason)
     if checkpoints == 0:
         return Plan(result.name, "cannot be told", n, reason="it reads no checkpoint, and takes long")
-    return _try(library, result, n, plans)
+    return _try(library, result, n, plans, most_seconds)
 
 
-def _try(library: Library, result: Result, n: int, plans: Mapping[str, Plan]) -> Plan:
+def _try(library: Library, result: Result, n: int, plans: Mapping[str, Plan], most_seconds: float) -> Plan:
     steps = library.steps(result)
     before = library.find_before(result.name)
     known = set() if before is None else {str(sha256) for sha256 in before[CHECKPOINT].values}
@@ -145,20 +178,45 @@ def _try(library: Library, result: Result, n: int, plans: Mapping[str, Plan]) ->
         {need: dataset for need, dataset in found.items() if dataset is not None},
         library.runs_directory,
     )
-    large = min(n, max(LEAST, n // 8))
-    small = large // 2
+    one_forward = forward_flops(library.run)
     try:
-        first = measure_work(result.compute, replace(context, n=small))[1] if 0 < small < large < n else None
-        dataset, second = measure_work(result.compute, replace(context, n=large))
-        before_last = time.perf_counter()
-        result.compute(replace(context, n=large))  # again, for counting takes time itself
-        second = replace(second, seconds=time.perf_counter() - before_last)
+        dataset, whole = _estimate(result, context, time.perf_counter() + most_seconds)
     except BindscopeError as problem:
-        return Plan(result.name, "cannot be told", n, len(steps), reason=f"a trial on {large} examples: {problem}")
-    whole = _extend(first, small, second, large, n)
+        return Plan(result.name, "cannot be told", n, len(steps), reason=f"a trial on few examples: {problem}")
+    except Ended as end:
+        work = Work(due * end.work.flops, due * end.work.seconds, end.work.memory)
+        why = f"a trial on few examples was ended after {most_seconds:g} s; its numbers are lower bounds, a longer one may tell more"
+        return Plan(result.name, "to be measured", n, due, work, work.flops / one_forward, reason=why, at_least=True)
     work = Work(due * whole.flops, due * whole.seconds, whole.memory)
-    passes = work.flops / forward_flops(library.run)
-    return Plan(result.name, "to be measured", n, due, work, passes, dataset)
+    return Plan(result.name, "to be measured", n, due, work, work.flops / one_forward, dataset)
+
+
+def _estimate(result: Result, context: Context, until: float) -> tuple[xr.Dataset, Work]:
+    """What the result takes at one checkpoint, told from two trials, or from one where a second would take too long."""
+    n = context.n
+    small, dataset, first = _try_first(result, context, until)
+    large = min(n, max(LEAST, n // 8), int(small * (until - time.perf_counter()) / max(first.seconds, 1e-9)))
+    if large <= small:
+        return dataset, _extend(None, 0, first, small, n)
+    try:
+        dataset, second = measure_work(result.compute, replace(context, n=large), until=until)
+    except Ended:  # it was slower than in proportion
+        return dataset, _extend(None, 0, first, small, n)
+    if time.perf_counter() + second.seconds < until:  # again, for counting takes time itself
+        before = time.perf_counter()
+        result.compute(replace(context, n=large))
+        second = replace(second, seconds=time.perf_counter() - before)
+    return dataset, _extend(first, small, second, large, n)
+
+
+def _try_first(result: Result, context: Context, until: float) -> tuple[int, xr.Dataset, Work]:
+    """The first trial, on few examples, or on as many as the result needs: how many, its dataset and what it took."""
+    n = context.n
+    *fewer, most = sorted({min(n, size) for size in (FIRST, LEAST, n // 8)} if n else {0})
+    for size in fewer:
+        with suppress(BindscopeError):  # too few, perhaps
+            return size, *measure_work(result.compute, replace(context, n=size), until=until)
+    return most, *measure_work(result.compute, replace(context, n=most), until=until)
 
 
 def _extend(first: Work | None, small: int, second: Work, large: int, n: int) -> Work:
@@ -177,4 +235,4 @@ def _extend(first: Work | None, small: int, second: Work, large: int, n: int) ->
 def _with_one_step(run: Run, step: int) -> Run:
     """The same run as if only this checkpoint had been saved."""
     manifest = replace(run.manifest, checkpoints={step: run.manifest.checkpoints[step]})
-    return type(run)(run.path, manifest)
+    return type(run)(run.path, manifest, run.placement)

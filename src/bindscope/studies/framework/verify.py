@@ -148,9 +148,10 @@ def verify(
 ) -> Verification:
     """Fill every result that ``claims`` read, and those named ``also``, one after the other, and judge the claims.
 
-    Each result is kept as soon as it is made, so what was finished survives an interruption.
+    Each result is kept as soon as it is made, so what was finished survives an interruption. Of a family without claims
+    the results named ``also`` are filled alone.
     """
-    if not claims:
+    if not claims and not also:
         raise BindscopeError(f"{library.name}: no published claims are about runs of this family.")
     filled = fill_results((*(name for claim in claims for name in claim.results), *also), library, on_result)
     settings = {name: library.settings(library.results[name]) for name in filled}

@@ -10,6 +10,7 @@ from bindscope.web.again import in_python, in_shell
 from bindscope.web.body import Provenance, to_body
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun, NotMeasured
+from bindscope.web.lookups import RESOURCES as LOOKUPS
 from bindscope.web.page import Page, Resource
 from bindscope.web.programs import KINDS
 
@@ -103,6 +104,7 @@ PAGE = Page(
     "development",
     resources=(
         Resource("runs/{run}/development.json", read_development, "Every measure over training"),
+        *LOOKUPS,
         Resource("runs/{run}/coefficient.json", read_coefficient, "The local learning coefficient and its chains"),
         Resource("runs/{run}/coefficient-refined.json", read_refined, "The coefficient by layer and by question"),
         Resource("runs/{run}/diagnostics.json", read_diagnostics, "Plateau diagnostics"),

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.runs.placement import CPU, Placement
 from bindscope.studies.framework.experiments import cell_config
 from bindscope.studies.framework.presets import find_preset
 from bindscope.studies.framework.results import Context, OnProgress, Result, with_progress
@@ -38,6 +39,7 @@ def measure_directions(
     seeds: Sequence[int],
     steps: Sequence[int] = STEPS,
     on_progress: OnProgress | None = None,
+    placement: Placement = CPU,
 ) -> xr.Dataset:
     """Train a few steps at each width and read what they changed in Σ_h W_V W_O (``measures/templates/copying.py``).
 
@@ -45,11 +47,15 @@ def measure_directions(
     mean over heads of the fraction in the span of training symbols. Step 0 is the gradient at the start, later ones are
     Adam's. Over (model, width, seed, step, split): ``accuracy``. ``predicted_ratio`` (model, width, seed) is that of one
     plain gradient step in the simplified model (``theory/copying.py``), ``simple_ratio`` the same drawn at random.
+    Models are trained where ``placement`` says and read on the CPU.
     """
     _check(widths, n, steps)
+    placement = placement.check()
     cells = [(model, width, seed) for width in sorted(set(widths)) for model in MODELS for seed in seeds]
     rows = [
-        _measure_cell(model, width, n, seed, sorted(set(steps))).expand_dims(model=[model], width=[width], seed=[seed])
+        _measure_cell(cell_of(model, width, n, seed), sorted(set(steps)), placement).expand_dims(
+            model=[model], width=[width], seed=[seed]
+        )
         for model, width, seed in with_progress(cells, on_progress)
     ]
     dataset = xr.combine_by_coords(rows, combine_attrs="drop")
@@ -62,6 +68,8 @@ def measure_directions(
         "n": n,
         "steps": int(np.max(steps)),
     }
+    if placement != CPU:
+        dataset.attrs |= {"measured_on": placement.device, "dtype": placement.dtype}
     return dataset
 
 
@@ -80,16 +88,15 @@ def cell_of(model: str, width: int, n: int, seed: int) -> RunConfig:
     return cell_config(find_preset("templates-copy").config, variant.changes, variant.name, seed)
 
 
-def _measure_cell(name: str, width: int, n: int, seed: int, steps: Sequence[int]) -> xr.Dataset:
+def _measure_cell(config: RunConfig, steps: Sequence[int], placement: Placement) -> xr.Dataset:
     """Over (step, layer): one model, trained from its start to the last of ``steps``."""
     import torch
 
     from bindscope.measures.templates.early_copying import EarlyTraining, predict_early
     from bindscope.model.transformer import Transformer
 
-    config = cell_of(name, width, n, seed)
     task: Any = config.task
-    model = Transformer(config.model, torch.Generator().manual_seed(config.seed))
+    model = placement.place(Transformer(config.model, torch.Generator().manual_seed(config.seed)))
     training = EarlyTraining.start(model, task, config.training.optimizer)
     found, accuracy = [training.read_gradient()], [training.accuracy()]
     for step in range(1, max(steps) + 1):
@@ -103,7 +110,7 @@ def _measure_cell(name: str, width: int, n: int, seed: int, steps: Sequence[int]
         {
             **values,
             "accuracy": (("step", "split"), np.array(accuracy)),
-            **predict_early(config.model, training.n_seen, np.random.default_rng(seed)),
+            **predict_early(config.model, training.n_seen, np.random.default_rng(config.seed)),
             "n_symbols": training.n_seen,
         },
         {"step": [0, *steps], "layer": range(config.model.n_layers), "split": list(SPLITS)},

@@ -1,0 +1,60 @@
+"""How bindings are looked up, through training: accounts, identifiers and lookbacks, for the panels of the page Development."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bindscope.web.again import in_python, in_shell
+from bindscope.web.body import Provenance, to_body
+from bindscope.web.kept import kept_result
+from bindscope.web.lab import Lab, LabRun
+from bindscope.web.page import Resource
+from bindscope.web.programs import KINDS
+
+DECIMALS = 3
+
+
+def mixture(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Weights of the accounts over (step, layer, position, account), and how well they fit."""
+    from bindscope.measures.binding.mixture.reading import pointer_layer
+
+    kept = kept_result(run, "mixture", in_shell(run, "figure", "mixture"), waits=False)
+    note = "pairs asked directly; layer: what enters it"
+    names = ["weight", "weight_low", "weight_high", "distance", "floor", "accuracy"]
+    return body_of(
+        run, "mixture", "What a question is looked up by", kept[names], note, pointer_layer=pointer_layer(kept)
+    )
+
+
+def identifiers(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """What swaps two bindings and what leaves them, over (step, intervention, part, layer)."""
+    kept = kept_result(run, "identifiers", in_shell(run, "figure", "identifiers"), waits=False)
+    names = ["swapped", "swapped_low", "swapped_high", "kept", "kept_low", "kept_high"]
+    return body_of(run, "identifiers", "What swaps two bindings", kept[names], "programs for each intervention")
+
+
+def lookbacks(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Address, pointer and payload over (step, …, layer)."""
+    kept = kept_result(run, "lookbacks", in_shell(run, "figure", "lookbacks"), waits=False)
+    names = [f"{name}{end}" for name in ("binding", "source", "end") for end in ("", "_low", "_high")]
+    return body_of(run, "lookbacks", "Address, pointer and payload of a lookup", kept[names], "pairs of each kind")
+
+
+def body_of(run: LabRun, name: str, title: str, dataset: Any, note: str, **attrs: Any) -> dict[str, Any]:
+    """A saved result of such a measure as it is sent."""
+    n, seed = int(dataset.attrs["n"]), int(dataset.attrs.get("asked_seed", 0))
+    chosen = dataset.round(DECIMALS).drop_vars("checkpoint", errors="ignore")
+    return to_body(
+        chosen.assign_attrs(attrs),
+        Provenance(run=run.name, n=n, seed=seed, interval=str(dataset.attrs["interval"]), note=note),
+        title=title,
+        command=in_shell(run, name, n=n, seed=seed),
+        python=in_python(run, f'run.result("{name}")'),
+    )
+
+
+RESOURCES = (
+    Resource("runs/{run}/mixture.json", mixture, "What a question is looked up by, through training", kinds=KINDS),
+    Resource("runs/{run}/identifiers.json", identifiers, "What swaps two bindings, through training", kinds=KINDS),
+    Resource("runs/{run}/lookbacks.json", lookbacks, "Address, pointer and payload, through training", kinds=KINDS),
+)
