@@ -57,7 +57,7 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(made: Path, words: list
 
 
 def test_known_losses_are_a_table() -> None:
-    found = Estimate(4.1, 3.9, 4.3, (4.0, 4.2), False, 0.0, True, 0.0, 1.0, 8)
+    found = Estimate(4.1, 3.9, 4.3, (4.0, 4.2), False, 0.0, True, 0.0, 1.0, 0.1, 8)
     table = format_known([Calibrated("½ Σ w² in 8 parameters", 8, 4.0, found)])
     assert "4.10" in table
     assert "3.90 to 4.30" in table

@@ -98,6 +98,16 @@ def test_chains_that_still_move_say_so():
     assert found.equipartition < 0.9
 
 
+def test_chains_along_which_the_loss_rises_far_have_left():
+    draws = np.ones((3, 20))
+    near, far = (
+        estimate_coefficient(Chains(rise * draws, draws, draws, 10_000, 148.0, Sampling(chains=3, draws=20, burn_in=4)))
+        for rise in (0.1, 2.0)
+    )
+    assert (near.left, far.left) == (False, True)
+    assert near.rise == pytest.approx(0.1)
+
+
 def test_a_slope_gives_negative_draws():
     draws = np.broadcast_to(-np.linspace(0, 1, 20), (3, 20))
     chains = Chains(draws, abs(draws), draws, 10, 5.0, Sampling(chains=3, draws=20, burn_in=4))

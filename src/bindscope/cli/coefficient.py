@@ -95,6 +95,8 @@ def format_coefficients(dataset: xr.Dataset) -> str:
         remark = "" if float(one.settled) else "not settled: more --draws and --burn-in"
         if float(one.negative) > 0.5:
             remark = "no minimum: most draws lie below the checkpoint"
+        if float(one.left):
+            remark = "the chains left the neighbourhood: more --elasticity, smaller --step-size"
         interval = f"{float(one.coefficient_low):.1f} to {float(one.coefficient_high):.1f}"
         numbers = [f"{float(one[name]):.2f}" for name in ("drift", "negative", "equipartition")]
         rows.append([f"{int(step):,}", f"{float(one.coefficient):.1f}", interval, *numbers, remark])

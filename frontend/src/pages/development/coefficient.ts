@@ -13,6 +13,7 @@ export function traces(body: Body, step: number): Series[] {
 export function verdictOf(body: Body, step: number): string {
   const read = (name: string): number => number(body, name, { step }) ?? NaN;
   if (read('diverged') === 1) return 'The chains diverged at this step size: there is no coefficient here.';
+  if (read('left') === 1) return 'The loss rises so far along the chains that they have left the neighbourhood: the number says little about this checkpoint.';
   const below = read('negative');
   if (below > 0.5) return `${(100 * below).toFixed(0)} % of the draws have a lower loss than the checkpoint: it is no minimum, and the number tells of a slope.`;
   return read('settled') === 1 ? 'The chains have settled.' : 'The chains still move: the number is not settled.';

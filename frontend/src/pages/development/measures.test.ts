@@ -12,6 +12,7 @@ const COEFFICIENT = made({
   variables: {
     trace: labelled(['step', 'chain', 'draw'], [0, -9, 0, -8, 0, 5, 0, 6, null, null, null, null]),
     diverged: labelled(['step'], [0, 0, 1]),
+    left: labelled(['step'], [0, 0, 0]),
     settled: labelled(['step'], [1, 1, 0]),
     negative: labelled(['step'], [1, 0.1, null]),
   },

@@ -9,6 +9,8 @@ Each chain gives an estimate of its own, and the interval is Student's over chai
 - ``settled``: the drift is no more than a tenth of λ̂, or its interval over chains contains 0.
 - ``negative``: the fraction of counted draws with a loss below L(w*). Many of them mean that w* is no minimum of this loss:
   the chains go downhill, and λ̂ describes the slope rather than a basin.
+- ``rise``: λ̂/nβ, by how much the loss rises along the chains. Beyond ``FAR`` the chains have ``left``: what they sample is
+  no longer the neighbourhood of w*, and λ̂ says little about it.
 - ``equipartition``: (nβ ⟨(w − w*)·∇L⟩ + γ ⟨|w − w*|²⟩) / d. It is 1 for samples of the posterior, whatever the loss (integrate
   by parts), below 1 while chains still spread out, and above 1 where the step size is too large.
 """
@@ -23,6 +25,7 @@ from bindscope.intervals import student_interval
 from bindscope.measures.learning_coefficient.sampling import Chains
 
 SETTLED = 0.1  # the drift, as a fraction of λ̂, below which chains count as settled
+FAR = 0.5  # nats that the loss may rise by along chains that are still near w*
 MOST = 1.0  # nβ⟨L(w) − L(w*)⟩ per parameter beyond which no posterior of a convex loss can be: it is at most 1
 
 
@@ -39,7 +42,13 @@ class Estimate:
     settled: bool
     negative: float
     equipartition: float
+    rise: float
     n_parameters: int
+
+    @property
+    def left(self) -> bool:
+        """Whether the chains are no longer near w*."""
+        return self.rise > FAR
 
 
 def estimate_coefficient(chains: Chains) -> Estimate:
@@ -47,7 +56,7 @@ def estimate_coefficient(chains: Chains) -> Estimate:
     counted = chains.scale * chains.excess[:, chains.sampling.burn_in :]  # [chain, draw]
     if has_diverged(chains):
         nan = float("nan")
-        return Estimate(nan, nan, nan, (nan,) * len(counted), True, nan, False, nan, nan, chains.n_parameters)
+        return Estimate(nan, nan, nan, (nan,) * len(counted), True, nan, False, nan, nan, nan, chains.n_parameters)
     by_chain = counted.mean(1)
     low, high = student_interval(by_chain)
     drift, settled = _read_drift(counted)
@@ -61,6 +70,7 @@ def estimate_coefficient(chains: Chains) -> Estimate:
         settled=settled,
         negative=float((counted < 0).mean()),
         equipartition=_equipartition(chains),
+        rise=float(by_chain.mean()) / chains.scale,
         n_parameters=chains.n_parameters,
     )
 

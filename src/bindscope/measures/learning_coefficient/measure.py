@@ -26,6 +26,7 @@ SCALARS = {  # of an Estimate → what it is
     "diverged": "1 where a chain ran away, so that there is no coefficient",
     "negative": "fraction of counted draws below the loss at the checkpoint",
     "equipartition": "1 for samples of the posterior",
+    "left": "1 where the loss rises so far along the chains that they are no longer near the checkpoint",
 }
 
 
@@ -54,6 +55,7 @@ def label_estimate(estimate: Estimate, chains: Chains) -> xr.Dataset:
         "diverged": float(estimate.diverged),
         "negative": estimate.negative,
         "equipartition": estimate.equipartition,
+        "left": float(estimate.left),
     }
     dataset = xr.Dataset(
         {name: ((), np.float64(value), {"long_name": SCALARS[name]}) for name, value in numbers.items()}

@@ -61,13 +61,13 @@ class Landscape(Protocol):
 
 @dataclass(frozen=True)
 class Sampling:
-    """How chains are drawn. The defaults were fixed on a model that is not among those they are read on (docs/development.md)."""
+    """How chains are drawn; docs/development.md says how the defaults were chosen."""
 
     chains: int = 4
     draws: int = 40  # in each chain, those before it settles included
     burn_in: int = 16  # draws at the beginning of each chain that are not counted
-    step_size: float = 2e-4  # ε
-    elasticity: float = 1000.0  # γ: how strongly a chain is drawn back to w*
+    step_size: float = 2e-5  # ε
+    elasticity: float = 10_000.0  # γ: how strongly a chain is drawn back to w*
     averaged: bool = True  # the noise of Leimkuhler and Matthews; False: plain
     scale: float | None = None  # nβ; None: n/log n
 

@@ -22,9 +22,8 @@ from bindscope.studies.plots.style import (
     title_figure,
 )
 
-LINEAR_BELOW = (
-    20.0  # the vertical axis is linear up to here and logarithmic beyond: an untrained model has hundreds below 0
-)
+# the vertical axis is linear up to here and logarithmic beyond: an untrained model has hundreds below 0
+LINEAR_BELOW = 10.0
 N_TRACES = 3
 
 
@@ -68,9 +67,11 @@ def _describe(dataset: xr.Dataset) -> str:
 
 def _draw_whole(axes: Axes, dataset: xr.Dataset, trajectory: xr.Dataset | None) -> None:
     steps = dataset.step.values
-    start_strip(axes, steps, trajectory, "λ̂, 95 % interval over chains; ○: chains not settled, ✕: diverged")
+    start_strip(
+        axes, steps, trajectory, "λ̂, 95 % interval over chains; ○: not settled or left the neighbourhood, ✕: diverged"
+    )
     plot_interval(axes, steps, dataset, "coefficient", BLUE, marker="o", markersize=3)
-    loose = (dataset.settled.values == 0) & (dataset.diverged.values == 0)
+    loose = ((dataset.settled.values == 0) | (dataset.left.values == 1)) & (dataset.diverged.values == 0)
     axes.plot(steps[loose], dataset.coefficient.values[loose], "o", markersize=7, mfc="none", mec=ORANGE)
     gone = dataset.diverged.values == 1
     axes.plot(steps[gone], np.zeros(gone.sum()), "x", color=ORANGE, markersize=7)
