@@ -180,3 +180,30 @@ def test_there_is_nothing_to_verify_and_much_to_measure(run: Run) -> None:
     with pytest.raises(bindscope.BindscopeError, match="no published claims"):
         view.verify()
     assert view.result("hops").sizes["layer"] == 3
+
+
+def test_pairs_for_two_hypotheses_are_the_text_of_the_programs_they_are_told_on(task: CodeTask) -> None:
+    from bindscope.measures.binding.hypotheses.scoring import draw_pairs
+
+    pairs = draw_pairs(task, np.random.default_rng(0), 4, depth=1)
+    contrast = pairs.contrast
+    for programs, tokens, answers in (
+        (pairs.base, contrast.base, contrast.base_answers),
+        (pairs.source, contrast.source, contrast.source_answers),
+    ):
+        for program, row, answer in zip(programs, tokens.numpy(), answers.numpy(), strict=True):
+            assert Program.from_tokens(task.rendering.read_rows(row[None])[0]) == program
+            assert answer == task.table.answers[program.answer]
+
+
+def test_hypotheses_are_told_apart_on_the_shipped_language_model_as_its_algorithm_says() -> None:
+    """Of one hop the algorithm says: the colon takes the queried name. So does the hypothesis that says the same."""
+    view = bindscope.open_run("small-pythia")
+    hop = view.result("algorithm").hop.sel(depth=1, reference="query")
+    assert hop.sel(way="pointer") > 0.9
+    assert hop.sel(way="value") < 0.1
+    scores = view.hypotheses("value-forward", "pointer-backward", n=16)
+    one_hop = scores.where(scores.site_depth == 1, drop=True).sel(condition="model").followed.max("layer")
+    by_name = dict(zip(one_hop.site_hypothesis.values, one_hop.values, strict=True))
+    assert by_name["pointer-backward"] > 0.9
+    assert by_name["value-forward"] < 0.1

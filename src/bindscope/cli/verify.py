@@ -99,7 +99,7 @@ def verify(
         asked = [study.find_claim(name) for name in claim] or list(study.claims)
     try:
         with watch_results() as on_result:
-            verification = verify_claims(library, asked, on_result, tuple(library.results) if everything else ())
+            verification = verify_claims(library, asked, on_result, _beside_claims(library) if everything else ())
     except KeyboardInterrupt:
         kept = [filled for filled in library.filled.values() if filled.path is not None]
         message = f"interrupted; {len(kept)} results are saved in {library.folder}, give the command again to go on."
@@ -115,6 +115,11 @@ def verify(
         page = write_page(verification, library.opened, library.folder.parent, f"bindscope verify {run}{options}")
         if not json:
             print(f"page     {page}")
+
+
+def _beside_claims(library: Library) -> tuple[str, ...]:
+    """Everything that is saved with a run, apart from what costs so much that it is measured only when it is asked for."""
+    return tuple(name for name, result in library.results.items() if not result.on_demand)
 
 
 def open_own(claims: Sequence[Path], results: Sequence[str], metrics: Sequence[str]) -> OpenedClaims | None:

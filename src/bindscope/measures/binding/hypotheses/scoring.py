@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,38 +34,64 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.intervals import student_interval
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.joint import joint_answers
+from bindscope.interventions.joint import NONE, joint_answers
 from bindscope.measures.binding.hypotheses.causal import Hypothesis, Variable, exchange
 from bindscope.measures.stats.fractions import fraction_variables
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.binding import BindingTask, Program, references_of, sample_pointer_pairs, sample_root_pairs
+from bindscope.tasks.binding import (
+    BindingTask,
+    Program,
+    ask_programs,
+    columns_of,
+    outputs_of_digits,
+    references_of,
+    rows_of,
+    sample_pointer_pairs,
+    sample_root_pairs,
+    to_digits,
+)
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, QUERY_PARTS
 from bindscope.tasks.binding.program import FIRST_LETTER
+from bindscope.tasks.task import Batch
 
 FIRST_ROOT_LINE = 3  # on line 1 or 2 shortcut and mechanism agree
 CONDITIONS = ("model", "another position", "shuffled positions", "untrained")
 ANOTHER = "another position"
+OTHER = -2  # an answer that is no digit
 LEAST_PAIRS = 8  # on which the hypotheses disagree, for a site to be scored
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Base and source programs of one depth, as text and as rows."""
+    """Base and source programs of one depth, and as the model reads them."""
 
     base: list[Program]
     source: list[Program]
     contrast: Contrast
+    batch: Batch  # of the base programs: which column of the model each position of a program stands at
+
+    @cached_property
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Base and source in the family's own tokens, [pair, position] each."""
+        base, source = (np.array([program.tokens for program in each]) for each in (self.base, self.source))
+        return base, source
 
     def columns(self, position: str) -> np.ndarray:
-        """Where a named position stands in each pair [pair]; −1 where a program has no such line."""
+        """Where a named position stands in the rows [pair]; −1 where a program has no such line."""
         return np.array([column_of(position, program) for program in self.base])
 
     def keeps_token(self, position: str) -> np.ndarray:
         """Whether base and source have the same token there [pair]: one that differs is input, which every mechanism reads."""
         columns, rows = self.columns(position), np.arange(len(self.base))
-        same = (self.contrast.base == self.contrast.source).numpy()[rows, columns]
-        return np.asarray(same & (columns >= 0))
+        base, source = self.rows
+        return np.asarray((base == source)[rows, columns] & (columns >= 0))
+
+    def to_digits(self, answers: xr.DataArray) -> xr.DataArray:
+        """Outputs as digits; what is no digit becomes ``OTHER``, and a missing answer stays one."""
+        digits = to_digits(self.batch, answers.values)
+        digits = np.where(answers.values == NONE, NONE, np.where(digits < 0, OTHER, digits))
+        return answers.copy(data=digits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +130,8 @@ def score_hypotheses(
         sites = [*list_sites(pairs, depth, first, second), *list_sites(pairs, depth, second, first)]
         marks = _marks(pairs, sites, rng)
         answers = {
-            kind: joint_answers(each, pairs.contrast, marks) for kind, each in (("model", model), ("untrained", fresh))
+            kind: pairs.to_digits(joint_answers(each, pairs.contrast, marks))
+            for kind, each in (("model", model), ("untrained", fresh))
         }
         rows += [(site, *_outcomes(site, answers)) for site in sites if site.counts.sum() >= LEAST_PAIRS]
         if on_progress is not None:
@@ -120,19 +148,22 @@ def draw_pairs(task: BindingTask, rng: np.random.Generator, n: int, depth: int) 
     depths = range(depth, depth + 1)
     roots = sample_root_pairs(task, rng, n, depths, FIRST_ROOT_LINE)
     others = sample_root_pairs(task, rng, n, depths, FIRST_ROOT_LINE)
+    roots_at = np.searchsorted(columns_of(others.base), others.chain_positions[:, 0])
     rows = [
-        (roots.base_tokens, roots.counterfactual_tokens),
-        (others.base_tokens, _change_others(others.base_tokens, others.chain_positions[:, 0], task.n_constants, rng)),
+        (rows_of(roots.base), rows_of(roots.counterfactual)),
+        (rows_of(others.base), _change_others(rows_of(others.base), roots_at, task.n_constants, rng)),
     ]
     for reference in references_of(depth):
         drawn = sample_pointer_pairs(task, rng, n, depth, reference, FIRST_ROOT_LINE).pairs
-        rows.append((drawn.base_tokens, drawn.counterfactual_tokens))
-    tokens = [np.concatenate(kind) for kind in zip(*rows, strict=True)]
-    programs = [[Program.from_tokens(row.tolist()) for row in rows_of] for rows_of in tokens]
-    answers = [torch.tensor([program.answer for program in each]) for each in programs]
-    base, source = map(torch.from_numpy, tokens)
-    contrast = Contrast(base, source, answers[0], answers[1], tokens[0].shape[1] - 1)
-    return Pairs(programs[0], programs[1], contrast)
+        rows.append((rows_of(drawn.base), rows_of(drawn.counterfactual)))
+    together = [np.concatenate(kind) for kind in zip(*rows, strict=True)]
+    base, source = ([Program.from_tokens(row.tolist()) for row in each] for each in together)
+    written = [task.write(ask_programs(each)) for each in (base, source)]
+    outputs = outputs_of_digits(written[0])
+    answers = [torch.from_numpy(outputs[[program.answer for program in each]]) for each in (base, source)]
+    tokens = [torch.from_numpy(each.tokens) for each in written]
+    at = int(columns_of(written[0])[-1])
+    return Pairs(base, source, Contrast(tokens[0], tokens[1], answers[0], answers[1], at), written[0])
 
 
 def list_sites(pairs: Pairs, depth: int, own: Hypothesis, rival: Hypothesis) -> list[Site]:
@@ -198,17 +229,25 @@ def _predict(hypothesis: Hypothesis, variables: Sequence[Variable], both: list[A
 
 
 def _marks(pairs: Pairs, sites: Sequence[Site], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Marks [pair, position] of every position that is named, and of a random right-hand side that none is at."""
+    """Marks [pair, column] of every position that is named, and of a random right-hand side that none is at."""
     names = dict.fromkeys(name for site in sites for name in (site.variable.position, site.shuffled) if name)
     columns = {name: pairs.columns(name) for name in names}
-    width = pairs.contrast.base.shape[1]
+    base, source = pairs.rows
+    width = base.shape[1]
     marks = {name: np.arange(width) == column[:, None] for name, column in columns.items()}
     right = (np.arange(width) % LINE_WIDTH == LINE_PARTS.index("rhs")) & (np.arange(width) < width - len(QUERY_PARTS))
-    reached = np.arange(width) > pairs.contrast.first_difference.numpy()[:, None]  # a change could show there
+    reached = np.arange(width) > (base != source).argmax(1)[:, None]  # a change could show there
     free = right & reached & ~np.any(list(marks.values()), axis=0)
     chosen = (rng.random(free.shape) * free).argmax(1)
     marks[ANOTHER] = free & (np.arange(width) == chosen[:, None])
-    return marks
+    return {name: _at_columns(each, pairs) for name, each in marks.items()}
+
+
+def _at_columns(marks: np.ndarray, pairs: Pairs) -> np.ndarray:
+    """Marks [pair, position] of programs at the columns that their positions stand at."""
+    found = np.zeros(pairs.contrast.base.shape, dtype=bool)
+    found[:, columns_of(pairs.batch)] = marks
+    return found
 
 
 def _outcomes(site: Site, answers: dict[str, xr.DataArray]) -> tuple[np.ndarray, np.ndarray]:
@@ -219,8 +258,10 @@ def _outcomes(site: Site, answers: dict[str, xr.DataArray]) -> tuple[np.ndarray,
     for condition in CONDITIONS:
         of = answers["untrained" if condition == "untrained" else "model"]
         name = where[condition]
-        given = of.sel(set=name).values[:, site.counts] if name else np.full((of.sizes["layer"], site.counts.sum()), -1)
-        missing = given < 0
+        given = (
+            of.sel(set=name).values[:, site.counts] if name else np.full((of.sizes["layer"], site.counts.sum()), NONE)
+        )
+        missing = given == NONE
         followed.append(np.where(missing, -1, given == site.predicted[site.counts]))
         rival.append(np.where(missing, -1, (given[..., None] == site.rival[site.counts]).any(-1)))
     return np.stack(followed), np.stack(rival)

@@ -102,9 +102,9 @@ def coefficient_results(groups: Groups) -> tuple[Result, ...]:
     """The two results, for a family whose questions come in these groups."""
     return (
         Result("coefficient", "the local learning coefficient", compute_coefficient, revision=2, n=N_EXAMPLES, steps=every_step,
-               passes=PASSES, grows=True),
+               passes=PASSES, grows=True, on_demand=True),
         Result("coefficient_refined", "the coefficient by layer and question", lambda context: compute_refined(context, groups),
-               revision=2, n=N_REFINED, steps=refined_steps, passes=REFINED_PASSES),
+               revision=2, n=N_REFINED, steps=refined_steps, passes=REFINED_PASSES, on_demand=True),
     )  # fmt: skip
 
 
