@@ -108,14 +108,20 @@ def coefficient_results(groups: Groups) -> tuple[Result, ...]:
     )  # fmt: skip
 
 
-DRAWING = Drawing(
-    "coefficient",
-    "The local learning coefficient over training, beside accuracy",
-    ("coefficient", "trajectory", "coefficient_refined"),
-    defer(f"{__package__}.draw", "draw_coefficients"),
+DRAWINGS = (
+    Drawing(
+        "coefficient",
+        "The local learning coefficient over training, beside accuracy",
+        ("coefficient", "trajectory"),
+        defer(f"{__package__}.draw", "draw_coefficients"),
+    ),
+    Drawing(
+        "coefficient-refined",
+        "The local learning coefficient by layer and by question, around the end of the plateau",
+        ("coefficient_refined", "trajectory"),
+        defer(f"{__package__}.draw", "draw_refined"),
+    ),
 )
-
-
 CURVE = Curve(
     "coefficient",
     "local learning coefficient",
