@@ -9,7 +9,12 @@ import xarray as xr
 from bindscope.measures.learning_coefficient.sampling import Sampling
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import SHIPPED_DIRECTORY
-from bindscope.studies.development.coefficient.draw import choose_traces, draw_coefficient, draw_coefficients
+from bindscope.studies.development.coefficient.draw import (
+    choose_traces,
+    draw_coefficient,
+    draw_coefficients,
+    draw_refined,
+)
 from bindscope.studies.development.coefficient.measure import CURVE, chosen_layers, refined_steps
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import find_study
@@ -55,6 +60,14 @@ def test_on_binding_plain_it_rises_with_the_answers_and_falls_again():
     plateau = found.sel(step=[200, 300, 400])
     assert float(found.sel(step=600)) > 2 * float(plateau.max())
     assert float(found.isel(step=-1)) < float(plateau.min())
+
+
+def test_on_binding_plain_the_rise_is_in_the_first_layer():
+    found = results_of("binding-plain")["coefficient_refined"].sel(step=600)
+    of_part = {str(part): index for index, part in enumerate(found.part.values)}
+    first, middle = found.isel(row=of_part["L0"]), found.isel(row=of_part["L3"])
+    assert float(first.coefficient_low) > float(middle.coefficient_high)
+    assert "one layer" in figure_to_svg(draw_refined(results_of("binding-plain")), "r", "refined")
 
 
 def test_few_checkpoints_around_the_end_of_the_plateau_are_refined():
