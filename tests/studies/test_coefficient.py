@@ -15,7 +15,7 @@ from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import find_study
 from bindscope.studies.plots.style import figure_to_svg
 
-MEASURED = ("binding-plain", "binding-laptop", "assign-add")
+MEASURED = ("binding-plain", "assign-add")
 
 
 def results_of(name: str) -> dict[str, xr.Dataset]:
@@ -36,7 +36,7 @@ def test_every_checkpoint_has_a_coefficient_or_says_that_its_chains_diverged(nam
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_the_figure_has_the_phases_the_rows_and_the_traces(name):
+def test_the_figure_has_the_phases_and_the_traces(name):
     svg = figure_to_svg(draw_coefficients(results_of(name)), "c", "coefficient")
     assert "traces" in svg
     assert "the local learning coefficient over training" in svg.lower()

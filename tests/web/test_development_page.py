@@ -67,8 +67,8 @@ def test_panels_send_the_saved_coefficient_and_diagnostics(tmp_path: Path) -> No
         np.testing.assert_allclose(np.array(body.variables[name].values, dtype=float), saved[name].values, rtol=1e-6)
         assert body.command.startswith("bindscope figure binding-plain")
         assert "checkpoint" not in body.coords
-    rows = Body.model_validate_json(encode(development.read_refined(lab, run)))
-    assert rows.coords["row"].values == ["L0", "L3", "L5", "misleading", "depth=1", "depth=4"]
+    with pytest.raises(NotMeasured, match="bindscope figure binding-plain coefficient-refined"):
+        development.read_refined(lab, run)  # takes minutes, and is not saved
     announced = Body.model_validate_json(encode(development.read_announcements(lab, run)))
     assert "repetition of answers" in announced.coords["number"].values
     assert announced.attrs["answers_depart"] == 500

@@ -89,8 +89,8 @@ class RunView:
         chains: int = 4,
         draws: int = 40,
         burn_in: int = 16,
-        step_size: float = 2e-5,
-        elasticity: float = 10_000.0,
+        step_size: float = 2e-4,
+        elasticity: float = 1000.0,
         seed: int = 0,
     ) -> Drawn:
         """The local learning coefficient: ``coefficient`` with its interval and diagnostics over (step), ``trace`` over

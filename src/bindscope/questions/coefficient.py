@@ -29,8 +29,8 @@ class Coefficient(RunQuestion):
     chains: int = ask(4, help="How many chains; the interval is over them.", ge=2, le=64)
     draws: int = ask(40, help="How many draws a chain has, burn-in included.", ge=8, le=100_000)
     burn_in: int = ask(16, help="How many of them are not counted.", ge=0)
-    step_size: float = ask(2e-5, help="The step size ε of the chains.")
-    elasticity: float = ask(10_000.0, help="γ: how strongly chains are drawn back to the checkpoint.", ge=0)
+    step_size: float = ask(2e-4, help="The step size ε of the chains.")
+    elasticity: float = ask(1000.0, help="γ: how strongly chains are drawn back to the checkpoint.", ge=0)
     seed: int = a_seed(help="The seed that draws examples and noise.")
 
     def check(self) -> None:

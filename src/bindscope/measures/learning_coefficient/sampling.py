@@ -66,8 +66,8 @@ class Sampling:
     chains: int = 4
     draws: int = 40  # in each chain, those before it settles included
     burn_in: int = 16  # draws at the beginning of each chain that are not counted
-    step_size: float = 2e-5  # ε
-    elasticity: float = 10_000.0  # γ: how strongly a chain is drawn back to w*
+    step_size: float = 2e-4  # ε
+    elasticity: float = 1000.0  # γ: how strongly a chain is drawn back to w*
     averaged: bool = True  # the noise of Leimkuhler and Matthews; False: plain
     scale: float | None = None  # nβ; None: n/log n
 

@@ -14,5 +14,5 @@ def question_groups(task: Any) -> list[str]:
 
 
 RESULTS = (*measure_coefficient.coefficient_results(question_groups), *measure_diagnostics.RESULTS)
-DRAWINGS = (measure_coefficient.DRAWING, measure_diagnostics.DRAWING)
+DRAWINGS = (*measure_coefficient.DRAWINGS, measure_diagnostics.DRAWING)
 CURVES = (measure_coefficient.CURVE, *measure_diagnostics.CURVES)

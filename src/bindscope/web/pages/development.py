@@ -42,13 +42,13 @@ def read_development(lab: Lab, run: LabRun) -> dict[str, Any]:
 
 def read_coefficient(lab: Lab, run: LabRun) -> dict[str, Any]:
     """The local learning coefficient at every checkpoint, with the traces of its chains."""
-    kept = kept_result(run, "coefficient", in_shell(run, "figure", "coefficient"))
+    kept = kept_result(run, "coefficient", in_shell(run, "figure", "coefficient"), waits=False)
     return _over_training(run, kept, "The local learning coefficient", "over chains", "coefficient")
 
 
 def read_refined(lab: Lab, run: LabRun) -> dict[str, Any]:
     """The coefficient of each layer's weights alone, and on some questions alone, over (step, row)."""
-    kept = kept_result(run, "coefficient_refined", in_shell(run, "figure", "coefficient"), waits=False)
+    kept = kept_result(run, "coefficient_refined", in_shell(run, "figure", "coefficient-refined"), waits=False)
     named = [data if part == "all" else part for part, data in zip(kept.part.values, kept.data.values)]
     return _over_training(
         run,
@@ -95,7 +95,7 @@ def _over_training(run: LabRun, kept: xr.Dataset, title: str, interval: str, res
             interval=f"95 % {interval}",
         ),
         title=title,
-        command=in_shell(run, "figure", "diagnostics" if result == "diagnostics" else "coefficient"),
+        command=in_shell(run, "figure", result.replace("_", "-")),
         python=in_python(run, f'run.result("{result}")'),
     )
 

@@ -22,26 +22,33 @@ from bindscope.studies.plots.style import (
     title_figure,
 )
 
-# the vertical axis is linear up to here and logarithmic beyond: an untrained model has hundreds below 0
-LINEAR_BELOW = 10.0
+# the vertical axis is linear up to here and logarithmic beyond: some models have hundreds, on either side of 0
+LINEAR_BELOW = 100.0
 N_TRACES = 3
 
 
 def draw_coefficients(found: Mapping[str, xr.Dataset]) -> Figure:
-    """Accuracy, the coefficient, its rows by layer and question, and traces of a few checkpoints."""
-    dataset, trajectory, refined = found["coefficient"], found.get("trajectory"), found.get("coefficient_refined")
-    n_strips = 1 + (trajectory is not None) + 2 * (refined is not None)
-    with new_figure(8.6, 1.2 + 2.1 * (n_strips + 1)) as figure:
-        strips = list(figure.subplots(n_strips + 1, 1)[:-1])
-        steps = dataset.step.values
+    """Accuracy, the coefficient, and the traces of a few checkpoints."""
+    dataset, trajectory = found["coefficient"], found.get("trajectory")
+    n_strips = 2 + (trajectory is not None)
+    with new_figure(8.6, 1.2 + 2.1 * n_strips) as figure:
+        strips = list(figure.subplots(n_strips, 1))
         if trajectory is not None:
-            draw_learning(strips.pop(0), trajectory, steps)
-        _draw_whole(strips.pop(0), dataset, trajectory)
-        if refined is not None:
-            _draw_rows(strips[0], refined.isel(row=np.flatnonzero(refined.data == "all")), "part", trajectory)
-            _draw_rows(strips[1], refined.isel(row=np.flatnonzero(refined.part == "all")), "data", trajectory)
-        _draw_traces(figure.axes[-1], dataset)
+            draw_learning(strips[0], trajectory, dataset.step.values)
+        _draw_whole(strips[-2], dataset, trajectory)
+        _draw_traces(strips[-1], dataset)
         title_figure(figure, "The local learning coefficient over training\n", _describe(dataset))
+    return figure
+
+
+def draw_refined(found: Mapping[str, xr.Dataset]) -> Figure:
+    """The coefficient of one layer's weights alone, and on some questions alone, around the end of the plateau."""
+    refined, trajectory = found["coefficient_refined"], found.get("trajectory")
+    with new_figure(8.6, 5.6) as figure:
+        above, below = figure.subplots(2, 1)
+        _draw_rows(above, refined.isel(row=np.flatnonzero(refined.data == "all")), "part", trajectory)
+        _draw_rows(below, refined.isel(row=np.flatnonzero(refined.part == "all")), "data", trajectory)
+        title_figure(figure, "The coefficient by layer and by question\n", _describe(refined))
     return figure
 
 
@@ -118,6 +125,6 @@ def choose_traces(dataset: xr.Dataset) -> list[int]:
 
 
 def _set_scale(axes: Axes) -> None:
-    axes.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=1.5)
+    axes.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=3)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.axhline(0, color=GREY, linewidth=0.8)

@@ -101,21 +101,27 @@ def chosen_layers(n_layers: int) -> list[str]:
 def coefficient_results(groups: Groups) -> tuple[Result, ...]:
     """The two results, for a family whose questions come in these groups."""
     return (
-        Result("coefficient", "the local learning coefficient", compute_coefficient, n=N_EXAMPLES, steps=every_step,
+        Result("coefficient", "the local learning coefficient", compute_coefficient, revision=2, n=N_EXAMPLES, steps=every_step,
                passes=PASSES, grows=True, on_demand=True),
         Result("coefficient_refined", "the coefficient by layer and question", lambda context: compute_refined(context, groups),
-               n=N_REFINED, steps=refined_steps, passes=REFINED_PASSES, on_demand=True),
+               revision=2, n=N_REFINED, steps=refined_steps, passes=REFINED_PASSES, on_demand=True),
     )  # fmt: skip
 
 
-DRAWING = Drawing(
-    "coefficient",
-    "The local learning coefficient over training, beside accuracy",
-    ("coefficient", "trajectory", "coefficient_refined"),
-    defer(f"{__package__}.draw", "draw_coefficients"),
+DRAWINGS = (
+    Drawing(
+        "coefficient",
+        "The local learning coefficient over training, beside accuracy",
+        ("coefficient", "trajectory"),
+        defer(f"{__package__}.draw", "draw_coefficients"),
+    ),
+    Drawing(
+        "coefficient-refined",
+        "The local learning coefficient by layer and by question, around the end of the plateau",
+        ("coefficient_refined", "trajectory"),
+        defer(f"{__package__}.draw", "draw_refined"),
+    ),
 )
-
-
 CURVE = Curve(
     "coefficient",
     "local learning coefficient",
