@@ -165,3 +165,8 @@ def test_outputs_that_are_no_digit_count_as_other(components, pairs) -> None:
     fit = fit_mixture(components, to_outcomes(np.full(len(pairs), -1), 10), np.random.default_rng(0))
     assert fit.weights[ACCOUNTS.index("other")] == pytest.approx(1)
     assert len(COMPONENTS) == len(ACCOUNT_OF)
+
+
+def test_the_distance_of_distributions_that_differ_by_less_than_a_float_can_halve_is_a_number() -> None:
+    least = np.nextafter(0, 1)
+    assert jensen_shannon(np.array([1.0, least]), np.array([1.0, 0.0])) == 0.0

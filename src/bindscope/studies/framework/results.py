@@ -95,7 +95,7 @@ class Result:
     grows: bool = False  # what was measured of a checkpoint stays true when the run gets more of them
     experiments: tuple[str, ...] = ()  # whose datasets it may read
     slow: bool = False  # takes long though it reads no checkpoint
-    on_demand: bool = False  # costs much and no claim reads it: measured when it is asked for, not by ``verify --everything``
+    on_demand: bool = False  # costs much and no claim reads it: ``verify --everything`` leaves it out
 
 
 def every_step(run: Run) -> Sequence[int]:

@@ -143,7 +143,7 @@ def jensen_shannon(first: np.ndarray, second: np.ndarray) -> float:
     middle = (first + second) / 2
 
     def divergence(part: np.ndarray) -> float:
-        known = part > 0
+        known = (part > 0) & (middle > 0)  # half of the least number there is rounds to 0
         return float((part[known] * np.log2(part[known] / middle[known])).sum())
 
     return float(np.sqrt(max(0.0, (divergence(first) + divergence(second)) / 2)))

@@ -110,7 +110,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             Variant(
                 "any-chain", "scheduled chains are extended alike, long or short", {"task.curriculum.exponent": 0.0}
             ),
-            Variant("varied", "scheduled batches go on at the last stage", {"task.curriculum.whole_at_end": False}),
+            Variant(
+                "whole-at-end",
+                "every batch of the last stage is the whole task",
+                {"task.curriculum.whole_at_end": True},
+            ),
             Variant("all-tokens", "the loss is on every next token", {"training.loss": "all"}),
             Variant("dropout", "a tenth of the activations dropped", {"model.dropout": 0.1}),
             Variant("one-query", "one query a program, as many tokens", {"task.queries": 1, "training.batch_size": 26}),
