@@ -27,7 +27,10 @@ SIZES = {"phone": (360, 780), "wall": (3840, 2160), "laptop": (1280, 900)}
 def test_a_page_settles_without_an_error(site: Any, page: Any, name: str) -> None:
     skip_without_sums(name)
     open_page(page, site.at(f"#/1/{name}"))
-    assert page.locator("main [role=alert]").all_inner_texts() == []
+    alerts = page.locator("main [role=alert]").all_inner_texts()
+    if TEXT in name and not site.live:  # a copy without a server cannot ask a language model, and says so
+        alerts = [alert for alert in alerts if "open it with 'bindscope serve' to ask it" not in alert]
+    assert alerts == []
     assert page.locator("main section.panel, main article, main a, main table").count() > 0
 
 
@@ -53,7 +56,7 @@ def test_a_page_fits_every_screen_and_axe_finds_nothing(served: Any, chromium: A
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             problems += [f"{size}, {scheme}: {problem}" for problem in find_violations(page)]
     context.close()
-    assert problems == []
+    assert problems == [], "\n".join(problems)
 
 
 def skip_without_sums(name: str) -> None:

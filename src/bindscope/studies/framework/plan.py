@@ -212,7 +212,7 @@ def _estimate(result: Result, context: Context, until: float) -> tuple[xr.Datase
 def _try_first(result: Result, context: Context, until: float) -> tuple[int, xr.Dataset, Work]:
     """The first trial, on few examples, or on as many as the result needs: how many, its dataset and what it took."""
     n = context.n
-    *fewer, most = sorted({min(n, size) for size in (FIRST, LEAST, n // 8)} if n else {0})
+    *fewer, most = sorted({min(n, size) for size in (FIRST, LEAST, max(1, n // 8))} if n else {0})
     for size in fewer:
         with suppress(BindscopeError):  # too few, perhaps
             return size, *measure_work(result.compute, replace(context, n=size), until=until)

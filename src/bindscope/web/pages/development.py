@@ -70,7 +70,8 @@ def read_announcements(lab: Lab, run: LabRun) -> dict[str, Any]:
     from bindscope.studies.development.diagnostics.announce import judge_announcements
     from bindscope.studies.framework.results import NotTestable
 
-    names = ("trajectory", "diagnostics", *(("coefficient",) if run.library.find("coefficient") else ()))
+    measured = "coefficient" in run.library.results and run.library.find("coefficient") is not None
+    names = ("trajectory", "diagnostics", *(("coefficient",) if measured else ()))
     datasets = {name: kept_result(run, name, in_shell(run, "figure", "diagnostics")) for name in names}
     try:
         dataset = judge_announcements(datasets)
