@@ -41,3 +41,11 @@ def test_the_figure_of_a_run_is_drawn_over_its_phases(made: Path, tmp_path: Path
 def test_sums_have_no_plateau_of_programs(capsys, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "this run is on other examples" in refusal(capsys, "announce", "assign-add")
+
+
+def test_without_names_runs_that_cannot_tell_are_said_beside_those_that_can(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = answer(capsys, "announce")
+    assert "binding-plain: plateau from step" in said
+    assert "binding-deep: departure: fewer than two steps were measured" in said
+    assert "fewer than two steps were measured" in refusal(capsys, "announce", "binding-deep")

@@ -73,16 +73,22 @@ def announce(*run: str, json: Flag = False) -> None:
     """
     from bindscope.cli.verify import open_library
     from bindscope.studies.development.diagnostics.announce import find_announcements
+    from bindscope.studies.framework.results import NotTestable
 
-    found = []
+    found, untold = [], []
     for name in run or _shipped_programs():
         library, _ = open_library(name)
-        with show_progress("checkpoints") as on_progress:
-            found.append(find_announcements(library, on_progress))
+        try:
+            with show_progress("checkpoints") as on_progress:
+                found.append(find_announcements(library, on_progress))
+        except NotTestable as problem:
+            if run:
+                raise
+            untold.append(f"{name}: {problem}")
     if json:
         print(json_format.dumps([dataset_to_mapping(each) for each in found]))
     else:
-        print("\n\n".join(map(format_announcements, found)))
+        print("\n\n".join([*map(format_announcements, found), *untold]))
 
 
 def format_diagnostics(dataset: xr.Dataset) -> str:
@@ -132,4 +138,4 @@ def _shipped_programs() -> list[str]:
     from bindscope.runs.locate import shipped_runs
 
     opened = [Run.open(path) for path in shipped_runs()]
-    return [run.name for run in opened if "programs" in family_of(run.config.task).kinds]
+    return [run.name for run in opened if {"programs", "claims"} <= set(family_of(run.config.task).pages)]
