@@ -47,10 +47,8 @@ def reassignment(lab: Lab, run: LabRun) -> dict[str, Any]:
     kept = kept_result(run, "reassignment", in_shell(run, "figure", "reassignment"), waits=False)
     names = [f"{name}{end}" for name in ("answered", "undone", "excess") for end in ("", "_low", "_high")]
     findings = [describe_reassignment(kept.isel(step=index)) for index in range(kept.sizes["step"])]
-    shown = kept[[*names, "write", "accuracy"]]
-    return body_of(
-        run, "reassignment", "Variables that are assigned again", shown, "pairs of each kind", findings=findings
-    )
+    shown = kept[[*names, "write", "accuracy"]].assign_coords(finding=("step", findings))
+    return body_of(run, "reassignment", "Variables that are assigned again", shown, "pairs of each kind")
 
 
 def body_of(run: LabRun, name: str, title: str, dataset: Any, note: str, **attrs: Any) -> dict[str, Any]:

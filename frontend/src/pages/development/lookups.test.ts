@@ -54,12 +54,9 @@ describe('identifiers and lookbacks', () => {
 });
 
 describe('reassignment', () => {
-  const made = {
-    ...body({ step: 2, situation: 2, outcome: 2 }, { step: [0, 100], situation: ['query', 'later'], outcome: ['right', 'rival'] }, {
-      answered: labelled(['step', 'situation', 'outcome'], [0, 1, 0.5, 0, 1, 0, 0.75, 0]),
-    }),
-    attrs: { findings: ['nothing yet', 'the last write wins'] },
-  } as unknown as Body; // prettier-ignore
+  const coords = { step: [0, 100], situation: ['query', 'later'], outcome: ['right', 'rival'], finding: ['nothing yet', 'the last write wins'] };
+  const dims = ['step', 'situation', 'outcome'];
+  const made = body({ step: 2, situation: 2, outcome: 2 }, coords, { answered: labelled(dims, [0, 1, 0.5, 0, 1, 0, 0.75, 0]) });
 
   it('has the correct answers of each situation, and each step in words', () => {
     expect(answeredCurves(made).map(({ y }) => y)).toEqual([[0, 1], [0.5, 0.75]]); // prettier-ignore

@@ -60,8 +60,7 @@ export function answeredCurves(body: Body): Series[] {
 
 /** What a step shows of reassignment, in words. */
 export function findingAt(body: Body, step: number): string {
-  const findings = body.attrs?.['findings'];
-  return Array.isArray(findings) ? String(findings[stepsOf(body).indexOf(step)] ?? '') : '';
+  return String(labelsOf(body, 'finding')[stepsOf(body).indexOf(step)] ?? '');
 }
 
 function plain({ name, x, y, colour }: Series): Series {
