@@ -23,7 +23,7 @@ def test_writes_overwrites_and_states_of_the_constructed_run(again: Path, capsys
     assert rows["overwrite undone", "constant: name", "undone"] == [1, 0, 0, 0, 0]
     assert rows["overwrite undone", "constant: value", "undone"] == [0, 1, 0, 0, 0]
     assert found["answered"]["query"]["right"] == 1
-    assert "no running state is kept" in found["finding"]
+    assert "no running state is found" in found["finding"]
 
 
 def test_the_table_and_the_figure(again: Path, tmp_path: Path, capsys) -> None:

@@ -65,7 +65,7 @@ def describe_state(dataset: xr.Dataset) -> str:
     accuracy = float(at.accuracy.sel(condition="trained", layer=layer))
     control = accuracy - excess
     if low <= 0:
-        verdict = "no running state is kept: values are looked up when they are needed"
+        verdict = "no running state is found"
     elif excess >= WHOLE * (1 - control):
         verdict = "a running state is kept"
     else:

@@ -76,7 +76,7 @@ def draw_state_programs(task: BindingTask, rng: np.random.Generator, n: int) -> 
 def measure_states(
     model: Transformer, drawn: StatePrograms, untrained: Found, generator: torch.Generator
 ) -> xr.Dataset:
-    """``accuracy`` over (condition, state, place, layer) and ``excess`` over (state, place, layer), with intervals.
+    """``accuracy`` over (condition, state, place, layer) and ``excess``, with its interval, over (state, place, layer).
 
     ``untrained`` is what ``probe_states`` gives of a fresh model; it is the same for every checkpoint.
     """
@@ -148,19 +148,20 @@ def trace_states(programs: Programs) -> tuple[np.ndarray, np.ndarray]:
 def tabulate_states(found: Mapping[str, Found], n_layers: int) -> xr.Dataset:
     """Accuracies and excess of what was read under each of ``CONDITIONS``."""
     shape = (len(STATES), len(PLACES), n_layers)
-    accuracy, excess = np.full((3, len(CONDITIONS), *shape), np.nan), np.full((3, *shape), np.nan)  # value, low, high
+    accuracy = np.full((len(CONDITIONS), *shape), np.nan)
+    excess = np.full((3, *shape), np.nan)  # value, low, high
     for (state, place), layer in found[TRAINED]:
         cell = STATES.index(state), PLACES.index(place), layer
         hits = {name: by_cell[(state, place), layer] for name, by_cell in found.items()}
         for index, name in enumerate(CONDITIONS):
-            accuracy[(slice(None), index, *cell)] = _ratio(*hits[name])
+            accuracy[(index, *cell)] = _ratio(*hits[name])[0]
         best = max((SHUFFLED, UNTRAINED), key=lambda name: hits[name][0].sum())
         excess[(slice(None), *cell)] = _ratio(hits[TRAINED][0] - hits[best][0], hits[TRAINED][1])
     dims = ("state", "place", "layer")
     variables: dict[str, Any] = {}
-    for end, index in (("", 0), ("_low", 1), ("_high", 2)):
-        variables[f"accuracy{end}"] = (("condition", *dims), accuracy[index], {"units": "fraction"})
-        variables[f"excess{end}"] = (dims, excess[index], {"units": "fraction"})
+    variables["accuracy"] = (("condition", *dims), accuracy, {"units": "fraction"})
+    for end, values in zip(("", "_low", "_high"), excess):
+        variables[f"excess{end}"] = (dims, values, {"units": "fraction"})
     coords = {"condition": list(CONDITIONS), "state": list(STATES), "place": list(PLACES), "layer": np.arange(n_layers)}
     return xr.Dataset(variables, coords)
 
