@@ -25,16 +25,16 @@ class Edges(DrawnQuestion):
     command_name, method, runs_on = "edges", "edges", "programs"
 
     step: Step = one_step()
-    n: int = ask(32, help="How many pairs to draw; half find the edges, half try them.", ge=4, live={"le": 200})
+    n: int = ask(32, help="How many pairs to draw; half find the edges, half try them.", ge=4, live={"le": 128})
     points: int = ask(
         8, help="Between how many runs from base to source gradients are averaged; 1 is the base run alone.", ge=1,
-        live={"le": 64},
+        live={"le": 16},
     )  # fmt: skip
     checked: int = ask(
         24,
         help="How many edges are also patched exactly, half the strongest and half at random.",
         ge=2,
-        live={"le": 200},
+        live={"le": 64},
     )
     estimate: Method = ask(
         "gradient", flag="--method", keyword="method",
@@ -42,7 +42,7 @@ class Edges(DrawnQuestion):
         "graddrop, without one layer's gradient after another; atp-star, both.",
     )  # fmt: skip
     random: int = ask(
-        4, help="How many random circuits of equal size stand beside the found one.", ge=1, live={"le": 32}
+        4, help="How many random circuits of equal size stand beside the found one.", ge=1, live={"le": 8}
     )
 
     def answer(self, opened: Opened, on_progress: Progress | None = None) -> xr.Dataset:

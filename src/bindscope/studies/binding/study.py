@@ -4,6 +4,7 @@ from bindscope.studies.binding import development
 from bindscope.studies.binding.algorithm import measure as measure_algorithm
 from bindscope.studies.binding.behaviour import measure as measure_behaviour
 from bindscope.studies.binding.conditions import judge as judge_conditions
+from bindscope.studies.binding.edges import measure as measure_edges
 from bindscope.studies.binding.evidence import EVIDENCE
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
@@ -34,6 +35,7 @@ _MEASURED = (
     measure_mixture,
     measure_identifiers,
     measure_lookbacks,
+    measure_edges,
     measure_hops,
     measure_grids,
     measure_representation,
@@ -51,7 +53,7 @@ _JUDGED = (
     judge_representation,
 )
 
-_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks, development)
+_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks, measure_edges, development)
 
 STUDY = Study.of(
     "binding",

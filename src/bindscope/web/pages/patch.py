@@ -72,7 +72,7 @@ def lay_out_edges(report: xr.Dataset) -> xr.Dataset:
     tables = [tabulate_edges(report, most=MOST_EDGES), tabulate_parts(report), tabulate_circuits(report)]
     told = {"finding": ((), tell_circuit(report)), "error": ((), tell_error(report))}
     numbers = xr.merge(tables, combine_attrs="drop").round(DECIMALS)
-    return numbers.assign(told).assign_attrs(report.attrs)
+    return numbers.assign(told).assign_attrs(report.attrs, n_checked=report.sizes["edge"])
 
 
 def use_threads(n_threads: int) -> None:
