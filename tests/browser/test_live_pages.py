@@ -117,4 +117,6 @@ def test_a_circuit_is_found_and_annotated_and_a_link_shares_the_note(site: Any, 
     shared = page.url
     open_page(page, site.at("#/1/start"))
     page.goto(shared)
-    expect(page.get_by_role("region", name="A circuit of edges")).to_contain_text("1  L1.H0: copies the digit", timeout=LONG)
+    expect(page.get_by_role("region", name="A circuit of edges")).to_contain_text(
+        "1  L1.H0: copies the digit", timeout=LONG
+    )

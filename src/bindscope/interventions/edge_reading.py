@@ -1,7 +1,7 @@
 """What a report on edges says: its finding and its error in a sentence each, and its edges and circuits as tables.
 
-    >>> tell_circuit(report)
-    '80 of 388 edges are 89 % faithful [85–94]; random circuits of that size 1–3 %.'
+>>> tell_circuit(report)
+'80 of 388 edges are 89 % faithful [85–94]; random circuits of that size 1–3 %.'
 """
 
 from __future__ import annotations

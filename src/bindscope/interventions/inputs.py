@@ -74,7 +74,9 @@ def patch_inputs(model: Transformer, contrast: Contrast) -> xr.Dataset:
 def _attribute_part(model: Transformer, contrast: Contrast, method: Method) -> np.ndarray:
     """[side, layer, head, pair]."""
     with torch.no_grad():
-        base, source = (run(model, tokens, _entering(model, also=[EMBED])) for tokens in (contrast.base, contrast.source))
+        base, source = (
+            run(model, tokens, _entering(model, also=[EMBED])) for tokens in (contrast.base, contrast.source)
+        )
     ends = [margin(trace.logits[:, contrast.at], contrast) for trace in (base, source)]
     span = ends[1] - ends[0]  # [pair]
     scale = torch.where(span.abs() < SMALLEST_RANGE, torch.nan, 1 / span)

@@ -14,8 +14,7 @@ from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.edges import Edges, Method
 from bindscope.questions.hypotheses import Hypotheses
-from bindscope.questions.identifiers import Identifiers
-from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path

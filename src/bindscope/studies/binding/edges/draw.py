@@ -35,10 +35,11 @@ def draw_edges(results: Mapping[str, xr.Dataset]) -> Figure:
         by_size.set_xlabel("edges in the circuit")
         by_size.set_ylim(-0.3, 1.3)
         by_size.legend(title="step", fontsize=6.5, title_fontsize=7)
-        for axes, name in ((needed, "needed"), (carried, "carried")):
+        for axes in (needed, carried):
             set_step_axis(axes, dataset.step.values)
             shade_phases(axes, results, PHASES)
-            plot_over_steps(axes, dataset, name, BLUE, name, marker="o", markersize=3)
+        plot_over_steps(needed, dataset, "needed", BLUE, "needed", marker="o", markersize=3)
+        carried.plot(dataset.step, dataset.carried, color=BLUE, marker="o", markersize=3)
         needed.set_yscale("log")
         carried.axhline(float(about["strongest"]), color=GREY, linestyle=":", linewidth=1)
         set_fraction_axis(carried)

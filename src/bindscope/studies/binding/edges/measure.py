@@ -38,12 +38,15 @@ def compute_edges(context: Context) -> xr.Dataset:
     contrast, named, run = contrast_pairs(pairs), named_positions(pairs), context.run
     steps = chosen_steps(run)
     parts = [
-        _measure(run.checkpoint(step), contrast, named, context.seed) for step in with_progress(steps, context.on_progress)
+        _measure(run.checkpoint(step), contrast, named, context.seed)
+        for step in with_progress(steps, context.on_progress)
     ]
     dataset = xr.concat(parts, xr.IndexVariable("step", steps), combine_attrs="drop")
     followed = follow_edges(dataset)
     hashes = [run.manifest.checkpoints[step].sha256 for step in steps]
-    dataset = dataset.drop_vars(["means", "sender", "receiver"]).merge(followed).assign_coords({CHECKPOINT: ("step", hashes)})
+    dataset = (
+        dataset.drop_vars(["means", "sender", "receiver"]).merge(followed).assign_coords({CHECKPOINT: ("step", hashes)})
+    )
     for name in dataset.data_vars:
         dataset[name] = dataset[name].copy(data=round_bits(dataset[name].values))
     return pack_small(dataset).assign_attrs(
@@ -97,9 +100,7 @@ def _measure(model: Any, contrast: Any, named: Any, seed: int) -> xr.Dataset:
     from bindscope.interventions.edges import ANYWHERE
 
     rng = np.random.default_rng(seed)
-    report = report_edges(
-        model, contrast, named, n_points=N_POINTS, n_checked=N_CHECKED, n_random=N_RANDOM, rng=rng
-    )
+    report = report_edges(model, contrast, named, n_points=N_POINTS, n_checked=N_CHECKED, n_random=N_RANDOM, rng=rng)
     circuits = tabulate_circuits(report)
     sizes = circuits["size"].values
     needed = {
@@ -112,9 +113,7 @@ def _measure(model: Any, contrast: Any, named: Any, seed: int) -> xr.Dataset:
     return circuits[names].assign(needed | errors).merge(means)
 
 
-RESULTS = (
-    Result("edges", "circuits of edges", compute_edges, n=16, steps=chosen_steps, passes=120, on_demand=True),
-)
+RESULTS = (Result("edges", "circuits of edges", compute_edges, n=16, steps=chosen_steps, passes=120, on_demand=True),)
 
 CURVES = (
     Curve(
