@@ -116,7 +116,8 @@ def test_graddrop_is_the_mean_slope_with_one_other_layer_frozen(config: ModelCon
 
         slopes = []
         for frozen, names in outputs.items():
-            write = {Site(name, frozen): lambda old, at=Site(name, frozen): base[at] for name in names}
+            sites = [Site(name, frozen) for name in names]
+            write = {still: lambda old, still=still: base[still] for still in sites}
             write[site] = lambda old: old + step * (source[site] - old)
             slopes.append(((margin(run(model, contrast.base, write=write)) - margin(base)) / step).abs())
         expected = (sum(slopes) / 2 / (margin(source) - margin(base)).abs()).numpy()

@@ -17,7 +17,7 @@ import xarray as xr
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.edge_circuit import CHOSEN, RANDOM, measure_faithfulness
-from bindscope.interventions.edges import attribute_edges, choose_edges, compare_edges, patch_edges
+from bindscope.interventions.edges import Graph, attribute_edges, choose_edges, compare_edges, patch_edges
 from bindscope.interventions.grids import head_grid, mlp_grid
 from bindscope.interventions.inputs import attribute_inputs, patch_inputs
 from bindscope.interventions.slopes import Method
@@ -72,7 +72,7 @@ def stream_report(
     attributed = attribute_edges(model, found, n_points=n_points, positions=named, method=method)
     means = attributed.effect.mean("pair").values
     chosen = choose_edges(means, (n_checked + 1) // 2, n_checked // 2, rng)
-    sizes = list_sizes(int(np.isfinite(means).sum()))
+    sizes = list_sizes(int(Graph.of(model).edges.sum()))
     exact = np.full(len(chosen), np.nan)
     faithful = _untried(sizes, n_random, len(tried))
     about = {"n_attributed": half, "n_tried": len(tried), "n_edges": sizes[-1]}
