@@ -41,7 +41,7 @@ def tell_error(report: xr.Dataset) -> str:
     together = f"correlation {correlation:.2f}, " if np.isfinite(correlation) else ""
     errors = np.abs(report.input_effect - report.input_exact)
     return (
-        f"Attribution against {n_checked} edges patched exactly: {together}mean error {about['mean_absolute_error']:.3f}, "
+        f"Attribution against {n_checked} edges patched exactly: {together}mean error {about['mean_absolute_error']:.4f}, "
         f"largest {about['largest_error']:.3f}{right}. Against all {report.input_exact.size} nodes inside heads: mean error "
         f"{float(errors.sel(side=['q', 'k']).mean()):.4f} of queries and keys, {float(errors.sel(side='v').mean()):.4f} of values."
     )

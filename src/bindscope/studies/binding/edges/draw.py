@@ -40,7 +40,7 @@ def draw_edges(results: Mapping[str, xr.Dataset]) -> Figure:
             shade_phases(axes, results, PHASES)
         plot_over_steps(needed, dataset, "needed", BLUE, "needed", marker="o", markersize=3)
         carried.plot(dataset.step, dataset.carried, color=BLUE, marker="o", markersize=3)
-        needed.set_yscale("log")
+        needed.set_ylim(bottom=0)
         carried.axhline(float(about["strongest"]), color=GREY, linestyle=":", linewidth=1)
         set_fraction_axis(carried)
         words = {
