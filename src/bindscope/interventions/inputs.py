@@ -51,7 +51,7 @@ def attribute_inputs(model: Transformer, contrast: Contrast, method: Method = "g
 @torch.no_grad()
 def patch_inputs(model: Transformer, contrast: Contrast) -> xr.Dataset:
     """The same exactly, with every metric; a head's identity-scaling term counts as part of what each side reads."""
-    logits = [run(model, tokens).logits[:, contrast.at] for tokens in (contrast.base, contrast.source)]
+    base_logits, source_logits = (run(model, rows).logits[:, contrast.at] for rows in (contrast.base, contrast.source))
     streams = [_read_entering(model, tokens) for tokens in (contrast.base, contrast.source)]
     n_kept = contrast.at + 1 if model.config.causal else contrast.base.shape[1]
     outcomes: dict[str, list[np.ndarray]] = {}
@@ -64,7 +64,7 @@ def patch_inputs(model: Transformer, contrast: Contrast) -> xr.Dataset:
             return head_results(block.attention, *sides)
 
         patched = replace_heads(model, contrast.base, contrast.at, replacement)  # [layer, head, pair, output]
-        cells = [[measure_outcomes(each, *logits, contrast) for each in layer] for layer in patched]
+        cells = [[measure_outcomes(each, base_logits, source_logits, contrast) for each in layer] for layer in patched]
         for name in cells[0][0]:
             outcomes.setdefault(name, []).append(np.array([[cell[name] for cell in layer] for layer in cells]))
     stacked = {name: np.stack(values) for name, values in outcomes.items()}
@@ -85,8 +85,9 @@ def _attribute_part(model: Transformer, contrast: Contrast, method: Method) -> n
         at = measure_slopes(model, contrast, source[EMBED], 0.0, dropped)
         layers = []
         for layer in range(model.config.n_layers):
-            read = [model.layers[layer].norm1(trace[Site("resid_pre", layer)]).detach() for trace in (base, source)]
-            layers.append(_attribute_layer(model, layer, *read, at.outputs[Site("attn_out", layer)], method))
+            entering, norm = Site("resid_pre", layer), model.layers[layer].norm1
+            here, there = (norm(trace[entering]).detach() for trace in (base, source))
+            layers.append(_attribute_layer(model, layer, here, there, at.outputs[Site("attn_out", layer)], method))
         return torch.stack(layers)  # [layer, side, head, pair]
 
     effects = attribute(None)
