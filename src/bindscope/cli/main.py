@@ -98,11 +98,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Tell what a checkpoint looks a question up by: a line, a name, a value, or the early lines.",
         ),
         "identifiers": (
-            "identifiers:identifiers",
+            "lookups:identifiers",
             "Tell what swaps two bindings of a program: are names and values tied by identifiers of their line?",
         ),
         "lookbacks": (
-            "lookbacks:lookbacks",
+            "lookups:lookbacks",
             "Tell where the address, the pointer and the payload of a lookup are, layer by layer.",
         ),
         "reassignment": (

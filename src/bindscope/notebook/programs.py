@@ -12,10 +12,9 @@ from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
-from bindscope.questions.edges import Edges
+from bindscope.questions.edges import Edges, Method
 from bindscope.questions.hypotheses import Hypotheses
-from bindscope.questions.identifiers import Identifiers
-from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
@@ -162,6 +161,7 @@ class ProgramsView(RunView):
         step: Step = "last",
         points: int = 8,
         checked: int = 24,
+        method: Method = "gradient",
         random: int = 4,
         n: int = 32,
         depth: int | None = None,
@@ -173,7 +173,8 @@ class ProgramsView(RunView):
         >>> run.edges(depth=2).faithfulness.sel(circuit="attributed")
         """
         question = Edges(
-            run=self.name, step=step, points=points, checked=checked, random=random, n=n, depth=depth,
+            run=self.name, step=step, points=points, checked=checked, estimate=method, random=random, n=n,
+            depth=depth,
             first_root_line=self._root_line(first_root_line), seed=seed,
         )  # fmt: skip
         return self._drawn(question.answer(self.opened), "edges")

@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import NotYet
-from bindscope.studies.framework.curves import Curve, over_steps
+from bindscope.studies.framework.curves import Curve, over_steps, plateau_of
 from bindscope.studies.framework.experiments import Cell, Progress
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, with_progress
-from bindscope.studies.framework.trajectory import trajectory_dataset
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -82,6 +82,21 @@ def measure_cells(
 def merge_parts(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """One dataset of all, NaN where none says anything."""
     return xr.merge(parts, join="outer", compat="no_conflicts")
+
+
+def steps_around_plateau(run: Run, on_plateau: Sequence[float], n_after: int) -> list[int]:
+    """Saved steps nearest to some fractions of the plateau (0: its first step, 1: its last), the next ``n_after`` behind it,
+    and the last; the last alone where a run has no plateau."""
+    steps = list(run.steps)
+    try:
+        plateau = plateau_of(phases_of(trajectory_dataset(run.metrics, run.manifest.config)))
+    except NotYet:
+        plateau = None
+    if plateau is None or len(steps) < 2:
+        return steps[-1:]
+    first, last = plateau
+    chosen = {min(steps, key=lambda step: abs(step - first - fraction * (last - first))) for fraction in on_plateau}
+    return sorted({*chosen, *[step for step in steps if step > last][:n_after], steps[-1]})
 
 
 def untrained_model(context: Context) -> Transformer:
