@@ -8,7 +8,8 @@ import pytest
 import xarray as xr
 
 from bindscope.cli.main import run
-from bindscope.measures.arithmetic.transplanting import ask_splits, measure_transplants
+from bindscope.measures.arithmetic.asked import ask_splits
+from bindscope.measures.transplanting import measure_transplants
 from bindscope.runs.directory import Run
 from cli.answers import answer, refusal
 

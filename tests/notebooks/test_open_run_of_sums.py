@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.interventions.transplant import transplant
+from bindscope.measures.arithmetic.asked import ask_splits
 from bindscope.measures.arithmetic.components import read_fit
-from bindscope.measures.arithmetic.transplanting import ask_splits
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run as run_model
 from bindscope.notebook import Drawn, RunView, SumsView

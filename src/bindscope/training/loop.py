@@ -23,6 +23,7 @@ from bindscope.tasks.loading import Loader, StagedLoader
 from bindscope.tasks.task import Batch
 from bindscope.training.config import TrainingConfig
 from bindscope.training.distributed import Processes
+from bindscope.training.frozen import Frozen
 from bindscope.training.loss import answer_accuracy, batch_loss
 from bindscope.training.optimizer import Optimizer, build_optimizer
 from bindscope.training.plan import checkpoint_steps
@@ -49,11 +50,13 @@ def train(
     state: TrainingState | None = None,
     device: torch.device | None = None,
     processes: Processes | None = None,
+    frozen: Mapping[str, Tensor] | None = None,
 ) -> Tally:
     """Train ``model`` in place from its present weights, or from ``state``, to the last step or an early stop.
 
     ``total_steps`` replaces ``config.steps`` where it is derived (epochs of a fixed dataset). ``seed`` is that of
-    dropout. With several processes only the first one evaluates, keeps and reports.
+    dropout. With several processes only the first one evaluates, keeps and reports. ``frozen`` marks the entries of
+    parameters, by name, that stay as they are.
 
     >>> train(model, StreamLoader(task, 0, 64), TrainingConfig(steps=1000), evaluate=build_evaluator(task, 500, 1))
     """
@@ -68,6 +71,7 @@ def train(
         observer=observer,
         device=device or torch.device("cpu"),
         processes=processes or Processes(),
+        frozen_marks=frozen or {},
     )
     training.start(state)
     while not training.tally.finished:
@@ -89,6 +93,7 @@ class _Training:
     observer: Observer | None
     device: torch.device
     processes: Processes
+    frozen_marks: Mapping[str, Tensor] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
     def start(self, state: TrainingState | None) -> None:
@@ -101,6 +106,7 @@ class _Training:
             self.tally = state.tally
         self.replica = self.processes.replicate(shorten(self.model), self.device)
         self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.frozen = Frozen(self.model, self.frozen_marks)
         self.unread = _UnreadLosses()
         self.watch = _Watch(self.tally, self.config.batch_size)
         if state is None:
@@ -117,8 +123,10 @@ class _Training:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
                 loss = batch_loss(self.replica, batch, self.config.loss) * fraction
             loss.backward()
+        self.frozen.mask_gradients()
         norm = self._clip_gradients()
         self.optimizer.step()
+        self.frozen.restore()
         self.unread.add(self.processes.mean(loss.detach()), norm)
         self.tally = replace(self.tally, step=step + 1)
 

@@ -17,8 +17,8 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.arithmetic.transplanting import Asked, OnProgress
 from bindscope.measures.stats.fractions import fraction_variables
+from bindscope.measures.transplanting import Asked, OnProgress
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, N_POSITIONS, N_PREFIX, OPERAND_POSITIONS
 from bindscope.tasks.task import Batch

@@ -22,6 +22,7 @@ from bindscope.studies.binding.published import SOURCE
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
 from bindscope.studies.binding.representation import projections as measure_projections
+from bindscope.studies.binding.transplants import measure as measure_transplants
 from bindscope.studies.framework import measuring
 from bindscope.studies.framework.claims import Study
 
@@ -39,6 +40,7 @@ _MEASURED = (
     measure_representation,
     measure_behaviour,
     measure_projections,
+    measure_transplants,
     development,
 )
 _JUDGED = (
@@ -51,7 +53,7 @@ _JUDGED = (
     judge_representation,
 )
 
-_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks, development)
+_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks, measure_transplants, development)
 
 STUDY = Study.of(
     "binding",

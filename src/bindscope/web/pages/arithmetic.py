@@ -265,7 +265,7 @@ def transplant_parts(lab: Lab, run: LabRun, question: Transplant) -> dict[str, A
 
 def together(request: Any) -> Transplant:
     """The question of a request, whose parts are all given at once."""
-    from bindscope.measures.arithmetic.transplanting import TOGETHER
+    from bindscope.measures.transplanting import TOGETHER
 
     return Transplant(**{**request.model_dump(), "parts": (TOGETHER.join(request.parts),)})
 
