@@ -34,6 +34,8 @@ class Asked:
     batch: Batch
     splits: Mapping[str, Rows]
     groups: Mapping[str, Sequence[int]] | None = None
+    counted: str = "sums of each split"
+    within: str = ""  # the split whose way is the total one; empty: all that differ
 
 
 def measure_transplants(
@@ -43,20 +45,32 @@ def measure_transplants(
     asked: Asked,
     seed: int = 0,
     on_progress: OnProgress | None = None,
+    n_random: int = 0,
 ) -> xr.Dataset:
     """Over (part, split): ``accuracy`` of the receiver with each row's parts of the donor, and ``fraction``, how far this is
     of the way from the receiver's accuracy (0) to the donor's (1), with 95 % intervals (Wilson; bootstrap over examples).
 
     ``total_fraction`` (part) takes all splits together that differ by ``LEAST_JUMP`` or more; in the others ``fraction`` is
-    missing. Parts of a row such as ``QK1 + variables`` are transplanted together.
+    missing. Parts of a row such as ``QK1 + variables`` are transplanted together. With ``n_random`` controls of each row,
+    ``random_fraction`` (part, draw) is what ``total_fraction`` is of those.
     """
+    found = [find_row(receiver, row, asked) for row in rows]
     ends = answer_right(receiver, asked.batch), answer_right(donor, asked.batch)  # [example] each
-    changed = []
-    for done, row in enumerate(rows, start=1):
-        changed.append(answer_transplanted(receiver, donor, find_row(receiver, row, asked), asked.batch))
+    counted, rng = {asked.within} if asked.within else None, np.random.default_rng([seed, 7])
+    changed, drawn = [], []
+    for done, parts in enumerate(found, start=1):
+        changed.append(answer_transplanted(receiver, donor, parts, asked.batch))
+        drawn.append([answer_control(receiver, donor, parts, asked.batch, rng) for _ in range(n_random)])
         if on_progress is not None:
             on_progress(done, len(rows))
-    return label_transplants(rows, *ends, np.array(changed).reshape(len(rows), -1), asked.splits, seed)
+    dataset = label_transplants(rows, *ends, np.array(changed).reshape(len(rows), -1), asked.splits, seed, counted)
+    if not n_random:
+        return dataset
+    names = [str(draw) for draw in range(n_random)]
+    totals = [
+        label_fractions(names, *ends, np.array(each), asked.splits, seed, counted).total_fraction for each in drawn
+    ]
+    return dataset.assign(random_fraction=(("part", "draw"), np.array(totals), {"units": "fraction"}))
 
 
 def answer_right(model: Transformer, batch: Batch) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Which part of a model after the plateau, put into one on it, makes it follow chains; and the other way round.
 
 >>> asked = ask_by_depth(task, rng, n=600)
->>> transplant_plateau(run.checkpoint(400), run.checkpoint(1000), ["L0.QK", "MLP"], asked, rng).total_fraction
+>>> transplant_plateau(run.checkpoint(400), run.checkpoint(1000), ["L0.QK", "MLP"], asked).total_fraction
 """
 
 from __future__ import annotations
@@ -13,15 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.scores import EARLY_RULES
-from bindscope.measures.transplanting import (
-    Asked,
-    answer_control,
-    answer_right,
-    answer_transplanted,
-    find_row,
-    label_fractions,
-    label_transplants,
-)
+from bindscope.measures.transplanting import Asked, find_row, measure_transplants
 from bindscope.tasks.binding import to_digits
 
 if TYPE_CHECKING:
@@ -38,7 +30,8 @@ def ask_by_depth(task: Any, rng: np.random.Generator, n: int) -> Asked:
     batch = task.sample_evaluation(rng, n)["test"]
     depth, misleading = batch.labels["depth"][:, 0], mark_misleading(batch)
     splits = {f"depth {each}": np.flatnonzero(depth == each) for each in range(1, task.max_depth + 1)}
-    return Asked(batch, {**splits, MISLEADING: np.flatnonzero(misleading)}, task.token_groups)
+    splits[MISLEADING] = np.flatnonzero(misleading)
+    return Asked(batch, splits, task.token_groups, counted="programs", within=MISLEADING)
 
 
 def mark_misleading(batch: Any) -> np.ndarray:
@@ -65,37 +58,22 @@ def transplant_plateau(
     after: Transformer,
     rows: Sequence[str],
     asked: Asked,
-    rng: np.random.Generator,
     seed: int = 0,
-    on_cell: Callable[[], None] = lambda: None,
+    on_row: Callable[[], None] = lambda: None,
 ) -> xr.Dataset:
-    """Over (direction, part): ``total_fraction`` of the way between the two models' accuracies on misleading programs that
-    a part carries, put into the one before (reproduce) or after (undo); over splits ``accuracy`` and ``fraction``.
+    """What ``measure_transplants`` gives over (direction, part): a part put into the model before (reproduce) or after (undo),
+    and how much of the way between the two on misleading programs it carries, ``total_fraction``.
 
-    ``random_fraction`` (part, draw) is the control of reproducing: weights changed as much at random, or patterns of
-    other programs.
+    ``random_fraction`` (part, draw) is the control of reproducing.
     """
-    found = [find_row(before, row, asked) for row in rows]
-    right = answer_right(before, asked.batch), answer_right(after, asked.batch)
 
-    def answer(receiver: Transformer, donor: Transformer) -> np.ndarray:
-        answered = []
-        for parts in found:
-            answered.append(answer_transplanted(receiver, donor, parts, asked.batch))
-            on_cell()
-        return np.array(answered)
+    def tick(done: int, total: int) -> None:
+        on_row()
 
-    both = [
-        label_transplants(rows, right[0], right[1], answer(before, after), asked.splits, seed, {MISLEADING}),
-        label_transplants(rows, right[1], right[0], answer(after, before), asked.splits, seed, {MISLEADING}),
-    ]
-    dataset = xr.concat(both, xr.IndexVariable("direction", list(DIRECTIONS)))
-    draws = []
-    for parts in found:
-        changed = np.array([answer_control(before, after, parts, asked.batch, rng) for _ in range(N_RANDOM)])
-        names = [str(draw) for draw in range(N_RANDOM)]
-        draws.append(label_fractions(names, *right, changed, asked.splits, seed, {MISLEADING}).total_fraction.values)
-        on_cell()
-    kinds = ["pattern" if any(part.looks for part in parts) else "weights" for parts in found]
-    dataset["random_fraction"] = (("part", "draw"), np.array(draws), {"units": "fraction"})
-    return dataset.assign_coords(kind=("part", kinds))
+    reproduced = measure_transplants(before, after, rows, asked, seed, tick, N_RANDOM)
+    undone = measure_transplants(after, before, rows, asked, seed, tick)
+    random = reproduced.random_fraction
+    both = [reproduced.drop_vars("random_fraction"), undone]
+    dataset = xr.concat(both, xr.IndexVariable("direction", list(DIRECTIONS))).assign(random_fraction=random)
+    patterns = [any(part.looks for part in find_row(before, row, asked)) for row in rows]
+    return dataset.assign_coords(kind=("part", ["pattern" if pattern else "weights" for pattern in patterns]))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bindscope.model.config import ModelConfig
     from bindscope.runs.directory import Run
 
-N_PROGRAMS = 800
+N_TRANSPLANTED, N_RETRAINED = 500, 800  # programs
 TARGET = 0.5  # the plateau is left when at least this fraction of misleading programs is answered by the chain
 MOST_STEPS, EVERY, N_SEEDS = 300, 10, 2
 
@@ -77,11 +77,8 @@ def compute_transplants(context: Context) -> xr.Dataset:
     asked = ask_by_depth(task, context.rng, context.n)
     rows, before = list_rows(run.config.model, list(task.token_groups)), run.checkpoint(window.before)
     donors = list(dict.fromkeys((window.after, window.last)))
-    tick = _counter(context.on_progress, len(donors) * len(rows) * 3)
-    parts = [
-        transplant_plateau(before, run.checkpoint(step), rows, asked, context.rng, context.seed, tick)
-        for step in donors
-    ]
+    tick = _counter(context.on_progress, len(donors) * len(rows) * 2)
+    parts = [transplant_plateau(before, run.checkpoint(step), rows, asked, context.seed, tick) for step in donors]
     dataset = xr.concat(parts, xr.IndexVariable("donor", donors))
     about = {"receiver": window.before, "n": context.n, "interval": "95 %, Wilson; of fractions of the way, bootstrap"}
     return _packed(dataset).assign_attrs(about)
@@ -161,9 +158,9 @@ def _packed(dataset: xr.Dataset) -> xr.Dataset:
 
 
 RESULTS = (
-    Result("transplants", "transplanting parts across the plateau's end", compute_transplants, n=N_PROGRAMS,
+    Result("transplants", "transplanting parts across the plateau's end", compute_transplants, n=N_TRANSPLANTED,
            steps=window_steps, passes=100, on_demand=True),
-    Result("retraining", "training on with parts given early", compute_retraining, n=N_PROGRAMS,
+    Result("retraining", "training on with parts given early", compute_retraining, n=N_RETRAINED,
            steps=window_steps, passes=1000, on_demand=True),
 )  # fmt: skip
 
