@@ -48,11 +48,7 @@ def transplant(receiver: Transformer, donor: Transformer, parts: Iterable[Named]
     """
     _check_same_shape(receiver, donor)
     found = find_parts(receiver.config, parts)
-    for part in found:
-        if part.looks:
-            raise BindscopeError(
-                f"part '{part.name}': it is where a model looks, not weights; read_transplanted writes it into a run."
-            )
+    check_weights(found)
     return _change(receiver, found, lambda region, own: region.of(donor.state_dict()))
 
 
@@ -83,6 +79,15 @@ def change_at_random(
         return own + noise * ((region.of(other) - own).norm() / noise.norm())
 
     return _change(receiver, find_parts(receiver.config, parts), replace)
+
+
+def check_weights(parts: Iterable[Part]) -> None:
+    """Refuse parts that are where a model looks."""
+    for part in parts:
+        if part.looks:
+            raise BindscopeError(
+                f"part '{part.name}': it is where a model looks, not weights; read_transplanted writes it into a run."
+            )
 
 
 def mark_parts(model: Transformer, parts: Iterable[Named]) -> dict[str, Tensor]:

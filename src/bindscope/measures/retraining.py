@@ -14,6 +14,7 @@ nothing but the part:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -48,6 +49,9 @@ def retrain(
 
     ``loaders`` are the streams of data by their seed, ``config`` is what ``cell_config`` gives.
     """
+    from bindscope.interventions.transplant import check_weights
+
+    check_weights(part for parts in rows.values() for part in parts)
     trained = np.arange(0, config.steps + 1, config.evaluate_every)
     curves = np.full((len(rows), len(CONDITIONS), len(loaders), len(trained)), np.nan)
     baseline = np.full((len(loaders), len(trained)), np.nan)
@@ -113,19 +117,20 @@ def _start(
 def _train_cell(
     model: Transformer, frozen: Mapping[str, Tensor], loader: Loader, config: TrainingConfig, score: Score, n: int
 ) -> np.ndarray:
-    """The score at each evaluation, [n]; missing after the target was reached."""
-    from bindscope.training.loop import train
+    """The score at each evaluation, [n]; missing after the target was reached, or training has diverged."""
+    from bindscope.training.loop import Diverged, train
     from bindscope.training.state import MemoryKeeper
 
-    trainable = {name for name, _ in model.named_parameters()}
-    train(
-        model,
-        loader,
-        config,
-        evaluate=lambda trained: {"watched": {"score": score(trained)}},
-        keeper=(kept := MemoryKeeper()),
-        device=next(model.parameters()).device,
-        frozen={name: mark for name, mark in frozen.items() if name in trainable},
-    )
+    trainable, kept = {name for name, _ in model.named_parameters()}, MemoryKeeper()
+    with suppress(Diverged):  # a cell that diverges has not left the plateau
+        train(
+            model,
+            loader,
+            config,
+            evaluate=lambda trained: {"watched": {"score": score(trained)}},
+            keeper=kept,
+            device=next(model.parameters()).device,
+            frozen={name: mark for name, mark in frozen.items() if name in trainable},
+        )
     scores = [record["watched"]["score"] for record in kept.evaluations]
     return np.array([*scores, *[np.nan] * (n - len(scores))])

@@ -37,6 +37,10 @@ STEPS_BETWEEN_PROBES = 10  # of staged data: how often the present stage is trie
 EVALUATIONS_RUNNING = 2  # how many must reach the target before training stops early
 
 
+class Diverged(BindscopeError):
+    """A loss or gradient is no number any more."""
+
+
 def train(
     model: nn.Module,
     loader: Loader,
@@ -249,7 +253,7 @@ class _UnreadLosses:
         for index, (loss, norm) in enumerate(zip(losses, norms)):
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
-                raise BindscopeError(
+                raise Diverged(
                     f"training diverged at step {first + index + 1}: {what}. What was saved before remains; train "
                     "again with a lower training.optimizer.lr, or a longer training.schedule.warmup_steps."
                 )

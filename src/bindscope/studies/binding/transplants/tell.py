@@ -17,7 +17,7 @@ def tell_transplants(dataset: xr.Dataset) -> str:
     """
     into = dataset.isel(donor=0).sel(direction="reproduce")
     into = into.isel(part=np.flatnonzero(into.part.values != WHOLE))
-    best = into.isel(part=int(into.total_fraction.argmax()))
+    best = into.isel(part=int(into.total_fraction.values.argmax()))
     low, high = (100 * float(best[f"total_fraction{end}"]) for end in ("_low", "_high"))
     random = 100 * float(best.random_fraction.max())
     where = f"into step {int(dataset.attrs['receiver']):,}"
