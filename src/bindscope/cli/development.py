@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.options import HERE, Flag, Place
+from bindscope.cli.options import HERE, Flag, Jobs, Place
 from bindscope.cli.outcome import NUMBERS, check_out, write_out
 from bindscope.cli.table import format_table
 
@@ -18,7 +18,14 @@ UNKNOWN = "–"
 
 
 def development(
-    run: str, /, *, measure: Flag = False, place: Place = HERE, out: Path | None = None, json: Flag = False
+    run: str,
+    /,
+    *,
+    measure: Flag = False,
+    jobs: Jobs = None,
+    place: Place = HERE,
+    out: Path | None = None,
+    json: Flag = False,
 ) -> None:
     """Put everything measured of a run over training side by side, and tell what turns first.
 
@@ -51,7 +58,7 @@ def development(
     library, study = open_run_library(run, placement=place)
     if measure:
         with watch_results() as on_result:
-            fill_results(dict.fromkeys(curve.result for curve in study.curves), library, on_result)
+            fill_results(dict.fromkeys(curve.result for curve in study.curves), library, on_result, jobs)
     dataset = develop(library)
     print(json_format.dumps(to_mapping(dataset)) if json else format_development(dataset))
     if out is not None:

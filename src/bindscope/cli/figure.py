@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Jobs, Place, Seed
 from bindscope.runs.locate import is_shipped
 
 
@@ -17,6 +17,7 @@ def figure(
     n: AtLeastOne | None = None,
     seed: Seed = 0,
     fresh: Flag = False,
+    jobs: Jobs = None,
     place: Place = HERE,
 ) -> None:
     """Draw the figure behind one claim about a run, or one beside the claims.
@@ -71,9 +72,9 @@ def figure(
     figure_format(path)  # refused before anything is measured
     with watch_results() as on_result:
         if isinstance(chosen, Drawing):
-            drawn, words = draw_results(library, chosen, on_result), chosen.title
+            drawn, words = draw_results(library, chosen, on_result, jobs), chosen.title
         else:
-            judged = verify(library, [chosen], on_result).judged[0]
+            judged = verify(library, [chosen], on_result, jobs=jobs).judged[0]
             drawn = judged.draw()
             words = f"{chosen.id} {chosen.title}: {judged.finding.verdict}. {judged.finding.reason}"
     save_figure(drawn, path)

@@ -11,6 +11,14 @@ from cyclopts.validators import Number
 from bindscope.runs.placement import Device, Dtype, Placement
 
 AtLeastOne = Annotated[int, Parameter(validator=Number(gte=1))]
+Jobs = Annotated[
+    int | None,
+    Parameter(
+        validator=Number(gte=1),
+        help="How many processes measure, with one thread each; as many as there are processors where that pays, when left "
+        "out. The numbers are the same.",
+    ),
+]
 Seed = Annotated[int, Parameter(validator=Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Flag, Jobs, Place, Seed
 from bindscope.cli.table import format_duration, format_table
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, results_folders, study_results
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.claims import Study
     from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
-    from bindscope.studies.framework.verify import OnResult, Verification
+    from bindscope.studies.framework.together import OnResult
+    from bindscope.studies.framework.verify import Verification
 
 Several = Annotated[tuple[str, ...], Parameter(negative="")]
 N_SHOWN = 3  # quantities of a claim in the table; the page and the JSON have all
@@ -39,6 +40,7 @@ def verify(
     seed: Seed = 0,
     fresh: Flag = False,
     everything: Flag = False,
+    jobs: Jobs = None,
     place: Place = HERE,
     out: Path | None = None,
     html: bool | None = None,
@@ -99,7 +101,7 @@ def verify(
         asked = [study.find_claim(name) for name in claim] or list(study.claims)
     try:
         with watch_results() as on_result:
-            verification = verify_claims(library, asked, on_result, _beside_claims(library) if everything else ())
+            verification = verify_claims(library, asked, on_result, _beside_claims(library) if everything else (), jobs)
     except KeyboardInterrupt:
         kept = [filled for filled in library.filled.values() if filled.path is not None]
         message = f"interrupted; {len(kept)} results are saved in {library.folder}, give the command again to go on."

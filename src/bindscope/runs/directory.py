@@ -115,6 +115,11 @@ class Run:
         """The steps whose weights are saved."""
         return tuple(sorted(self.manifest.checkpoints))
 
+    def only(self, steps: Iterable[int]) -> Run:
+        """The same run as if it had saved these of its checkpoints alone."""
+        chosen = {step: self.manifest.checkpoints[step] for step in steps}
+        return Run(self.path, dataclasses.replace(self.manifest, checkpoints=chosen), self.placement)
+
     def nearest_step(self, step: int) -> int:
         """The saved step closest to ``step``, the earlier one of two."""
         self._require_checkpoints()

@@ -267,7 +267,7 @@ class Library:
             found, note = self._look_up(result, key)
             return found or self._make(result, key, note, on_progress)
         except _Unavailable as problem:
-            return Filled(result.name, None, "computed", reason=str(problem), may_come=problem.may_come)
+            return problem.explain(result.name)
 
     def _look_up(self, result: Result, key: str) -> tuple[Filled | None, str]:
         """A saved dataset whose key matches, and a note about files that could not be read."""
@@ -285,21 +285,38 @@ class Library:
                 return Filled(result.name, dataset, "kept", path=path, note=" ".join(notes), key=key), ""
         return None, " ".join(notes)
 
-    def _make(self, result: Result, key: str, note: str, on_progress: OnProgress | None) -> Filled:
+    def context(self, name: str, on_progress: OnProgress | None = None) -> Context:
+        """What a result is made from; the results it needs must have been filled."""
+        result = self._find(name)
         settings = self.settings(result)
         found = {need: self.filled[need].dataset for need in result.needs}
-        context = Context(
+        return Context(
             self.opened,
             settings.get("n", 0),
             settings.get("seed", 0),
             {need: dataset for need, dataset in found.items() if dataset is not None},
             self.runs_directory,
             on_progress,
-            self.find_before(result.name),
+            self.find_before(name),
         )
+
+    def fill_with(self, name: str, compute: Callable[[], xr.Dataset]) -> Filled:
+        """A result that is made by ``compute`` instead of here, labelled and saved as any other."""
+        with self._lock:
+            result = self._find(name)
+            try:
+                self.filled[name] = self._save(result, self.key(result), "", compute)
+            except _Unavailable as problem:
+                self.filled[name] = problem.explain(name)
+            return self.filled[name]
+
+    def _make(self, result: Result, key: str, note: str, on_progress: OnProgress | None) -> Filled:
+        return self._save(result, key, note, lambda: result.compute(self.context(result.name, on_progress)))
+
+    def _save(self, result: Result, key: str, note: str, compute: Callable[[], xr.Dataset]) -> Filled:
         start = time.perf_counter()
         try:
-            dataset = result.compute(context)
+            dataset = compute()
         except OwnCodeFailed:
             raise
         except BindscopeError as problem:
@@ -314,7 +331,7 @@ class Library:
             "revision": result.revision,
             "run": self.name,
         }
-        dataset.attrs |= {f"asked_{name}": value for name, value in settings.items()}
+        dataset.attrs |= {f"asked_{name}": value for name, value in self.settings(result).items()}
         if self.opened is not None and self.opened.placement != CPU:
             dataset.attrs |= {"measured_on": self.opened.placement.device, "dtype": self.opened.placement.dtype}
         if result.grows:
@@ -336,6 +353,9 @@ class _Unavailable(Exception):
     def __init__(self, reason: str, may_come: bool) -> None:
         super().__init__(reason)
         self.may_come = may_come
+
+    def explain(self, name: str) -> Filled:
+        return Filled(name, None, "computed", reason=str(self), may_come=self.may_come)
 
 
 def _hash(content: Any) -> str:

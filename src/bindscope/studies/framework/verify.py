@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,14 +28,14 @@ from bindscope.studies.framework.claims import (
     not_testable,
 )
 from bindscope.studies.framework.experiments import MADE_BY, SHIPPED_RUNS
-from bindscope.studies.framework.results import Filled, Library, OnProgress, Result
+from bindscope.studies.framework.results import Filled, Library
+from bindscope.studies.framework.together import OnResult, fill_together
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
 SHIPPED_RESULTS = SHIPPED_RUNS / "studies"  # results of studies without runs, a folder for each
-OnResult = Callable[[Result, int, int], OnProgress | None]  # given the next result, its index and how many there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,23 +144,27 @@ def open_study(
 
 
 def verify(
-    library: Library, claims: Sequence[Claim], on_result: OnResult | None = None, also: Sequence[str] = ()
+    library: Library,
+    claims: Sequence[Claim],
+    on_result: OnResult | None = None,
+    also: Sequence[str] = (),
+    jobs: int | None = 1,
 ) -> Verification:
-    """Fill every result that ``claims`` read, and those named ``also``, one after the other, and judge the claims.
+    """Fill every result that ``claims`` read, and those named ``also``, and judge the claims.
 
     Each result is kept as soon as it is made, so what was finished survives an interruption. Of a family without claims
     the results named ``also`` are filled alone.
     """
     if not claims and not also:
         raise BindscopeError(f"{library.name}: no published claims are about runs of this family.")
-    filled = fill_results((*(name for claim in claims for name in claim.results), *also), library, on_result)
+    filled = fill_results((*(name for claim in claims for name in claim.results), *also), library, on_result, jobs)
     settings = {name: library.settings(library.results[name]) for name in filled}
     return Verification(library.name, tuple(judge(claim, filled, library.name) for claim in claims), filled, settings)
 
 
-def draw_results(library: Library, drawing: Drawing, on_result: OnResult | None = None) -> Figure:
+def draw_results(library: Library, drawing: Drawing, on_result: OnResult | None = None, jobs: int | None = 1) -> Figure:
     """A drawing of a run; its results are filled first."""
-    filled = fill_results(drawing.results, library, on_result)
+    filled = fill_results(drawing.results, library, on_result, jobs)
     shown = filled[drawing.results[0]]
     if shown.dataset is None:
         raise BindscopeError(f"{drawing.id}: no figure, for nothing could be measured: {shown.reason}")
@@ -168,11 +172,12 @@ def draw_results(library: Library, drawing: Drawing, on_result: OnResult | None 
     return drawing.draw({name: dataset for name, dataset in found if dataset is not None})
 
 
-def fill_results(names: Iterable[str], library: Library, on_result: OnResult | None) -> dict[str, Filled]:
-    """These results and all they need, one after the other."""
+def fill_results(
+    names: Iterable[str], library: Library, on_result: OnResult | None, jobs: int | None = 1
+) -> dict[str, Filled]:
+    """These results and all they need, in ``jobs`` processes; None: as many as pay (``framework.together``)."""
     ordered = library.order(names)
-    for index, name in enumerate(ordered):
-        library.fill(name, on_result(library.results[name], index, len(ordered)) if on_result else None)
+    fill_together(library, ordered, jobs, on_result)
     return {name: library.filled[name] for name in ordered}
 
 
