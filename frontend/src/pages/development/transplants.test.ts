@@ -19,11 +19,11 @@ describe('transplants', () => {
   ); // prettier-ignore
 
   it('stand beside the largest change at random, on the way there only', () => {
-    expect(wayBars(body, 1000, 'reproduce').map(({ label, value, low, high, reference }) => [label, value, low, high, reference])).toEqual([
+    expect(wayBars(body, '1000', 'reproduce').map(({ label, value, low, high, reference }) => [label, value, low, high, reference])).toEqual([
       ['L0', 0.5, 0.4, 0.6, 0.2],
       ['MLP', 0.1, 0, 0.2, 0],
     ]);
-    expect(wayBars(body, 1000, 'undo').map(({ value, reference }) => [value, reference])).toEqual([[0.9, undefined], [0.2, undefined]]); // prettier-ignore
+    expect(wayBars(body, '1000', 'undo').map(({ value, reference }) => [value, reference])).toEqual([[0.9, undefined], [0.2, undefined]]); // prettier-ignore
   });
 
   it('count a cell that never left as the most steps, beside the mean without any part', () => {

@@ -11,7 +11,7 @@ export const CONDITIONS = [
 ] as const;
 
 /** A bar for each part: how far it carries the model of one step towards that of the other; a tick at the largest change at random. */
-export function wayBars(body: Body, donor: string | number, direction: string): Bar[] {
+export function wayBars(body: Body, donor: string, direction: string): Bar[] {
   return labelsOf(body, 'part').map((part) => {
     const at = { donor, direction, part };
     const drawn = numbers(body, 'random_fraction', { donor, part }).filter((value): value is number => value !== null);

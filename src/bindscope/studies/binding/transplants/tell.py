@@ -17,20 +17,32 @@ def tell_transplants(dataset: xr.Dataset) -> str:
     """
     into = dataset.isel(donor=0).sel(direction="reproduce")
     into = into.isel(part=np.flatnonzero(into.part.values != WHOLE))
-    best = into.isel(part=int(into.total_fraction.values.argmax()))
-    low, high = (100 * float(best[f"total_fraction{end}"]) for end in ("_low", "_high"))
-    random = 100 * float(best.random_fraction.max())
-    where = f"into step {int(dataset.attrs['receiver']):,}"
-    giver = f"step {int(dataset.donor[0]):,}"
+    best = _most(into)
+    low, random = float(best.total_fraction_low), float(best.random_fraction.max())
+    where, giver = f"into step {int(dataset.attrs['receiver']):,}", f"step {int(dataset.donor[0]):,}"
     if low <= max(random, 0):
         return (
             f"No part of {giver}, put {where}, makes it follow chains: the best, {best.part.item()}, carries "
-            f"{100 * float(best.total_fraction):.0f} % [{low:.0f}, {high:.0f}] of the way, a change at random up to {random:.0f} %."
+            f"{_way(best)} of the way, a change at random up to {100 * random:.0f} %."
         )
-    return (
-        f"Put {where}, {best.part.item()} of {giver} carries {100 * float(best.total_fraction):.0f} % [{low:.0f}, {high:.0f}] of "
-        f"the way to following chains, a change at random of that size at most {random:.0f} %."
+    told = (
+        f"Put {where}, {best.part.item()} of {giver} carries {_way(best)} of the way to following chains, "
+        f"{'patterns of other programs' if best.kind == 'pattern' else 'a change at random of that size'} at most "
+        f"{100 * random:.0f} %"
     )
+    if best.kind != "pattern":
+        return f"{told}."
+    weights = _most(into.isel(part=np.flatnonzero(into.kind.values == "weights")))
+    return f"{told}; of its weights, {weights.part.item()} carries most, {_way(weights)}."
+
+
+def _most(into: xr.Dataset) -> xr.Dataset:
+    return into.isel(part=int(into.total_fraction.values.argmax()))
+
+
+def _way(part: xr.Dataset) -> str:
+    value, low, high = (100 * float(part[f"total_fraction{end}"]) for end in ("", "_low", "_high"))
+    return f"{value:.0f} % [{low:.0f}, {high:.0f}]"
 
 
 def tell_retraining(dataset: xr.Dataset) -> str:
@@ -39,7 +51,7 @@ def tell_retraining(dataset: xr.Dataset) -> str:
     left = dataset.left.fillna(np.inf)
     baseline = dataset.baseline_left.fillna(np.inf)
     given, random, held = (left.sel(condition=name) for name in ("trained", "random", "held"))
-    sooner = ((given + margin <= baseline) & (given + margin <= random)).all("seed")
+    sooner = ((given + margin <= baseline) & (given + margin <= random) & np.isfinite(given)).all("seed")
     later = (held >= baseline + margin).all("seed") & np.isfinite(baseline).all()
     names = dataset.part.values[np.argsort(given.mean("seed").values, kind="stable")]
     ahead = [
