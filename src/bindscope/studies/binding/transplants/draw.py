@@ -40,11 +40,11 @@ def draw_transplants(results: Mapping[str, xr.Dataset]) -> Figure:
         for axes, donor in zip(panels, dataset.donor.values):
             _draw_donor(axes, dataset.sel(donor=donor))
             axes.set_title(f"donor: step {int(donor):,}", fontsize=9, loc="left", color=MUTED)
-        panels[0].legend(fontsize=7, loc="lower right")
+        panels[0].legend(fontsize=7, loc="center right")
         label_rows(panels[0], [str(part) for part in dataset.part.values])
         where = f"{dataset.attrs.get('run', '')} · receiver: step {int(dataset.attrs['receiver']):,}"
         subtitle = f"{where}, {int(dataset.attrs['n'])} programs\n{fill(tell_transplants(dataset), 130)}"
-        title_figure(figure, "Which part makes a model on the plateau follow chains\n", subtitle)
+        _title(figure, "Which part makes a model on the plateau follow chains", subtitle)
     return figure
 
 
@@ -77,9 +77,14 @@ def draw_cells(dataset: xr.Dataset) -> Figure:
         axes.set_xlabel(f"steps until the plateau is left (rightmost: not within {most}; dashed: without any part)")
         axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
         about = f"{dataset.attrs.get('run', '')} · step {int(dataset.attrs['receiver']):,} with parts of step {int(dataset.attrs['donor']):,}"
-        subtitle = f"{about}, {dataset.sizes['seed']} orders of the data\n{fill(tell_retraining(dataset), 110)}"
-        title_figure(figure, "Given early and trained on: when is the plateau left?\n", subtitle)
+        subtitle = f"{about}, {dataset.sizes['seed']} order{'s' * (dataset.sizes['seed'] > 1)} of the data\n{fill(tell_retraining(dataset), 110)}"
+        _title(figure, "Given early and trained on: when is the plateau left?", subtitle)
     return figure
+
+
+def _title(figure: Figure, title: str, subtitle: str) -> None:
+    """Above the panels, with room for every line below the title."""
+    title_figure(figure, title + "\n" * (1 + subtitle.count("\n")), subtitle)
 
 
 def _draw_donor(axes: Axes, dataset: xr.Dataset) -> None:
