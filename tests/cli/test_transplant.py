@@ -118,7 +118,7 @@ def test_cells_are_trained_and_told(made: Path, tmp_path: Path, capsys: pytest.C
     assert "No part, given early" in text
     assert (tmp_path / "cells.svg").stat().st_size > 5000
     found = json.loads(answer(capsys, "retrain", str(made), *options, "--json"))
-    assert found["attrs"]["receiver"] == 500
+    assert found["variables"]["left"] == {"dims": ["part", "condition", "seed"], "units": "1", "values": [[[None]] * 4]}
     for arguments, sentence in (
         (("--part", "L9"), "there is no part 'L9'"),
         (("--part", "L0.pattern"), "where a model looks"),

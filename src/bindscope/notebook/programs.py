@@ -20,6 +20,7 @@ from bindscope.questions.mixture import Mixture
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
+from bindscope.questions.question import to_texts
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Quality, Swap
 from bindscope.questions.transplants import Retrain
@@ -252,7 +253,7 @@ class ProgramsView(RunView):
         >>> run.retrain(parts=["L0.QK"], seeds=1, most_steps=100).left
         """
         question = Retrain(
-            run=self.name, receiver=receiver, donor=donor, parts=parts, seeds=seeds, most_steps=most_steps,  # type: ignore[arg-type]
+            run=self.name, receiver=receiver, donor=donor, parts=None if parts is None else to_texts(parts), seeds=seeds, most_steps=most_steps,
             every=every, n=n, seed=seed,
         )  # fmt: skip
         return self._drawn(question.answer(self.opened), "retrain")

@@ -20,6 +20,7 @@ from bindscope.notebook.drawn import Drawn
 from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.opened import Opened
+from bindscope.questions.question import to_texts
 from bindscope.questions.transplants import Transplant
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped, results_folders
@@ -136,7 +137,7 @@ class RunView:
             run=self.name,
             receiver=receiver,
             donor=donor,
-            parts=parts,
+            parts=None if parts is None else to_texts(parts),
             controls=controls,
             n=n,
             seed=seed,  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ def measure_ablations(
     """``accuracy`` over (part, kind, split) with Wilson intervals; the part ``nothing`` is the model as it is."""
     ablations = list_ablations(model, task, asked.batch)
     names, kinds = [INTACT, *(ablation.name for ablation in ablations)], KINDS
-    n = np.array([split.stop - split.start for split in asked.splits.values()])
+    n = np.array([len(asked.batch.targets[split]) for split in asked.splits.values()])
     hits, n_asked = np.zeros((2, len(names), len(kinds), len(n)))
 
     def count(right: np.ndarray) -> np.ndarray:
