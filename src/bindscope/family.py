@@ -114,6 +114,10 @@ class Family:
         """Groups of pages that apply to its runs: its kinds, and "claims" where it has a study."""
         return (*self.kinds, "claims") if type(self).study is not Family.study else self.kinds
 
+    def pages_of(self, task: Any) -> tuple[str, ...]:
+        """Groups of pages that apply to runs on this task."""
+        return self.pages
+
     def settings_of_seed(self, seed: int) -> Mapping[str, Any]:
         """Further settings that change with the seed of a run in an experiment."""
         return {}

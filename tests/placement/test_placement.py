@@ -50,7 +50,7 @@ COMMANDS = [  # every command that runs a model, in each of its ways to do so
     ["subspace", "small", "--n", "20"], ["subspace", "small", "--n", "20", "--over-training"],
     ["subspace", "small", "--n", "20", "--method", "rotation", "--rank", "2"],
     ["circuit", "small", "--depth", "1", "--least-success", "0.0001", "--least-loss", "0.0001", *DRAWN],
-    ["algorithm", "small", "--n", "8"], ["hypotheses", "small", "--n", "8"], ["mixture", "longer", "--n", "40"], ["identifiers", "small", "--n", "8"], ["lookbacks", "longer", "--n", "8"], ["transplant", "sums", "--part", "QK1", "--from", "last", "--to", "first", *DRAWN],
+    ["algorithm", "small", "--n", "8"], ["hypotheses", "small", "--n", "8"], ["mixture", "longer", "--n", "40"], ["identifiers", "small", "--n", "8"], ["lookbacks", "longer", "--n", "8"], ["reassignment", "again", "--n", "8"], ["transplant", "sums", "--part", "QK1", "--from", "last", "--to", "first", *DRAWN],
     ["transplant", "sums", "--part", "pattern 1 of =", "--from", "last", "--to", "first", *DRAWN],
     ["fourier", "sums", "--n", "10"], ["progress", "sums", "--fresh"],
     ["verify", "small", "--claim", "VB4", *DRAWN, "--fresh", "--no-html"], ["explain", "VB4", "small", *DRAWN, "--fresh"],
@@ -73,12 +73,14 @@ QUESTIONS: list[RunQuestion] = [
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory above ./runs with a small run on programs, one on longer programs and one on sums."""
+    """A directory above ./runs with a small run on programs, one on longer programs, one with reassignment and one on sums."""
     out = tmp_path_factory.mktemp("placed")
     rest = ["--out", str(out / "runs"), "--threads", "1"]
     assert run(["train", "binding-tiny", "--name", "small", "--steps", "4", *rest, *small_options()]) == 0
     longer = small_options(task__lines=8)  # enough lines to tell the accounts of a lookup apart
     assert run(["train", "binding-tiny", "--name", "longer", "--steps", "2", *rest, *longer]) == 0
+    again = small_options(task__lines=8, task__reassign=0.3)
+    assert run(["train", "binding-tiny", "--name", "again", "--steps", "2", *rest, *again]) == 0
     sums = {"task.modulus": 11, "task.n_variables": 5, "model.d_model": 16, "model.d_head": 16, "model.d_mlp": 16,
             "training.batch_size": 16, "training.evaluate_every": 2, "training.evaluation_size": 20,
             "training.save_every": 2, "training.checkpoints.every": 2}  # fmt: skip

@@ -22,6 +22,7 @@ from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
 from bindscope.questions.question import Question
+from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Swap
 from bindscope.questions.sums import Sum
@@ -81,6 +82,7 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
                "depth": st.integers(1, 4), "n": st.integers(40, 500), "seed": seed}),
     (Identifiers, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
     (Lookbacks, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
+    (Reassignment, {"run": st.just(ON_PROGRAMS), "step": step, "n": st.integers(8, 100), "seed": seed}),
     (Hypotheses, {"run": st.just(ON_PROGRAMS), "first": st.sampled_from(["value-forward", OWN_HYPOTHESIS]),
                   "second": st.sampled_from(["pointer-backward", "early-line"]), "step": step, "n": st.integers(8, 100),
                   "seed": seed}),

@@ -33,9 +33,9 @@ def made(exponents: dict[str, float], noise: float = 0.0, n_seeds: int = 3) -> x
 @pytest.mark.parametrize("factor", EXPONENTS)
 def test_the_slope_of_a_factor_is_the_power_it_was_made_with(factor):
     powers = {"letters": 0.5, "tokens": 1.5, "batch": -0.25, "rate": -2.0, "width": 0.75}
-    slope = find_slope(made(powers), factor)
+    slope = find_slope(made(powers), factor).power
     assert slope.value == pytest.approx(powers[factor])
-    noisy = find_slope(made(powers, noise=0.1), factor)
+    noisy = find_slope(made(powers, noise=0.1), factor).power
     assert noisy.low < powers[factor] < noisy.high
     assert noisy.low < noisy.value < noisy.high
 
@@ -45,7 +45,7 @@ def test_runs_that_were_cut_off_are_left_out_and_counted():
     dataset.learned.loc[{"variant": "letters-12"}] = np.nan
     slope = find_slope(dataset, "letters")
     assert slope.n_cut_off == 3
-    assert slope.value == pytest.approx(1)
+    assert slope.power.value == pytest.approx(1)
     dataset.last_step.loc[{"variant": "letters-12"}] = np.nan  # never trained at all
     assert find_slope(dataset, "letters").n_cut_off == 0
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bindscope
+from bindscope.errors import BindscopeError
 from bindscope.runs.locate import find_run
 from bindscope.studies.binding.transplants.tell import tell_retraining, tell_transplants
 from bindscope.studies.framework.results import Library
@@ -16,7 +17,7 @@ from bindscope.web import lookups, transplants
 from bindscope.web.body import Body, encode
 from bindscope.web.lab import Lab, NotMeasured
 from bindscope.web.pages import development
-from studies.made_runs import make_run
+from studies.made_runs import AGAIN, make_run
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +91,33 @@ def test_panels_of_transplants_have_the_saved_numbers_and_what_they_show(
     np.testing.assert_allclose(sent, kept[variable].values.ravel(), atol=6e-4)
     assert body.attrs["finding"] in (tell_transplants(kept) if name == "transplants" else tell_retraining(kept))
     assert body.command == f"bindscope figure binding-plain {name}"
+
+
+def test_only_runs_with_reassignment_have_its_panel_which_says_what_each_step_shows(path: Path, tmp_path: Path) -> None:
+    again = make_run(tmp_path / "again", steps=(0, 2000), task=AGAIN)
+    assert "reassignment" not in Lab.open([path], tmp_path).find("made").kinds
+    lab = Lab.open([again.path], tmp_path)
+    run = lab.find("made")
+    assert "reassignment" in run.kinds
+    with pytest.raises(NotMeasured, match="bindscope figure made reassignment"):
+        lookups.reassignment(lab, run)
+    study = study_or_none("binding")
+    kept = Library(run.run, study.results, again.path / "results").fill("reassignment").dataset
+    body = Body.model_validate_json(encode(lookups.reassignment(Lab.open([again.path], tmp_path), run)))
+    sent = np.array(body.variables["undone"].values, dtype=float)
+    np.testing.assert_allclose(sent, kept.undone.values.ravel(), atol=6e-4)
+    first, last = body.coords["finding"].values
+    assert "nothing can be said" in first
+    assert "answered with its last write in 100 %" in last
+    curves = {curve.id: curve.read(kept).value for curve in study.curves if curve.result == "reassignment"}
+    assert curves["last-write"].values[-1] == 1
+    assert curves["last-write"].values[0] < 0.5
+    assert curves["running-state"].values[-1] < 0.1
+    assert study.find_figure("reassignment").draw({"reassignment": kept}).axes
+
+
+def test_a_run_without_reassignment_is_not_said_to_lack_the_measure(path: Path) -> None:
+    run = bindscope.open_run(path)
+    assert "reassignment" not in run.development().attrs["missing"]
+    with pytest.raises(BindscopeError, match="assign every variable once"):
+        run.result("reassignment")

@@ -105,6 +105,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "lookbacks:lookbacks",
             "Tell where the address, the pointer and the payload of a lookup are, layer by layer.",
         ),
+        "reassignment": (
+            "reassignment:reassignment",
+            "Tell which write of a variable wins, what holds the overwrite, and whether state is kept.",
+        ),
         "edges": (
             "edges:edges",
             "Attribute the answer to every edge between parts, check it by exact patches, and try circuits of edges.",

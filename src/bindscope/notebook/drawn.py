@@ -40,6 +40,7 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "mixture": ("bindscope.studies.binding.mixture.draw", "draw_checkpoint"),
     "identifiers": ("bindscope.studies.binding.identifiers.draw", "draw_checkpoint"),
     "lookbacks": ("bindscope.studies.binding.lookbacks.draw", "draw_checkpoint"),
+    "reassignment": ("bindscope.studies.binding.reassignment.draw", "draw_checkpoint"),
     "edges": ("bindscope.studies.plots.edges", "draw_edges"),
     "coefficient": ("bindscope.studies.development.coefficient.draw", "draw_coefficient"),
     "diagnostics": ("bindscope.studies.development.diagnostics.draw", "draw_asked"),

@@ -21,6 +21,7 @@ from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
 from bindscope.questions.question import to_texts
+from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Quality, Swap
 from bindscope.questions.transplants import Retrain
@@ -216,6 +217,15 @@ class ProgramsView(RunView):
         """
         question = Lookbacks(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "lookbacks")
+
+    @asks(Reassignment)
+    def reassignment(self, step: Step = "last", *, n: int = 60, seed: int = 0) -> Drawn:
+        """Which write wins, what holds the overwrite, which state is kept: ``answered``, ``write``, ``undone``, ``excess``.
+
+        >>> run.reassignment().undone.sel(operation="constant", part="value")
+        """
+        question = Reassignment(run=self.name, step=step, n=n, seed=seed)
+        return self._drawn(question.answer(self.opened), "reassignment")
 
     @asks(Hypotheses)
     def hypotheses(

@@ -140,7 +140,7 @@ class RunView:
             parts=None if parts is None else to_texts(parts),
             controls=controls,
             n=n,
-            seed=seed,  # type: ignore[arg-type]
+            seed=seed,
         )
         return self._drawn(question.answer(self.opened), "transplant")
 

@@ -21,6 +21,7 @@ from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
 from bindscope.questions.question import Question, describe_question
+from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Swap
 from bindscope.questions.sums import Sum
@@ -28,7 +29,7 @@ from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 from bindscope.questions.transplants import Retrain, Transplant
 
 QUESTIONS: tuple[type[Question], ...] = (
-    Predict, Lens, Attention, Ablate, Patch, PathPatch, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Swap, Project, Sample, Sum,
+    Predict, Lens, Attention, Ablate, Patch, PathPatch, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Reassignment, Swap, Project, Sample, Sum,
     Transplant, Retrain, Kernel, TemplateSamples,
     TemplateCheck, Coefficient, Diagnostics,
 )  # fmt: skip

@@ -199,7 +199,7 @@ class LabRun:
     def kinds(self) -> frozenset[str]:
         """What can be asked of it: "programs", "sums", … and "claims" where a study has some about such runs."""
         try:
-            return frozenset(find_family(self.family).pages)
+            return frozenset(find_family(self.family).pages_of(self.run.config.task))
         except UnknownFamily:  # it is named among what cannot be shown
             return frozenset()
 

@@ -1,4 +1,4 @@
-"""How bindings are looked up, through training: accounts, identifiers and lookbacks, for the panels of the page Development."""
+"""How bindings are looked up, through training: accounts, identifiers, lookbacks and reassignment, for the panels of the page Development."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ def lookbacks(lab: Lab, run: LabRun) -> dict[str, Any]:
     return body_of(run, "lookbacks", "Address, pointer and payload of a lookup", kept[names], "pairs of each kind")
 
 
+def reassignment(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """Which write wins, what undoes an overwrite and what probes read, over (step, …); what each step shows in words."""
+    from bindscope.measures.binding.reassignment.finding import describe_reassignment
+
+    kept = kept_result(run, "reassignment", in_shell(run, "figure", "reassignment"), waits=False)
+    names = [f"{name}{end}" for name in ("answered", "undone", "excess") for end in ("", "_low", "_high")]
+    findings = [describe_reassignment(kept.isel(step=index)) for index in range(kept.sizes["step"])]
+    shown = kept[[*names, "write", "accuracy"]].assign_coords(finding=("step", findings))
+    return body_of(run, "reassignment", "Variables that are assigned again", shown, "pairs of each kind")
+
+
 def body_of(run: LabRun, name: str, title: str, dataset: Any, note: str, **attrs: Any) -> dict[str, Any]:
     """A saved result of such a measure as it is sent."""
     n, seed = int(dataset.attrs["n"]), int(dataset.attrs.get("asked_seed", 0))
@@ -57,4 +68,7 @@ RESOURCES = (
     Resource("runs/{run}/mixture.json", mixture, "What a question is looked up by, through training", kinds=KINDS),
     Resource("runs/{run}/identifiers.json", identifiers, "What swaps two bindings, through training", kinds=KINDS),
     Resource("runs/{run}/lookbacks.json", lookbacks, "Address, pointer and payload, through training", kinds=KINDS),
+    Resource(
+        "runs/{run}/reassignment.json", reassignment, "Which write wins, through training", kinds=("reassignment",)
+    ),
 )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
-import { accountBars, accountCurves, identifierCurves, lookbackCurves } from './lookups';
+import { accountBars, accountCurves, answeredCurves, findingAt, identifierCurves, lookbackCurves } from './lookups';
 
 const labelled = (dims: string[], values: (number | null)[]) => ({ dims, values, units: 'fraction' });
 const coordinate = (name: string, values: (number | string)[]) => ({ dims: [name], values, units: null });
@@ -50,5 +50,17 @@ describe('identifiers and lookbacks', () => {
   it('have a curve for each layer', () => {
     const look = body({ step: 1, layer: 2, moved: 1 }, { step: [0], layer: [0, 1], moved: ['both'] }, { binding: labelled(['step', 'layer', 'moved'], [0, 1]) });
     expect(lookbackCurves(look, 'binding', { moved: 'both' }).map(({ name, y }) => [name, y[0]])).toEqual([['L0', 0], ['L1', 1]]); // prettier-ignore
+  });
+});
+
+describe('reassignment', () => {
+  const coords = { step: [0, 100], situation: ['query', 'later'], outcome: ['right', 'rival'], finding: ['nothing yet', 'the last write wins'] };
+  const dims = ['step', 'situation', 'outcome'];
+  const made = body({ step: 2, situation: 2, outcome: 2 }, coords, { answered: labelled(dims, [0, 1, 0.5, 0, 1, 0, 0.75, 0]) });
+
+  it('has the correct answers of each situation, and each step in words', () => {
+    expect(answeredCurves(made).map(({ y }) => y)).toEqual([[0, 1], [0.5, 0.75]]); // prettier-ignore
+    expect(findingAt(made, 100)).toBe('the last write wins');
+    expect(findingAt(made, 50)).toBe('');
   });
 });

@@ -1,4 +1,4 @@
-/** How bindings are looked up, over training: series of the panels about accounts, identifiers and lookbacks. */
+/** How bindings are looked up, over training: series of the panels about accounts, identifiers, lookbacks and reassignment. */
 import { labelsOf, numbers, type At, type Body } from '../../api/body';
 import { seriesColour } from '../../charts/colour';
 import type { Series } from '../../charts/types';
@@ -48,6 +48,19 @@ export function identifierCurves(body: Body, part: string, intervention: string)
 /** One curve a layer of what a patch brings along. */
 export function lookbackCurves(body: Body, name: string, at: At): Series[] {
   return labelsOf(body, 'layer').map((layer, index) => curveAt(body, name, { ...at, layer }, `L${layer}`, { colour: seriesColour(index) }));
+}
+
+/** How often the write that is in force is answered with, by where the variable was overwritten. */
+export function answeredCurves(body: Body): Series[] {
+  const words: Record<string, string> = { query: 'queried variable', earlier: 'inside the chain, before its use', later: 'inside the chain, after its use' };
+  return labelsOf(body, 'situation').map((situation, index) =>
+    curveAt(body, 'answered', { situation, outcome: 'right' }, words[String(situation)] ?? String(situation), { colour: seriesColour(index) }),
+  );
+}
+
+/** What a step shows of reassignment, in words. */
+export function findingAt(body: Body, step: number): string {
+  return String(labelsOf(body, 'finding')[stepsOf(body).indexOf(step)] ?? '');
 }
 
 function plain({ name, x, y, colour }: Series): Series {

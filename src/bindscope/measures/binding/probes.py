@@ -18,7 +18,7 @@ them few positions. Layer k means the residual stream entering layer k, and n_la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -115,7 +115,7 @@ def probe_positions(
     positions = range(n_positions) if positions is None else positions
     _check(probes, layers, positions, n_layers, fit, test)
     goal, answer = find_targets(fit), find_targets(test)
-    shuffled = _shuffle_digits(goal.digits, generator)
+    shuffled = shuffle_digits(goal.digits, generator)
     models = {"trained": model, "untrained model": Transformer(model.config, generator).eval()}
     shape = (len(CONDITIONS), len(probes), len(layers), len(positions))
     cells = {name: np.full(shape, np.nan) for name in [*MEASURES, *BOUNDS]}
@@ -123,7 +123,7 @@ def probe_positions(
     done, total = 0, len(models) * len(layers) * len(probes)
     for name, probed in models.items():
         labels = {name: goal.digits} | ({"shuffled labels": shuffled} if name == "trained" else {})
-        for layer, x, x_test in _read_streams(probed, fit, test, layers, positions):
+        for layer, x, x_test in read_streams(probed, fit, test, layers, positions):
             for kind, probe in enumerate(probes):
                 predictions = _fit_and_predict(probe, x, list(labels.values()), x_test, plan, generator)
                 for condition, predicted in zip(labels, predictions):
@@ -157,16 +157,16 @@ def _check(
         raise BindscopeError("probes: give at least one probe, one layer and one position.")
 
 
-def _shuffle_digits(digits: np.ndarray, generator: torch.Generator) -> np.ndarray:
-    """Each variable's digits [program, variable] dealt out again among the programs that assign it."""
+def shuffle_digits(digits: np.ndarray, generator: torch.Generator) -> np.ndarray:
+    """Each label's digits [program, label] dealt out again among the programs that have it, −1 where one has not."""
     shuffled = digits.copy()
-    for letter in range(N_LETTERS):
-        rows = np.flatnonzero(digits[:, letter] >= 0)
-        shuffled[rows, letter] = digits[rows[torch.randperm(len(rows), generator=generator).numpy()], letter]
+    for label in range(digits.shape[1]):
+        rows = np.flatnonzero(digits[:, label] >= 0)
+        shuffled[rows, label] = digits[rows[torch.randperm(len(rows), generator=generator).numpy()], label]
     return shuffled
 
 
-def _read_streams(
+def read_streams(
     model: Transformer, fit: Batch, test: Batch, layers: Sequence[int], positions: Sequence[int]
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
     """(layer, fit, test) streams, each [position, program, feature]: centred, of unit size, and a column of ones."""
@@ -206,34 +206,42 @@ def _fit_and_predict(
     probe: str, x: Tensor, digits: list[np.ndarray], x_test: Tensor, plan: ProbePlan, generator: torch.Generator
 ) -> Iterator[np.ndarray]:
     """For each kind of ``digits`` [program, letter] what probes fitted to them read off ``x_test``: [position, test, letter]."""
-    labels = [torch.from_numpy(each) for each in digits]
     if probe == "linear":
-        outputs: Iterable[Tensor] = (x_test @ weight for weight in _solve_ridge(x, labels, plan.ridge))
-    else:
-        hidden = plan.hidden if probe == "mlp" else None
-        outputs = (_train_network(x, each, x_test, plan, generator, hidden) for each in labels)
-    for output in outputs:
+        yield from predict_linear(x, digits, x_test, plan.ridge)
+        return
+    hidden = plan.hidden if probe == "mlp" else None
+    for each in digits:
+        output = _train_network(x, torch.from_numpy(each), x_test, plan, generator, hidden)
         yield output.unflatten(-1, (N_LETTERS, N_DIGITS)).argmax(-1).numpy()
 
 
-def _solve_ridge(x: Tensor, labels: list[Tensor], ridge: float) -> list[Tensor]:
-    """Least squares to one-hot digits with a ridge, for each variable over the programs that assign it.
+def predict_linear(x: Tensor, digits: Sequence[np.ndarray], x_test: Tensor, ridge: float) -> list[np.ndarray]:
+    """What linear probes of ``x`` [position, program, feature] read off ``x_test``: [position, test, label] for each kind of
+    ``digits`` [program, label] that they are fitted to. All kinds have −1, for nothing, in the same places.
+    """
+    weights = _solve_ridge(x, [torch.from_numpy(each) for each in digits], ridge)
+    return [(x_test @ weight).unflatten(-1, (-1, N_DIGITS)).argmax(-1).numpy() for weight in weights]
 
-    All ``labels`` [program, letter] must agree on who assigns what; the weights are [position, feature, letter·digit].
+
+def _solve_ridge(x: Tensor, labels: list[Tensor], ridge: float) -> list[Tensor]:
+    """Least squares to one-hot digits with a ridge, for each label over the programs that have it.
+
+    All ``labels`` [program, label] must agree on who has what; the weights are [position, feature, label·digit].
     """
     n_positions, _, n_features = x.shape
-    weights = x.new_zeros(len(labels), n_positions, n_features, N_LETTERS, N_DIGITS)
+    n_labels = labels[0].shape[1]
+    weights = x.new_zeros(len(labels), n_positions, n_features, n_labels, N_DIGITS)
     penalty = ridge * torch.eye(n_features)
     penalty[-1, -1] = 1e-6  # the bias is free
-    for letter in range(N_LETTERS):
-        rows = torch.nonzero(labels[0][:, letter] >= 0)[:, 0]
+    for label in range(n_labels):
+        rows = torch.nonzero(labels[0][:, label] >= 0)[:, 0]
         if len(rows) == 0:
             continue
         transposed = x[:, rows].transpose(1, 2)  # [position, feature, row]
-        target = torch.cat([F.one_hot(each[rows, letter], N_DIGITS) for each in labels], dim=1).to(x.dtype)
+        target = torch.cat([F.one_hot(each[rows, label].long(), N_DIGITS) for each in labels], dim=1).to(x.dtype)
         factor = torch.linalg.cholesky(transposed @ transposed.transpose(1, 2) / len(rows) + penalty)
         solved = torch.cholesky_solve(transposed @ target / len(rows), factor)  # [position, feature, kind·digit]
-        weights[:, :, :, letter] = solved.unflatten(2, (len(labels), N_DIGITS)).permute(2, 0, 1, 3)
+        weights[:, :, :, label] = solved.unflatten(2, (len(labels), N_DIGITS)).permute(2, 0, 1, 3)
     return list(weights.flatten(3))
 
 

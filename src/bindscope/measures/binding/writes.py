@@ -24,10 +24,10 @@ from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import BindingTask, columns_of, constants_by_line, programs_of, rows_of, to_digits
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
 from bindscope.tasks.binding.programs import Programs
+from bindscope.tasks.binding.rewrites import SITUATIONS
 from bindscope.tasks.binding.sampler import Grammar, sample_questions
 from bindscope.tasks.task import Batch
 
-SITUATIONS = ("query", "earlier", "later")
 OUTCOMES = ("right", "rival", "another constant of the program", "none of its constants")
 N_CANDIDATES = 40_000  # programs that the questions are chosen from
 

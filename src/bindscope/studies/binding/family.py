@@ -57,6 +57,9 @@ class BindingFamily(Family):
 
         return STUDY
 
+    def pages_of(self, task: BindingTask) -> tuple[str, ...]:
+        return (*self.pages, "reassignment") if task.reassign else self.pages
+
     def draw_examples(self, task: BindingTask, rng: np.random.Generator, n: int) -> Batch:
         return replace(task, queries=1).sample_batch(rng, n)
 

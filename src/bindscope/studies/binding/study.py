@@ -19,6 +19,7 @@ from bindscope.studies.binding.mechanism import judge_heads
 from bindscope.studies.binding.mechanism import measure as measure_mechanism
 from bindscope.studies.binding.mixture import measure as measure_mixture
 from bindscope.studies.binding.published import SOURCE
+from bindscope.studies.binding.reassignment import measure as measure_reassignment
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
 from bindscope.studies.binding.representation import projections as measure_projections
@@ -35,6 +36,7 @@ _MEASURED = (
     measure_mixture,
     measure_identifiers,
     measure_lookbacks,
+    measure_reassignment,
     measure_hops,
     measure_grids,
     measure_representation,
@@ -53,7 +55,15 @@ _JUDGED = (
     judge_representation,
 )
 
-_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks, measure_transplants, development)
+_DRAWN = (
+    measure_hops,
+    measure_mixture,
+    measure_identifiers,
+    measure_lookbacks,
+    measure_reassignment,
+    measure_transplants,
+    development,
+)
 
 STUDY = Study.of(
     "binding",

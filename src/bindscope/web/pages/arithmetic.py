@@ -255,9 +255,9 @@ def transplant_parts(lab: Lab, run: LabRun, question: Transplant) -> dict[str, A
             for end in ("", "_low", "_high")
         },
         {"condition": list(prefix), "split": found.split.values},
-        {"receiver": found.attrs["receiver"], "donor": found.attrs["donor"], "parts": question.parts[0]},
+        {"receiver": found.attrs["receiver"], "donor": found.attrs["donor"], "parts": str(found.part.item())},
     )
-    about = {"n": question.n, "seed": question.seed, "interval": WILSON, "note": "n sums of each split"}
+    about = {"n": question.n, "seed": question.seed, "interval": WILSON, "note": f"n {found.attrs['counted']}"}
     return answer_body(question, dataset, "Parts of another checkpoint", run=run, **about)
 
 

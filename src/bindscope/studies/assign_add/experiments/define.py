@@ -44,6 +44,7 @@ ROWS_LIMITS = "So are the rows of two variables, and a larger fraction keeps tho
 LIMITS = "The same pairs are kept with every seed; a value that needs more than the steps given counts as failing."
 MODULI = (13, 23, 31, 59)
 N_VARIABLES = (4, 8, 12, 20)
+WIDTHS = (32, 64, 128)
 N_ELEMENTS = 24  # of the operators that are compared: as many as four letters have orders
 COMMON: dict[str, Any] = {
     FRACTION: 0.85, "training.steps": 2_500, "training.schedule.kind": "linear", "training.stop_at": 0.95,
@@ -88,7 +89,11 @@ def _sweep(
 
 def _beyond(name: str, question: str, variants: tuple[Variant, ...], limits: str, **more: Any) -> Experiment:
     """Options of the small preset beside each other."""
-    usual: dict[str, Any] = {"seeds": 2, "conclude": defer(f"{_STUDY}.experiments.conclude", "conclude_options")}
+    usual: dict[str, Any] = {
+        "seeds": 2,
+        "conclude": defer(f"{_STUDY}.experiments.conclude", "conclude_options"),
+        "draw": defer(f"{_STUDY}.experiments.draw", "draw_options"),
+    }
     return Experiment(
         name=name,
         question=question,
@@ -97,7 +102,6 @@ def _beyond(name: str, question: str, variants: tuple[Variant, ...], limits: str
         changes=COMMON,
         minutes=2,
         limits=f"{BEYOND_LIMITS} {limits}",
-        draw=defer(f"{_STUDY}.experiments.draw", "draw_options"),
         **{**usual, **more},
     )
 
@@ -117,6 +121,11 @@ def _layers(name: str, meaning: str, n_layers: int, mlp_layers: list[int]) -> Va
 
 def _identity(name: str, meaning: str, *paths: str) -> Variant:
     return Variant(name, meaning, {**IDENTITY_GAIN, **{f"model.identity_{path}": True for path in paths}})
+
+
+def _width(width: int) -> Variant:
+    changes = {"model.d_model": width, "model.d_head": width, "model.d_mlp": 4 * width}
+    return Variant(f"width-{width}", f"a residual stream of {width}", changes, labels={"width": float(width)})
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -235,5 +244,16 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         seeds=6,
         conclude=defer(f"{_STUDY}.experiments.conclude", "conclude_identity_sums"),
         measure=defer(f"{_STUDY}.experiments.measure", "measure_identity_sums"),
+    ),
+    _beyond(
+        "coefficient-width",
+        "Does the local learning coefficient of a model that adds grow with its width?",
+        tuple(_width(width) for width in WIDTHS),
+        "Models end at about the same accuracy, not at the same loss, and the coefficient falls as answers become sure. Its "
+        "level depends on how strongly chains are drawn back; two choices are shown.",
+        seeds=3,
+        conclude=defer(f"{_STUDY}.experiments.width", "conclude_widths"),
+        draw=defer(f"{_STUDY}.experiments.width", "draw_widths"),
+        measure=defer(f"{_STUDY}.experiments.width", "measure_widths"),
     ),
 )

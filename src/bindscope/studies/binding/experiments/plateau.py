@@ -19,7 +19,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bindscope.intervals import student_quantile
+from bindscope.measures.stats.powers import Power, fit_power
 from bindscope.studies.plots.experiment_charts import Chart, draw_charts
 from bindscope.studies.plots.style import BLUE, GREY, ORANGE
 
@@ -27,20 +27,16 @@ EXPONENTS = {"letters": 1.0, "tokens": 2.0, "batch": -0.5, "rate": -1.0, "width"
 
 
 class Slope(NamedTuple):
-    """How log steps change with the log of a factor: least squares over its runs, with a 95 % interval."""
+    """How log steps change with the log of a factor, over the runs that learned."""
 
-    value: float
-    low: float
-    high: float
-    n: int
+    power: Power
     n_cut_off: int  # runs that had not learned by their last step: their plateaus are longer, and left out
-    centre: tuple[float, float] = (np.nan, np.nan)  # mean log factor and mean log steps, through which the line goes
 
 
 def find_slope(dataset: xr.Dataset, factor: str) -> Slope:
     """The slope over the runs in which nothing but ``factor`` differs from the base.
 
-    >>> find_slope(dataset, "letters").value  # 1 where twice as many letters take twice as many steps
+    >>> find_slope(dataset, "letters").power.value  # 1 where twice as many letters take twice as many steps
     """
     varied = "lines" if factor == "tokens" else factor
     rows = [name for name in map(str, dataset.variant.values) if name == "base" or name.startswith(f"{varied}-")]
@@ -49,27 +45,19 @@ def find_slope(dataset: xr.Dataset, factor: str) -> Slope:
     steps = part.learned.transpose("variant", "seed").values
     at = np.broadcast_to(part[factor].values[:, None], steps.shape)
     known = trained & np.isfinite(steps)
-    x, y = np.log(at[known].astype(float)), np.log(steps[known])
-    n_cut_off = int((trained & ~known).sum())
-    if len(np.unique(x)) < 2 or len(x) < 3:
-        return Slope(np.nan, np.nan, np.nan, len(x), n_cut_off)
-    spread = x - x.mean()
-    value = float(spread @ y / (spread @ spread))
-    rest = y - y.mean() - value * spread
-    half = student_quantile(len(x) - 2) * float(np.sqrt(rest @ rest / (len(x) - 2) / (spread @ spread)))
-    return Slope(value, value - half, value + half, len(x), n_cut_off, (float(x.mean()), float(y.mean())))
+    return Slope(fit_power(at[known], steps[known]), int((trained & ~known).sum()))
 
 
 def conclude_plateau(dataset: xr.Dataset) -> str:
     """What each factor does to the length of the plateau, beside the prediction."""
     parts = []
     for factor, expected in EXPONENTS.items():
-        slope = find_slope(dataset, factor)
+        slope, n_cut_off = find_slope(dataset, factor)
         if not np.isfinite(slope.value):
-            parts.append(f"{factor}: too few runs learned to tell ({slope.n} did, {slope.n_cut_off} were cut off)")
+            parts.append(f"{factor}: too few runs learned to tell ({slope.n} did, {n_cut_off} were cut off)")
             continue
         within = _judge(slope, expected)
-        cut = f", {slope.n_cut_off} cut off runs left out" if slope.n_cut_off else ""
+        cut = f", {n_cut_off} cut off runs left out" if n_cut_off else ""
         parts.append(
             f"{factor}: exponent {slope.value:.2f} [{slope.low:.2f} to {slope.high:.2f}] over {slope.n} runs{cut}, "
             f"{within} (predicted {expected:g})"
@@ -80,7 +68,7 @@ def conclude_plateau(dataset: xr.Dataset) -> str:
     return f"{lead}Steps on the plateau go as a power of each factor: {'; '.join(parts)}."
 
 
-def _judge(slope: Slope, expected: float) -> str:
+def _judge(slope: Power, expected: float) -> str:
     if not slope.low <= expected <= slope.high:
         return "not as predicted"
     return "as predicted" if not slope.low <= 0 <= slope.high else "too few runs to tell the prediction from no effect"
@@ -107,13 +95,12 @@ def _chart(factor: str, expected: float) -> Any:
             cut = ~np.isfinite(steps) & np.isfinite(last)
             if cut.any():
                 axes.plot(x[cut], last[cut], "^", color=GREY, ms=5, label="not by this step")
-        slope, base = find_slope(dataset, factor), dataset.learned.sel(variant="base").mean().item()
+        slope, base = find_slope(dataset, factor).power, dataset.learned.sel(variant="base").mean().item()
         centre = float(dataset[factor].sel(variant="base"))
         span = np.array([x.min(), x.max()])
         axes.plot(span, base * (span / centre) ** expected, "--", color=ORANGE, lw=1.3, label="predicted")
         if np.isfinite(slope.value):
-            fit = np.exp(slope.centre[1] + slope.value * (np.log(span) - slope.centre[0]))
-            axes.plot(span, fit, color=BLUE, lw=1.3, label=f"fit: {slope.value:.2f}")
+            axes.plot(span, slope.at(span), color=BLUE, lw=1.3, label=f"fit: {slope.value:.2f}")
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xticks(sorted(set(x)), [f"{value:g}" for value in sorted(set(x))])
