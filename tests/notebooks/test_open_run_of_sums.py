@@ -190,7 +190,7 @@ def test_what_belongs_to_another_family_is_refused_by_name(view: RunView) -> Non
     with pytest.raises(BindscopeError, match=r"its task is binding; 'splits' is for runs on sums"):
         programs.splits()
     assert not hasattr(view, "lens")
-    assert not hasattr(programs, "transplant")
+    assert not hasattr(programs, "neuron")
     with pytest.raises(AttributeError, match="no attribute 'split'"):
         _ = view.split
     others = what_others_have(RunView)
