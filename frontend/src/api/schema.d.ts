@@ -633,6 +633,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run}/retraining.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Parts given early and trained on */
+        get: operations["read_runs_run_retraining"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run}/run.json": {
         parameters: {
             query?: never;
@@ -846,6 +863,23 @@ export interface paths {
         };
         /** Accuracy over training */
         get: operations["read_runs_run_trajectory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/transplants.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Parts of a model after the plateau */
+        get: operations["read_runs_run_transplants"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1653,18 +1687,18 @@ export interface components {
         TransplantQuestion: {
             /**
              * Donor
-             * @description The checkpoint that gives (the donor): a step, 'first' or 'last'. Without --from and --to: from after each spike of the run to before it.
+             * @description The checkpoint that gives (the donor): a step, 'first' or 'last'. Without --from and --to: from after each jump of the run to before it, the spikes of sums, the end of the plateau of programs.
              */
             donor: number;
             /**
              * N
-             * @description How many sums to draw from each split.
+             * @description How many examples to draw (of each split of sums).
              * @default 200
              */
             n: number;
             /**
              * Parts
-             * @description What is given, by a name of --list. Names joined by + are given together. Give it once for each trial; 'pattern 2', 'routing' and 'computing' when none is named.
+             * @description What is given, by a name of --list. Names joined by + are given together. Give it once for each trial; without it, a few large parts.
              */
             parts: string[];
             /**
@@ -4770,6 +4804,73 @@ export interface operations {
             };
         };
     };
+    read_runs_run_retraining: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     read_runs_run_run: {
         parameters: {
             query?: never;
@@ -5581,6 +5682,73 @@ export interface operations {
         };
     };
     read_runs_run_trajectory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_transplants: {
         parameters: {
             query?: never;
             header?: never;

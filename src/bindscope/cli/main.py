@@ -122,6 +122,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "transplant:transplant",
             "Patch a component of one checkpoint into another (transplant), see whether it answers like it.",
         ),
+        "retrain": (
+            "retrain:retrain",
+            "Give a checkpoint on the plateau parts of a later one, train on, and count the steps until it leaves.",
+        ),
     },
     "Study": {
         "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),

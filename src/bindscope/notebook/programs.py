@@ -19,9 +19,11 @@ from bindscope.questions.mixture import Mixture
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
+from bindscope.questions.question import to_texts
 from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Quality, Swap
+from bindscope.questions.transplants import Retrain
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -242,6 +244,30 @@ class ProgramsView(RunView):
         """
         question = Hypotheses(run=self.name, first=first, second=second, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "hypotheses")
+
+    @asks(Retrain)
+    def retrain(
+        self,
+        receiver: Step | None = None,
+        donor: Step | None = None,
+        parts: str | Sequence[str] | None = None,
+        *,
+        seeds: int = 2,
+        most_steps: int = 300,
+        every: int = 10,
+        n: int = 800,
+        seed: int = 0,
+    ) -> Drawn:
+        """A checkpoint on the plateau given parts of a later one and trained on: ``left``, the steps until it leaves the
+        plateau, over (part, condition, seed), beside ``baseline_left`` over (seed).
+
+        >>> run.retrain(parts=["L0.QK"], seeds=1, most_steps=100).left
+        """
+        question = Retrain(
+            run=self.name, receiver=receiver, donor=donor, parts=None if parts is None else to_texts(parts), seeds=seeds, most_steps=most_steps,
+            every=every, n=n, seed=seed,
+        )  # fmt: skip
+        return self._drawn(question.answer(self.opened), "retrain")
 
     def subspace(self, of: Quality = "values", step: Step = "last", n: int = 300, seed: int = 1) -> Drawn:
         """Swaps inside the subspace of values or names, beside every control, over (condition)."""

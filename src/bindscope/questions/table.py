@@ -23,12 +23,13 @@ from bindscope.questions.question import Question, describe_question
 from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Swap
-from bindscope.questions.sums import Sum, Transplant
+from bindscope.questions.sums import Sum
 from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
+from bindscope.questions.transplants import Retrain, Transplant
 
 QUESTIONS: tuple[type[Question], ...] = (
     Predict, Lens, Attention, Ablate, Patch, PathPatch, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Reassignment, Swap, Project, Sample, Sum,
-    Transplant, Kernel, TemplateSamples,
+    Transplant, Retrain, Kernel, TemplateSamples,
     TemplateCheck, Coefficient, Diagnostics,
 )  # fmt: skip
 

@@ -24,6 +24,7 @@ from bindscope.studies.binding.reassignment import measure as measure_reassignme
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
 from bindscope.studies.binding.representation import projections as measure_projections
+from bindscope.studies.binding.transplants import measure as measure_transplants
 from bindscope.studies.framework import measuring
 from bindscope.studies.framework.claims import Study
 
@@ -43,6 +44,7 @@ _MEASURED = (
     measure_representation,
     measure_behaviour,
     measure_projections,
+    measure_transplants,
     development,
 )
 _JUDGED = (
@@ -62,6 +64,7 @@ _DRAWN = (
     measure_lookbacks,
     measure_reassignment,
     measure_edges,
+    measure_transplants,
     development,
 )
 
