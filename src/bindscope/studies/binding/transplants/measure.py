@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 N_TRANSPLANTED, N_RETRAINED = 500, 800  # programs
 TARGET = 0.5  # the plateau is left when at least this fraction of misleading programs is answered by the chain
-MOST_STEPS, EVERY, N_SEEDS = 300, 10, 1  # of the saved result: one order of the data takes eight minutes of a core
+MOST_STEPS, EVERY, N_SEEDS = 300, 10, 2  # of the saved result: each order of the data takes eight minutes of a core
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def compute_retraining(context: Context) -> xr.Dataset:
     asked = ask_by_depth(run.config.task, context.rng, context.n)
     rows = retrained_rows(run.config.model)
     dataset = measure_retraining(run, window.early, window.after, rows, asked, Retraining(), context.on_progress)
-    return _packed(dataset).assign_attrs(n=context.n, interval=f"none: {N_SEEDS} order of the data")
+    return _packed(dataset).assign_attrs(n=context.n, interval=f"none: {N_SEEDS} orders of the data")
 
 
 def measure_retraining(
