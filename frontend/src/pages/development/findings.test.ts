@@ -25,6 +25,21 @@ it('a mixture is told by the account that leads at the end and the one before', 
   expect(tellMixture(body, 1)).toBe('Entering layer 1 the end is lexical at the last checkpoint, 90 %, the most of all accounts since step 500; at step 400 it was early, 80 %.');
 });
 
+it('a positional account that is as wide as a program says so', () => {
+  const weight = [0.1, 0, 0.8, 0, 0, 0.1, 0, 0.9, 0.1, 0, 0, 0];
+  const accounts = ['early', 'lexical', 'positional', 'reflexive', 'unchanged', 'other'];
+  const told = (sigma: number): string =>
+    tellMixture(
+      made(
+        { step: [400, 500], layer: [1], position: ['end'], account: accounts },
+        { weight: labelled(['step', 'layer', 'position', 'account'], weight), sigma: labelled(['step', 'layer', 'position'], [sigma, 0.5]) },
+      ),
+      1,
+    );
+  expect(told(3)).toMatch(/at step 400 it was positional, 80 % with σ = 3 lines, so that nearly any line of a short program serves\.$/);
+  expect(told(0.5)).toMatch(/it was positional, 80 %\.$/);
+});
+
 describe('identifiers', () => {
   const told = (mean: number, low: number): string => {
     const coords = { step: [0], intervention: ['mean', 'random vector'], part: ['value'], layer: [0] };

@@ -22,6 +22,8 @@ export function holdsFrom(steps: number[], holds: (index: number) => boolean): n
   return first;
 }
 
+const WIDE = 3; // lines: the widest positional account that is fitted
+
 /** Which account has the greatest weight at the end, since when, and which had it before. */
 export function tellMixture(body: Body, layer: number): string {
   const steps = stepsOf(body);
@@ -32,7 +34,11 @@ export function tellMixture(body: Body, layer: number): string {
   const winner = leader(last);
   const since = holdsFrom(steps, (index) => leader(index) === winner);
   const before = since === null ? -1 : steps.indexOf(since) - 1;
-  const earlier = before < 0 ? '' : `; at step ${step(steps[before] ?? 0)} it was ${leader(before)}, ${interval(body, 'weight', { ...at(leader(before)), step: steps[before] ?? 0 })}`;
+  const wide = (index: number): string => {
+    const sigma = leader(index) === 'positional' && body.variables['sigma'] ? (number(body, 'sigma', { position: 'end', layer, step: steps[index] ?? 0 }) ?? 0) : 0;
+    return sigma >= WIDE ? ` with σ = ${sigma} lines, so that nearly any line of a short program serves` : '';
+  };
+  const earlier = before < 0 ? '' : `; at step ${step(steps[before] ?? 0)} it was ${leader(before)}, ${interval(body, 'weight', { ...at(leader(before)), step: steps[before] ?? 0 })}${wide(before)}`;
   return `Entering layer ${layer} the end is ${winner} at the last checkpoint, ${interval(body, 'weight', { ...at(winner), step: steps[last] ?? 0 })}, the most of all accounts since step ${step(since ?? 0)}${earlier}.`;
 }
 
