@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions import chunks, columns, replacement, sweep
+from bindscope.interventions import chunks, columns, engine, replacement
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import run_changed, run_rest, run_whole
@@ -89,10 +89,10 @@ def assert_same_outcomes(grid, expected, mask=None):
 @contextmanager
 def saving_everything(really=True):
     """As for large models: nothing is computed twice to have fewer calls."""
-    worth = -1 if really else sweep.WORTH_SAVING
+    worth = -1 if really else engine.WORTH_SAVING
     free = 0 if really else chunks.FREE_TOKENS
     with (
-        patch.object(sweep, "WORTH_SAVING", worth),
+        patch.object(engine, "WORTH_SAVING", worth),
         patch.object(chunks, "WORTH_SAVING", worth),
         patch.object(chunks, "FREE_TOKENS", free),
     ):

@@ -30,7 +30,6 @@ def patch(
         bindscope patch binding-laptop --grid heads --depth 3 --out heads.svg
         bindscope patch binding-laptop --site "L2.H1@rhs 2" --site L3.mlp_out --steps all
         bindscope patch binding-plain --grid heads --approximate
-        bindscope patch binding-deep --grid residual --tolerance 1e-5
         bindscope patch binding-laptop --metric examples/metrics.py:source_probability
 
     Parameters
@@ -97,12 +96,6 @@ def _remarks(attrs: dict[str, Any]) -> list[str]:
     remarks = []
     if "source_step" in attrs:
         remarks.append(f"activations taken from step {attrs['source_step']:,}")
-    if "tolerance" in attrs:
-        errors = {
-            str(name).removeprefix("error_of_"): attrs[name] for name in attrs if str(name).startswith("error_of_")
-        }
-        largest = ", ".join(f"{name} {value:.2g}" for name, value in errors.items())
-        remarks.append(f"tolerance {attrs['tolerance']:g}; largest error over {attrs['n_checked']} columns: {largest}")
     identity = str(attrs.get("remark", attrs.get("heads", "")))
     if "identity-scaling term" in identity and "no identity" not in identity and "follows" not in identity:
         remarks.append(identity)

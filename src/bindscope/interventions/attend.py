@@ -105,14 +105,8 @@ def add_attended(layer: Layer, x: Tensor, z: Tensor, pattern: Tensor, rows: Rows
         added += layer.out_bias
     added = added.view(x.shape)
     if layer.b is not None:
-        added += add_identity(layer, pattern, rows, before)
+        added += _look(torch.einsum("h,bhrqk->brqk", layer.b, pattern), rows, before)
     return added
-
-
-def add_identity(layer: Layer, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
-    """What the identity-scaling terms of all heads add, [pair, row, query, d_model]."""
-    assert layer.b is not None
-    return _look(torch.einsum("h,bhrqk->brqk", layer.b, pattern), rows, before)
 
 
 def split_results(layer: Layer, z: Tensor, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:

@@ -10,10 +10,8 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.engine import run_rest, run_whole
-from bindscope.interventions.kept_run import KeptRun
+from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_whole
 from bindscope.interventions.parts import Parts
-from bindscope.interventions.sweep import WORTH_SAVING
 from bindscope.model.transformer import Transformer
 
 KEPT_BYTES = 96 * 2**20  # of cached runs at a time
@@ -50,13 +48,9 @@ class Chunk:
 
 
 def run_chunks(
-    model: Transformer,
-    contrast: Contrast,
-    source_model: Transformer | None = None,
-    also: Iterable[str] = (),
-    tolerance: float = 0.0,
+    model: Transformer, contrast: Contrast, source_model: Transformer | None = None, also: Iterable[str] = ()
 ) -> Iterator[Chunk]:
-    """Run the pairs, few enough at a time to bound memory. Runs that go on from the base runs have this ``tolerance``."""
+    """Run the pairs, few enough at a time to bound memory."""
     check_models(model, source_model)
     also = tuple(also)
     shared = model.config.causal and source_model is None
@@ -65,7 +59,7 @@ def run_chunks(
     n_kept = contrast.at + 1 if model.config.causal else contrast.base.shape[1]
     for pairs in order.split(pairs_at_once(model, n_kept, also)):
         base_tokens, source_tokens = contrast.base[pairs], contrast.source[pairs]
-        base = run_whole(model, base_tokens, contrast.at, also, tolerance)
+        base = run_whole(model, base_tokens, contrast.at, also)
         if shared:
             source = _run_sources(base, source_tokens, first[pairs], also)
         else:

@@ -11,8 +11,7 @@ from torch import Tensor
 from bindscope.errors import BindscopeError, name_nearest
 from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, near_groups, run_chunks
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.engine import run_changed
-from bindscope.interventions.kept_run import KeptRun
+from bindscope.interventions.engine import KeptRun, run_changed
 from bindscope.model.transformer import Transformer
 
 NEEDS_MIDDLE = {"resid_pre": False, "resid_post": False, "resid_mid": True, "attn_out": True, "mlp_out": True}
@@ -59,7 +58,6 @@ def residual_columns(
     site: str = "resid_pre",
     wanted: Tensor | None = None,
     source_model: Transformer | None = None,
-    tolerance: float = 0.0,
 ) -> Iterator[Columns]:
     """Every wanted column, [pair, position], as soon as it is known; of each pair, ascending positions.
 
@@ -68,8 +66,7 @@ def residual_columns(
     """
     layers = site_layers(model, site)
     wanted = torch.ones_like(contrast.base, dtype=torch.bool) if wanted is None else wanted
-    also = ("middle",) if NEEDS_MIDDLE[site] else ()
-    for chunk in run_chunks(model, contrast, source_model, also, tolerance):
+    for chunk in run_chunks(model, contrast, source_model, ("middle",) if NEEDS_MIDDLE[site] else ()):
         arrivals = [_arrive(model, chunk, site, layer) for layer in layers]
         yield from _change_columns(chunk, arrivals, wanted[chunk.pairs].T, site == "resid_pre")
 

@@ -30,8 +30,6 @@ from bindscope.interventions.replacement import (
 )
 from bindscope.model.transformer import Transformer
 
-N_CHECKED = 32  # columns of a grid with a tolerance that are computed exactly too
-
 
 def residual_grid(
     model: Transformer,
@@ -41,7 +39,6 @@ def residual_grid(
     wanted: np.ndarray | None = None,
     source_model: Transformer | None = None,
     metric: OwnMetric | Function | None = None,
-    tolerance: float = 0.0,
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, position, pair) of taking the residual stream from the source at one layer and position.
@@ -49,19 +46,14 @@ def residual_grid(
     ``site`` may also be resid_mid, resid_post, attn_out or mlp_out. ``wanted`` [pair, position] limits the cells; others
     are missing. ``source_model`` is run on the source rows instead, for instance another checkpoint. ``metric`` is a
     function of your own, ``f(patched, base, source, answers)``, measured beside the others: ``own_metric``.
-
-    The grid is exact unless a ``tolerance`` is given: then positions that a change moves by less than this fraction of
-    their norm are taken as unmoved (``tolerant``), and the attributes ``error_of_METRIC`` are the largest differences from
-    the exact grid over ``n_checked`` of its columns.
     """
-    _check_tolerance(tolerance)
     wanted = np.ones(tuple(contrast.base.shape), dtype=bool) if wanted is None else np.asarray(wanted)
     _check_marks(wanted, contrast, "wanted")
     layers, n_positions = site_layers(model, site), contrast.base.shape[1]
     own = own_metric(metric)
     outcomes = _missing(own, len(layers), n_positions, len(contrast))
     done, total = 0, int(wanted.sum())
-    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model, tolerance):
+    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model):
         pairs = contrast.take(columns.pairs)
         found = measure_outcomes(columns.logits, columns.base_logits, columns.source_logits, pairs, own)
         for name, values in found.items():
@@ -70,13 +62,7 @@ def residual_grid(
         if on_progress is not None:
             on_progress(done, total)
     coords = {"layer": list(layers), "position": np.arange(n_positions)}
-    attributes = _attributes(model, contrast, site, source_model)
-    grid = label_outcomes(outcomes, ("layer", "position"), coords, attributes)
-    if not tolerance:
-        return grid
-    checked = _choose_columns(wanted)
-    exact = residual_grid(model, contrast, site=site, wanted=checked, source_model=source_model, metric=metric)
-    return grid.assign_attrs(tolerance=tolerance, n_checked=int(checked.sum()), **_largest_errors(grid, exact))
+    return label_outcomes(outcomes, ("layer", "position"), coords, _attributes(model, contrast, site, source_model))
 
 
 def position_grid(
@@ -87,7 +73,6 @@ def position_grid(
     site: str = "resid_pre",
     source_model: Transformer | None = None,
     metric: OwnMetric | Function | None = None,
-    tolerance: float = 0.0,
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, position, pair) at named columns [pair], −1 where a pair has no such position.
@@ -104,14 +89,7 @@ def position_grid(
     for column in columns:
         wanted[pairs[column >= 0], column[column >= 0]] = True
     grid = residual_grid(
-        model,
-        contrast,
-        site=site,
-        wanted=wanted,
-        source_model=source_model,
-        metric=metric,
-        tolerance=tolerance,
-        on_progress=on_progress,
+        model, contrast, site=site, wanted=wanted, source_model=source_model, metric=metric, on_progress=on_progress
     )
     outcomes = {}
     for name, cells in grid.data_vars.items():
@@ -178,30 +156,6 @@ def _collect(
         if on_progress is not None:
             on_progress(done, len(contrast))
     return outcomes
-
-
-def _choose_columns(wanted: np.ndarray) -> np.ndarray:
-    """Some of the wanted columns [pair, position], drawn at random, on which an approximate grid is checked."""
-    pairs, positions = np.nonzero(wanted)
-    some = np.random.default_rng(0).permutation(len(pairs))[:N_CHECKED]
-    checked = np.zeros_like(wanted)
-    checked[pairs[some], positions[some]] = True
-    return checked
-
-
-def _largest_errors(grid: xr.Dataset, exact: xr.Dataset) -> dict[str, float]:
-    """Of each metric, over the cells that the exact grid has."""
-    return {
-        f"error_of_{name}": float(np.nanmax(np.abs(grid[name].values - exact[name].values), initial=0.0))
-        for name in map(str, exact.data_vars)
-    }
-
-
-def _check_tolerance(tolerance: float) -> None:
-    if not 0 <= tolerance < 1:
-        raise BindscopeError(
-            f"tolerance: a fraction of a stream's norm, at least 0 and below 1, is needed, got {tolerance}."
-        )
 
 
 def _missing(metric: OwnMetric | None, *shape: int) -> dict[str, np.ndarray]:

@@ -15,8 +15,7 @@ from torch import Tensor
 from bindscope.errors import BindscopeError
 from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, near_groups, pairs_at_once, run_chunks
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.engine import run_changed, run_whole
-from bindscope.interventions.kept_run import KeptRun
+from bindscope.interventions.engine import KeptRun, run_changed, run_whole
 from bindscope.model.transformer import Transformer
 
 Progress = Callable[[int, int], None] | None

@@ -15,9 +15,7 @@ import torch
 from torch import Tensor
 
 from bindscope.interventions.chunks import TOKENS_AT_ONCE, pairs_at_once
-from bindscope.interventions.engine import run_changed, run_whole
-from bindscope.interventions.kept_run import KeptRun
-from bindscope.interventions.sweep import Sweep
+from bindscope.interventions.engine import KeptRun, Sweep, run_changed, run_whole
 from bindscope.model.transformer import Transformer
 
 Rewrite = Callable[[int, Tensor, Tensor], Tensor]  # (layer, rows, stream entering it) → the stream to go on with

@@ -106,11 +106,6 @@ class Patch(MeasuredQuestion):
     approximate: bool = ask(
         False, help="Estimate the grid by its gradient, and say how near that comes to the exact one."
     )
-    tolerance: float = ask(
-        0.0, ge=0.0, le=0.1, live={"never": True},
-        help="Of a grid of the residual stream: take positions that a change moves by less than this fraction of their norm "
-        "as unmoved, which is faster in wide models, and say how far the grid is off. 0 is exact.",
-    )  # fmt: skip
 
     def check(self) -> None:
         super().check()
@@ -119,8 +114,6 @@ class Patch(MeasuredQuestion):
             raise BadValue("neurons", "name the sites whose neurons these are, such as --site L2.post.")
         if self.approximate and (self.sites or self.source_step is not None or self.several):
             raise BadValue("approximate", "works on grids of one checkpoint; leave out --site, --steps, --from-step.")
-        if self.tolerance and (self.approximate or self.grid not in ("chain", "residual")):
-            raise BadValue("tolerance", "it is for exact grids of the residual stream: --grid chain or residual.")
         if self.approximate and self.shown not in ("logit_difference", "new_logit"):
             raise BadValue("approximate", f"a gradient estimates logit_difference and new_logit, not {self.shown}.")
 
@@ -139,13 +132,7 @@ class Patch(MeasuredQuestion):
         from bindscope.measures.binding.patching import Patch as Request
 
         return Request(
-            self.grid or "residual",
-            self.sites,
-            self.neurons,
-            self.direction,
-            self.approximate,
-            self.own_metric,
-            self.tolerance,
+            self.grid or "residual", self.sites, self.neurons, self.direction, self.approximate, self.own_metric
         )
 
     def answer(self, opened: Opened, on_progress: Progress | None = None) -> xr.Dataset:

@@ -50,7 +50,6 @@ class Patch:
     direction: Direction = "noising"
     approximate: bool = False  # the gradient's estimate instead of the exact outcome
     metric: OwnMetric | Function | None = None  # of one's own, measured beside the others
-    tolerance: float = 0.0  # of the two grids of the residual stream: what moved less counts as unmoved
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -82,16 +81,10 @@ def patch_steps(
         if on_progress is not None:
             on_progress(done, len(steps))
     dataset = xr.concat(parts, dim="step").assign_coords(step=list(steps))
-    dataset.attrs = {**parts[0].attrs, **_worst_errors(parts), "direction": patch.direction}
+    dataset.attrs = {**parts[0].attrs, "direction": patch.direction}
     if source_step is not None:
         dataset.attrs["source_step"] = source_step
     return dataset
-
-
-def _worst_errors(parts: Sequence[xr.Dataset]) -> dict[str, float]:
-    """Over all checkpoints, how far a grid with a tolerance is off."""
-    names = [str(name) for name in parts[0].attrs if str(name).startswith("error_of_")]
-    return {name: max(part.attrs[name] for part in parts) for name in names}
 
 
 def patch_model(
@@ -110,20 +103,11 @@ def patch_model(
             model, contrast, sites, positions=positions, edit=edit, source_model=source_model, metric=patch.metric
         )
     if patch.grid == "chain":
-        return position_grid(
-            model, contrast, named, source_model=source_model, metric=patch.metric, tolerance=patch.tolerance
-        )
+        return position_grid(model, contrast, named, source_model=source_model, metric=patch.metric)
     if patch.grid == "residual":
         wanted = np.zeros(tuple(contrast.base.shape), dtype=bool)
         wanted[:, columns] = True
-        grid = residual_grid(
-            model,
-            contrast,
-            wanted=wanted,
-            source_model=source_model,
-            metric=patch.metric,
-            tolerance=patch.tolerance,
-        )
+        grid = residual_grid(model, contrast, wanted=wanted, source_model=source_model, metric=patch.metric)
         return _at_columns(grid, columns)
     grid_of = {"heads": head_grid, "mlps": mlp_grid}[patch.grid]
     return grid_of(model, contrast, source_model=source_model, metric=patch.metric)
