@@ -4,6 +4,7 @@ from bindscope.studies.binding import development
 from bindscope.studies.binding.algorithm import measure as measure_algorithm
 from bindscope.studies.binding.behaviour import measure as measure_behaviour
 from bindscope.studies.binding.conditions import judge as judge_conditions
+from bindscope.studies.binding.crosscoder import measure as measure_crosscoder
 from bindscope.studies.binding.evidence import EVIDENCE
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
@@ -36,6 +37,7 @@ _MEASURED = (
     measure_identifiers,
     measure_lookbacks,
     measure_reassignment,
+    measure_crosscoder,
     measure_hops,
     measure_grids,
     measure_representation,
@@ -53,7 +55,15 @@ _JUDGED = (
     judge_representation,
 )
 
-_DRAWN = (measure_hops, measure_mixture, measure_identifiers, measure_lookbacks, measure_reassignment, development)
+_DRAWN = (
+    measure_hops,
+    measure_mixture,
+    measure_identifiers,
+    measure_lookbacks,
+    measure_reassignment,
+    measure_crosscoder,
+    development,
+)
 
 STUDY = Study.of(
     "binding",

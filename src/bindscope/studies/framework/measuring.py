@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import NotYet
-from bindscope.studies.framework.curves import Curve, over_steps
+from bindscope.studies.framework.curves import Curve, over_steps, plateau_of
 from bindscope.studies.framework.experiments import Cell, Progress
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, with_progress
-from bindscope.studies.framework.trajectory import trajectory_dataset
+from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
@@ -56,6 +56,14 @@ def parts_of_steps(context: Context, measure: Callable[[int], Part], known: Mapp
 def hashes_of(run: Run) -> list[str]:
     """The hash of the weights of each saved step."""
     return [run.manifest.checkpoints[step].sha256 for step in run.steps]
+
+
+def plateau_of_run(run: Run) -> tuple[int, int] | None:
+    """The first and last step of the phase before the last one, by the run's evaluations."""
+    try:
+        return plateau_of(phases_of(trajectory_dataset(run.metrics, run.manifest.config)))
+    except NotYet:
+        return None
 
 
 def known_parts(before: xr.Dataset | None) -> dict[str, xr.Dataset]:

@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from bindscope.errors import NotYet
 from bindscope.studies.development.packing import pack_small
 from bindscope.studies.framework.claims import Drawing
-from bindscope.studies.framework.curves import Curve, over_steps, plateau_of
+from bindscope.studies.framework.curves import Curve, over_steps
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.measuring import measure_every_step, round_bits
+from bindscope.studies.framework.measuring import measure_every_step, plateau_of_run, round_bits
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step, with_progress
-from bindscope.studies.framework.trajectory import phases_of, trajectory_dataset
 
 if TYPE_CHECKING:
-    from bindscope.measures.phases import Phase
     from bindscope.runs.directory import Run
 
 N_EXAMPLES = 1024
@@ -79,18 +76,11 @@ def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
 def refined_steps(run: Run) -> list[int]:
     """Checkpoints around the end of the plateau: one on it, the first two behind it, and the last."""
     steps = list(run.steps)
-    plateau = plateau_of(_phases_of(run))
+    plateau = plateau_of_run(run)
     if plateau is None or len(steps) < 2:
         return steps[-1:]
     middle = min(steps, key=lambda step: abs(step - sum(plateau) / 2))
     return sorted({middle, *[step for step in steps if step > plateau[1]][:2], steps[-1]})
-
-
-def _phases_of(run: Run) -> list[Phase]:
-    try:
-        return phases_of(trajectory_dataset(run.metrics, run.manifest.config))
-    except NotYet:
-        return []
 
 
 def chosen_layers(n_layers: int) -> list[str]:
