@@ -26,7 +26,7 @@ def test_a_run_of_each_finished_study_is_shipped():
 
 def test_all_shipped_runs_together_are_small():
     total = sum(file.stat().st_size for file in SHIPPED_DIRECTORY.rglob("*") if file.is_file())
-    assert total < 93e6
+    assert total < 103e6
 
 
 def test_the_small_language_model_has_the_size_and_the_few_weights_it_is_said_to_have():

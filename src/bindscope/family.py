@@ -75,6 +75,7 @@ class Family:
     verified_as: str = ""  # the name of a study whose claims are about experiments instead of runs
     published_model: Mapping[str, Any] = {}  # settings that files of published checkpoints do not tell
     settings_to_measure: Mapping[str, str] = {}
+    usual_parts: tuple[str, ...] = ("embeddings", "QK", "OV", "MLP", "unembedding")  # that are transplanted unasked
 
     # what its trajectory holds and how it is drawn
     counted_by: Mapping[str, str] = {}
@@ -207,6 +208,16 @@ class Family:
     def summarise_cell(self, trajectory: xr.Dataset) -> xr.Dataset | None:
         """What an experiment keeps of one run; None: ``cell_curves``, and how each split ended."""
         return None
+
+    # ── parts of one checkpoint in another ───────────────────────────────────────────────────────────────────────────
+
+    def ask_transplants(self, task: Any, rng: np.random.Generator, n: int) -> Any:
+        """The ``measures.transplanting.Asked`` that a checkpoint with parts of another is asked."""
+        raise BindscopeError(f"transplants are not defined for runs of the family '{self.name}'.")
+
+    def find_jumps(self, run: Any) -> Sequence[tuple[int, int]]:
+        """Saved steps before and after each jump of a run, between which parts are transplanted."""
+        raise BindscopeError(f"{run.name}: name two checkpoints with --from and --to.")
 
     # ── figures and the report ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -99,3 +99,24 @@ def test_a_directory_that_holds_no_run_is_refused_in_one_sentence(served: Any, c
     form.get_by_role("textbox").press("Enter")
     expect(form.get_by_role("alert")).to_contain_text("run")
     context.close()
+
+
+def test_a_circuit_is_found_and_annotated_and_a_link_shares_the_note(site: Any, page: Any) -> None:
+    open_page(page, site.at("#/1/patch?run=binding-plain"))
+    panel = page.get_by_role("region", name="A circuit of edges")
+    if not site.live:
+        expect(panel).to_contain_text("bindscope edges binding-plain")
+        return
+    panel.get_by_role("button", name="Find the circuit").click()
+    expect(panel).to_contain_text(re.compile(r"of 388 edges are \d+ % faithful"), timeout=LONG)
+    expect(panel).to_contain_text("Attribution against 24 edges patched exactly")
+    panel.get_by_role("option", name="L1.H0", exact=True).click()
+    panel.get_by_label("Note").fill("copies the digit")
+    panel.get_by_label("Note").press("Enter")
+    expect(page).to_have_url(re.compile(r"circuit\.notes=L1\.H0:copies%20the%20digit"))
+    shared = page.url
+    open_page(page, site.at("#/1/start"))
+    page.goto(shared)
+    expect(page.get_by_role("region", name="A circuit of edges")).to_contain_text(
+        "1  L1.H0: copies the digit", timeout=LONG
+    )

@@ -30,7 +30,7 @@ def test_the_whole_model_is_faithful_and_errors_are_those_of_the_edges_shown(mad
 
 def test_tables_and_diagram(made: Path, tmp_path: Path, capsys) -> None:
     said = answer(capsys, "edges", str(made), *FEW, "--out", str(tmp_path / "a.svg"))
-    assert "against exact patches of 4 edges" in said
+    assert "Attribution against 4 edges patched exactly" in said
     assert "random circuits" in said
     assert (tmp_path / "a.svg").stat().st_size > 1000
 
@@ -41,6 +41,7 @@ def test_tables_and_diagram(made: Path, tmp_path: Path, capsys) -> None:
         (["--n", "2"], "--n: must be at least 4"),
         (["--depth", "9"], "such pairs have depths 1 to 2"),
         (["--out", "a.txt"], "unknown ending"),
+        (["--method", "magic"], "--method"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_sentence(made: Path, words: list[str], sentence: str, capsys) -> None:

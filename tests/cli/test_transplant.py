@@ -8,9 +8,11 @@ import pytest
 import xarray as xr
 
 from bindscope.cli.main import run
-from bindscope.measures.arithmetic.transplanting import ask_splits, measure_transplants
+from bindscope.measures.arithmetic.asked import ask_splits
+from bindscope.measures.transplanting import measure_transplants
 from bindscope.runs.directory import Run
 from cli.answers import answer, refusal
+from studies.made_runs import make_run
 
 SETTINGS = {
     "task.modulus": 5,
@@ -90,6 +92,42 @@ def test_what_cannot_be_done_is_refused(
     assert sentence in refusal(capsys, "transplant", str(sums), *arguments)
 
 
-def test_a_run_on_programs_has_no_such_parts(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("made") / "made").path
+
+
+def test_a_run_on_programs_has_parts_of_its_own(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = answer(capsys, "transplant", str(made), "--list")
+    for words in ("letters", "L0.H1.QK", "L2.OV", "unembedding", "where every position looks in head 1 of layer 0"):
+        assert words in listed
+    parts = ("--part", "everything", "--part", "L0.qk + L1-2.OV")
+    text = answer(capsys, "transplant", str(made), "--n", "20", "--controls", "2", *parts)
+    assert "from step 1,450 to step 1,000, 20 programs" in text
+    assert text.count("misleading") == 2
+    assert text.count("changed at random") == 4
+    assert "all that differ" not in text
+    assert "there is no part 'L7.QK'" in refusal(capsys, "transplant", str(made), "--part", "L7.QK")
+
+
+def test_cells_are_trained_and_told(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--part", "L0", "--seeds", "1", "--most-steps", "2", "--every", "1", "--n", "60")
+    text = answer(capsys, "retrain", str(made), *options, "--out", str(tmp_path / "cells.svg"))
+    assert "step 500 with parts of step 1,450" in text
+    assert "without any part: > 2" in text
+    assert "No part, given early" in text
+    assert (tmp_path / "cells.svg").stat().st_size > 5000
+    found = json.loads(answer(capsys, "retrain", str(made), *options, "--json"))
+    assert found["variables"]["left"] == {"dims": ["part", "condition", "seed"], "units": "1", "values": [[[None]] * 4]}
+    for arguments, sentence in (
+        (("--part", "L9"), "there is no part 'L9'"),
+        (("--part", "L0.pattern"), "where a model looks"),
+        (("--every", "400"), "must be at most the 300 steps"),
+        (("--to", "5"), "step 5 was not saved"),
+    ):
+        assert sentence in refusal(capsys, "retrain", str(made), *arguments)
+
+
+def test_a_run_on_sums_is_not_retrained(sums: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert "sums are for runs on assign_add" in refusal(capsys, "transplant", "small")
+    assert "programs are for runs on binding" in refusal(capsys, "retrain", str(sums))

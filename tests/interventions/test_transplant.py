@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -203,5 +201,3 @@ def test_what_cannot_be_transplanted_is_refused_in_a_sentence(receiver, donor, b
         transplant(receiver, donor, ["pattern 1"])
     with pytest.raises(BindscopeError, match="two models of one shape"):
         read_transplanted(receiver, make_model(0, d_mlp=24), ["QK1"], batch)
-    with pytest.raises(BindscopeError, match="models of modular addition"):
-        list_parts(replace(receiver.config, d_vocab=90))

@@ -142,6 +142,9 @@ def test_a_number_departs_where_it_first_leaves_the_range_of_the_first_half():
     assert (early.lead, early.announces, early.n_before) == (100, True, 3)
     late = announce(steps, values, (200, 800), answers_depart=700)
     assert (late.lead, late.announces) == (-100, False)
+    at_once = announce(steps, values, (200, 800), answers_depart=600)
+    assert (at_once.n_before, at_once.announces) == (0, False)
+    assert np.isnan(at_once.base_rate)  # nothing could have departed before, so nothing can be told
     never = announce(steps, np.ones(11), (200, 800), answers_depart=900)
     assert (never.lead, never.announces) == (None, False)
 

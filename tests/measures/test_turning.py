@@ -55,3 +55,10 @@ def test_a_plateau_without_a_measurement_is_read_at_the_nearest_one():
 def test_without_a_plateau_the_first_value_stands_for_it():
     assert find_turn(STEPS, RISE).start == 0
     assert find_turn(STEPS, RISE).step == 1000
+
+
+def test_a_curve_that_is_there_at_its_last_step_alone_turns_there():
+    steps, values = np.array([25, 200, 1000, 1800, 4250]), np.array([0.07, 0.11, 0.08, 0.45, 0.9])
+    turn = find_turn(steps, values, plateau=(200, 800), low=values - 0.05, high=values + 0.04)
+    assert turn.step == 4250
+    assert (turn.start, turn.end) == (0.11, 0.9)

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.interventions.transplant import transplant
+from bindscope.measures.arithmetic.asked import ask_splits
 from bindscope.measures.arithmetic.components import read_fit
-from bindscope.measures.arithmetic.transplanting import ask_splits
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run as run_model
 from bindscope.notebook import Drawn, RunView, SumsView
@@ -190,7 +190,7 @@ def test_what_belongs_to_another_family_is_refused_by_name(view: RunView) -> Non
     with pytest.raises(BindscopeError, match=r"its task is binding; 'splits' is for runs on sums"):
         programs.splits()
     assert not hasattr(view, "lens")
-    assert not hasattr(programs, "transplant")
+    assert not hasattr(programs, "neuron")
     with pytest.raises(AttributeError, match="no attribute 'split'"):
         _ = view.split
     others = what_others_have(RunView)

@@ -15,8 +15,7 @@ from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
-from bindscope.questions.identifiers import Identifiers
-from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
@@ -25,9 +24,10 @@ from bindscope.questions.question import Question
 from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Swap
-from bindscope.questions.sums import Sum, Transplant
+from bindscope.questions.sums import Sum
 from bindscope.questions.table import QUESTIONS
 from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
+from bindscope.questions.transplants import Retrain, Transplant
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import find_run
 
@@ -94,7 +94,11 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
               "n_lines": st.one_of(st.none(), st.integers(2, 30)), "distractors": st.one_of(st.none(), st.integers(0, 9))}),
     (Sum, {"run": st.just(ON_SUMS), "sequence": st.just(SUM), "steps": steps}),
     (Transplant, {"run": st.just(ON_SUMS), "receiver": step, "donor": step, "seed": seed, "n": st.integers(1, 1000),
+                  "controls": st.integers(0, 100),
                   "parts": st.lists(st.sampled_from(["QK1", "QK1 + MLP", "variable b"]), min_size=1).map(tuple)}),
+    (Retrain, {"run": st.just(ON_PROGRAMS), "receiver": step, "donor": step, "seed": seed, "n": st.integers(50, 1000),
+               "parts": st.lists(st.sampled_from(["L0.QK", "L1-2.OV + MLP", "letters"]), min_size=1).map(tuple),
+               "seeds": st.integers(1, 20), "most_steps": st.integers(100, 1000), "every": st.integers(1, 100)}),
     (Kernel, {"templates": templates, "labels": labels, "beta": positive, "gamma": positive, "cls": st.booleans(),
               "activation": st.sampled_from(["cos", "relu"]), "points": st.integers(16, 4096), "seed": seed}),
     (TemplateSamples, {"templates": templates, "n": st.integers(1, 50), "seed": seed}),

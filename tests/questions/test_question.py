@@ -15,7 +15,8 @@ from bindscope.questions.patch import Patch
 from bindscope.questions.program import Ablate, Predict
 from bindscope.questions.question import Question, to_steps
 from bindscope.questions.render import literal_of, text_of, write_command, write_python
-from bindscope.questions.sums import Sum, Transplant
+from bindscope.questions.sums import Sum
+from bindscope.questions.transplants import Transplant
 
 PROGRAM, OTHER = "a=5;b=a;#b:", "a=8;b=a;#b:"
 

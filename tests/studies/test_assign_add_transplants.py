@@ -13,6 +13,7 @@ import torch
 import xarray as xr
 
 from bindscope.interventions.transplant import list_parts
+from bindscope.measures.arithmetic.asked import ask_splits
 from bindscope.measures.arithmetic.by_variable import (
     OPERANDS,
     ask_by_variable,
@@ -24,7 +25,7 @@ from bindscope.measures.arithmetic.by_variable import (
 from bindscope.measures.arithmetic.circuit_ablations import measure_ablations
 from bindscope.measures.arithmetic.forms import SumForms
 from bindscope.measures.arithmetic.spike_transplants import CONTROLLED, DIRECTIONS, N_RANDOM, ROWS
-from bindscope.measures.arithmetic.transplanting import ask_splits, label_transplants, measure_transplants
+from bindscope.measures.transplanting import label_transplants, measure_transplants
 from bindscope.model.config import InitConfig
 from bindscope.model.convert import load_checkpoint
 from bindscope.model.run import run as run_model

@@ -98,9 +98,9 @@ def test_checkpoints_are_chosen_around_the_end_of_the_plateau() -> None:
     assert [chosen_layers(n) for n in (1, 2, 6)] == [[0], [1], [1, 3, 5]]
 
 
-def test_one_checkpoint_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_run_without_checkpoints_around_a_plateau_is_refused_in_a_sentence(tmp_path: Path) -> None:
     path = make_run(tmp_path / "made", steps=(2000,)).path
-    with pytest.raises(BindscopeError, match="fewer than two are saved"):
+    with pytest.raises(BindscopeError, match="compares checkpoints around the end of a plateau"):
         bindscope.open_run(path).result("crosscoder")
 
 

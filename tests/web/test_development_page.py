@@ -10,9 +10,10 @@ import pytest
 import bindscope
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import find_run
+from bindscope.studies.binding.transplants.tell import tell_retraining, tell_transplants
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import study_or_none
-from bindscope.web import lookups
+from bindscope.web import lookups, transplants
 from bindscope.web.body import Body, encode
 from bindscope.web.lab import Lab, NotMeasured
 from bindscope.web.pages import development
@@ -73,6 +74,23 @@ def test_panels_send_the_saved_coefficient_and_diagnostics(tmp_path: Path) -> No
     announced = Body.model_validate_json(encode(development.read_announcements(lab, run)))
     assert "repetition of answers" in announced.coords["number"].values
     assert announced.attrs["answers_depart"] == 500
+
+
+@pytest.mark.parametrize(("name", "variable"), [("transplants", "total_fraction"), ("retraining", "left")])
+def test_panels_of_transplants_have_the_saved_numbers_and_what_they_show(
+    path: Path, tmp_path: Path, name: str, variable: str
+) -> None:
+    lab = Lab.open([path], tmp_path)
+    with pytest.raises(NotMeasured, match=f"bindscope figure made {name}"):
+        getattr(transplants, f"read_{name}")(lab, lab.find("made"))
+    shipped = Lab.open([find_run("binding-plain")], tmp_path)
+    run = shipped.find("binding-plain")
+    body = Body.model_validate_json(encode(getattr(transplants, f"read_{name}")(shipped, run)))
+    kept = run.library.find(name).dataset
+    sent = np.array(body.variables[variable].values, dtype=float)
+    np.testing.assert_allclose(sent, kept[variable].values.ravel(), atol=6e-4)
+    assert body.attrs["finding"] in (tell_transplants(kept) if name == "transplants" else tell_retraining(kept))
+    assert body.command == f"bindscope figure binding-plain {name}"
 
 
 def test_only_runs_with_reassignment_have_its_panel_which_says_what_each_step_shows(path: Path, tmp_path: Path) -> None:

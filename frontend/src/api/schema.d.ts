@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/live/edges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Edges between parts and circuits of the strongest, streamed */
+        post: operations["ask_edges"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/live/grid": {
         parameters: {
             query?: never;
@@ -633,6 +650,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run}/retraining.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Parts given early and trained on */
+        get: operations["read_runs_run_retraining"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run}/run.json": {
         parameters: {
             query?: never;
@@ -846,6 +880,23 @@ export interface paths {
         };
         /** Accuracy over training */
         get: operations["read_runs_run_trajectory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/transplants.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Parts of a model after the plateau */
+        get: operations["read_runs_run_transplants"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1082,6 +1133,64 @@ export interface components {
             variables: {
                 [key: string]: components["schemas"]["Labelled"];
             };
+        };
+        /**
+         * EdgesQuestion
+         * @description Which edges between heads, MLPs, embedding and logits carry the answer (edge attribution)?
+         */
+        EdgesQuestion: {
+            /**
+             * Checked
+             * @description How many edges are also patched exactly, half the strongest and half at random.
+             * @default 24
+             */
+            checked: number;
+            /**
+             * Depth
+             * @description Draw pairs of this depth only.
+             */
+            depth?: number | null;
+            /**
+             * Estimate
+             * @description Along which line an effect is estimated: the gradient; qk, with softmax recomputed for queries and keys; graddrop, without one layer's gradient after another; atp-star, both.
+             * @default gradient
+             * @enum {string}
+             */
+            estimate: "gradient" | "qk" | "graddrop" | "atp-star";
+            /**
+             * N
+             * @description How many pairs to draw; half find the edges, half try them.
+             * @default 32
+             */
+            n: number;
+            /**
+             * Points
+             * @description Between how many runs from base to source gradients are averaged; 1 is the base run alone.
+             * @default 8
+             */
+            points: number;
+            /**
+             * Random
+             * @description How many random circuits of equal size stand beside the found one.
+             * @default 4
+             */
+            random: number;
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
+            run: string;
+            /**
+             * Seed
+             * @description The seed that draws them.
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
+            step: number;
         };
         /**
          * GridQuestion
@@ -1595,18 +1704,18 @@ export interface components {
         TransplantQuestion: {
             /**
              * Donor
-             * @description The checkpoint that gives (the donor): a step, 'first' or 'last'. Without --from and --to: from after each spike of the run to before it.
+             * @description The checkpoint that gives (the donor): a step, 'first' or 'last'. Without --from and --to: from after each jump of the run to before it, the spikes of sums, the end of the plateau of programs.
              */
             donor: number;
             /**
              * N
-             * @description How many sums to draw from each split.
+             * @description How many examples to draw (of each split of sums).
              * @default 200
              */
             n: number;
             /**
              * Parts
-             * @description What is given, by a name of --list. Names joined by + are given together. Give it once for each trial; 'pattern 2', 'routing' and 'computing' when none is named.
+             * @description What is given, by a name of --list. Names joined by + are given together. Give it once for each trial; without it, a few large parts.
              */
             parts: string[];
             /**
@@ -1764,6 +1873,113 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_edges: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Slot"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EdgesQuestion"];
+            };
+        };
+        responses: {
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from index `at` on, or {error} if something goes wrong midway. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description It cannot be made of this run */
@@ -4672,6 +4888,73 @@ export interface operations {
             };
         };
     };
+    read_runs_run_retraining: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     read_runs_run_run: {
         parameters: {
             query?: never;
@@ -5483,6 +5766,73 @@ export interface operations {
         };
     };
     read_runs_run_trajectory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_transplants: {
         parameters: {
             query?: never;
             header?: never;

@@ -2,7 +2,7 @@
 import { oneLine, toCommand, writeCommand, type Given, type Name } from '../api/render';
 
 export const OPERATIONS: ReadonlySet<string> = new Set(['predict', 'lens', 'attention', 'ablate', 'patch', 'grid', 'sum', 'transplant', 'kernel', 'samples']);
-const ELSEWHERE: Readonly<Record<string, Name>> = { sample: 'Sample', project: 'Project', swap: 'Swap' };
+const ELSEWHERE: Readonly<Record<string, Name>> = { sample: 'Sample', project: 'Project', swap: 'Swap', edges: 'Edges' };
 
 /** The command that does the same on the reader's own machine. */
 export function commandFor(operation: string, question: object): string {

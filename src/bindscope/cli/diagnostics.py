@@ -117,12 +117,16 @@ def format_announcements(dataset: xr.Dataset) -> str:
         departs = "–" if one.departs.isnull() else f"{int(one.departs):,}"
         lead = "–" if one.lead.isnull() else f"{int(one.lead):+,}"
         early = "–" if one.fires_early.isnull() else "yes" if float(one.fires_early) else "no"
-        rows.append([str(number), departs, lead, "yes" if float(one.announces) else "no", f"{float(one.base_rate):.2f}",
+        told = not bool(one.base_rate.isnull())
+        announces = ("yes" if float(one.announces) else "no") if told else "cannot be told"
+        rows.append([str(number), departs, lead, announces, f"{float(one.base_rate):.2f}" if told else "–",
                      f"{int(one.n_range)} + {int(one.n_before)}", early])  # fmt: skip
     head = (
         f"{dataset.attrs['run']}: plateau from step {plateau[0]:,} to {plateau[1]:,}; "
         f"follows_chain leaves its range at step {answers:,}"
     )
+    if dataset.base_rate.isnull().all():
+        head += "; no step was measured between the range and that one, so what announces it cannot be told"
     columns = ["number", "departs at", "lead", "announces", "base rate", "steps in range + after", "fires early too"]
     return f"{head}\n\n{format_table(columns, rows, numbers=range(1, 7))}"
 

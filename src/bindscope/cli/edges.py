@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.asking import asking
 from bindscope.cli.options import HERE, Flag, Place
-from bindscope.cli.outcome import NUMBERS, check_out, write_out
+from bindscope.cli.outcome import NUMBERS, check_out, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.questions.edges import Edges
 from bindscope.questions.opened import Opened
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 N_SHOWN = 12
-FAITHFUL = 0.8
 
 
 @asking(Edges)
@@ -28,12 +27,15 @@ def edges(question: Edges, /, *, place: Place = HERE, out: Path | None = None, j
     head, an MLP or the logits. Gradients give all edges at once, approximately;
     some are patched exactly, and the error is printed. Circuits of the strongest
     edges are then run with every other edge taken from the counterfactual, beside
-    random circuits with as many edges into each part.
+    random circuits with as many edges into each part. --method corrects gradients
+    where softmax is saturated or effects cancel (AtP*, arXiv 2403.00745).
 
     Examples:
         bindscope edges binding-plain --depth 2
         bindscope edges binding-neutral --depth 3 --points 16 --out edges.svg
+        bindscope edges binding-plain --points 1 --method atp-star
         bindscope edges binding-plain --step 600 --json
+        bindscope figure binding-plain edges
 
     Parameters
     ----------
@@ -46,7 +48,8 @@ def edges(question: Edges, /, *, place: Place = HERE, out: Path | None = None, j
 
     check_out(out)
     opened = Opened.at(question.run, place)
-    dataset = question.answer(opened)
+    with show_progress("patches") as on_progress:
+        dataset = question.answer(opened, on_progress)
     if json:
         print(json_format.dumps(to_mapping(dataset)))
     else:
@@ -58,73 +61,70 @@ def edges(question: Edges, /, *, place: Place = HERE, out: Path | None = None, j
 
 
 def format_edges(dataset: xr.Dataset) -> str:
-    """The strongest edges with their exact effects, the error of the attribution, and circuits by size."""
-    from bindscope.interventions.edge_report import smallest_faithful
+    """What was found, the strongest edges with their exact effects, the error of the attribution, and circuits by size."""
+    from bindscope.interventions.edge_reading import tell_circuit, tell_error
 
     about = dataset.attrs
-    size = smallest_faithful(dataset, FAITHFUL)
-    found = f"{size} edges are" if size else "no circuit is"
     return "\n".join(
         [
             f"{about['run']} at step {about['step']:,}; {about['pairs']}",
             "",
-            _format_strongest(dataset),
+            tell_circuit(dataset),
+            tell_error(dataset),
             "",
-            f"against exact patches of {dataset.sizes['edge']} edges: correlation {about['correlation']:.3f}, mean error "
-            f"{about['mean_absolute_error']:.4f}, largest {about['largest_error']:.4f}, sign right {about['sign_agreement']:.0%}",
+            _format_strongest(dataset),
             "",
             _format_circuits(dataset),
             "",
-            f"{found} {FAITHFUL:.0%} faithful, the lower end of the interval, on {about['n_tried']} other pairs",
+            f"Circuits were tried on {about['n_tried']} other pairs. Faithful: 80 % or more with the whole interval.",
         ]
     )
 
 
 def to_mapping(dataset: xr.Dataset) -> dict[str, Any]:
     """The report as plain values."""
-    from bindscope.interventions.edges import ANYWHERE
+    from bindscope.interventions.edge_reading import tabulate_edges, tabulate_parts, tell_circuit, tell_error
 
-    means = dataset.effect_at.sel(position=ANYWHERE)
+    edges, parts = tabulate_edges(dataset), tabulate_parts(dataset)
     known = [
-        {"sender": str(sender), "receiver": str(receiver), "effect": float(means.sel(sender=sender, receiver=receiver))}
-        for sender in means.sender.values
-        for receiver in means.receiver.values
-        if bool(means.sel(sender=sender, receiver=receiver).notnull())
+        {name: one[name].item() for name in ("sender", "receiver", "effect")}
+        for one in (edges.isel(edge=index) for index in range(edges.sizes["edge"]))
     ]
+    nodes = {name: parts[name].values.tolist() for name in ("part", "part_effect", "part_exact")}
     checked = {name: dataset[name].values.tolist() for name in ("edge_sender", "edge_receiver", "attributed", "exact")}
     circuits = {name: dataset[name].transpose("size", "circuit").values.tolist() for name in ("faithfulness", "kept")}
     labels = {"size": dataset["size"].values.tolist(), "circuit": dataset.circuit.values.tolist()}
-    return {**dataset.attrs, "edges": known, "checked": checked, "circuits": {**labels, **circuits}}
+    told = {"finding": tell_circuit(dataset), "error": tell_error(dataset)}
+    return {
+        **dataset.attrs, **told, "edges": known, "parts": nodes, "checked": checked, "circuits": {**labels, **circuits},
+    }  # fmt: skip
 
 
 def _format_strongest(dataset: xr.Dataset) -> str:
-    from bindscope.interventions.edges import ANYWHERE
+    from bindscope.interventions.edge_reading import tabulate_edges
 
-    strongest = []
-    for index in range(dataset.sizes["edge"]):
-        one = dataset.isel(edge=index)
-        at = dataset.effect_at.sel(sender=str(one.edge_sender.values), receiver=str(one.edge_receiver.values))
-        named = at.drop_sel(position=ANYWHERE)
-        where = str(named.position.values[abs(named).fillna(0).values.argmax()]) if named.size else ""
-        ends = (str(one.edge_sender.values).removesuffix(".result"), str(one.edge_receiver.values))
-        strongest.append([*ends, where, f"{float(one.attributed):.3f}", f"{float(one.exact):.3f}"])
-    rows = sorted(strongest, key=lambda row: -abs(float(row[4])))[:N_SHOWN]
-    return format_table(["from", "to", "mostly at", "attributed", "exact"], rows, numbers=[3, 4])
+    table = tabulate_edges(dataset, most=0)
+    rows = [
+        [str(one.sender.item()), str(one.receiver.item()), str(one["at"].item()), f"{float(one.effect):.3f}", f"{float(one.exact):.3f}"]
+        for one in (table.isel(edge=index) for index in range(table.sizes["edge"]))
+    ]  # fmt: skip
+    shown = sorted(rows, key=lambda row: -abs(float(row[4])))[:N_SHOWN]
+    return format_table(["from", "to", "mostly at", "attributed", "exact"], shown, numbers=[3, 4])
 
 
 def _format_circuits(dataset: xr.Dataset) -> str:
-    from bindscope.interventions.edge_circuit import CHOSEN
+    from bindscope.interventions.edge_reading import tabulate_circuits
 
-    rows = []
-    for size in dataset["size"].values:
-        one, others = dataset.sel(size=size, circuit=CHOSEN), dataset.sel(size=size).drop_sel(circuit=CHOSEN)
+    table, rows = tabulate_circuits(dataset), []
+    for size in table["size"].values:
+        one = table.sel(size=size)
         rows.append(
             [
                 f"{size:,}",
                 f"{float(one.faithfulness):.2f} [{float(one.faithfulness_low):.2f} to {float(one.faithfulness_high):.2f}]",
                 f"{float(one.kept):.0%}",
-                f"{float(others.faithfulness.min()):.2f} to {float(others.faithfulness.max()):.2f}",
-                f"{float(others.kept.max()):.0%}",
+                f"{float(one.random_least):.2f} to {float(one.random_most):.2f}",
+                f"{float(one.random_kept):.0%}",
             ]
         )
     headings = ["edges", "faithful", "answers kept", "random circuits: faithful", "kept at most"]

@@ -98,11 +98,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Tell what a checkpoint looks a question up by: a line, a name, a value, or the early lines.",
         ),
         "identifiers": (
-            "identifiers:identifiers",
+            "lookups:identifiers",
             "Tell what swaps two bindings of a program: are names and values tied by identifiers of their line?",
         ),
         "lookbacks": (
-            "lookbacks:lookbacks",
+            "lookups:lookbacks",
             "Tell where the address, the pointer and the payload of a lookup are, layer by layer.",
         ),
         "reassignment": (
@@ -121,6 +121,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "transplant": (
             "transplant:transplant",
             "Patch a component of one checkpoint into another (transplant), see whether it answers like it.",
+        ),
+        "retrain": (
+            "retrain:retrain",
+            "Give a checkpoint on the plateau parts of a later one, train on, and count the steps until it leaves.",
         ),
     },
     "Study": {

@@ -14,7 +14,7 @@ from bindscope.cli.outcome import check_out, show_progress, write_out
 from bindscope.cli.table import format_table
 from bindscope.errors import BindscopeError
 from bindscope.questions.opened import Opened
-from bindscope.questions.sums import Transplant
+from bindscope.questions.transplants import Transplant
 
 
 @asking(Transplant, n=400)
@@ -29,11 +29,16 @@ def transplant(
 ) -> None:
     """Patch a component of one checkpoint into another (transplant), see whether it answers like it.
 
-    Accuracy on the nine splits with 95 % Wilson intervals: of the receiver, of
-    the donor, and of the receiver with the part; and how far this is of the way
-    from the one to the other, where they differ by 10 % or more.
+    Accuracy with 95 % Wilson intervals, on the nine splits of sums or by depth and
+    on misleading programs: of the receiver, of the donor, and of the receiver with
+    the part; and how far this is of the way from the one to the other, where they
+    differ by 10 % or more. What a shipped run on programs has saved, controls
+    included, is drawn by 'bindscope figure RUN transplants'.
 
     Examples:
+        bindscope transplant binding-plain
+        bindscope transplant binding-plain --list
+        bindscope transplant binding-plain --from 1000 --to 400 --part "L0.QK + L0.OV" --part L1-5.QK --controls 3
         bindscope transplant assign-add --list
         bindscope transplant assign-add
         bindscope transplant assign-add --from 3100 --to 3000 --part QK1 --part "pattern 2"
@@ -52,11 +57,10 @@ def transplant(
 
     check_out(out)
     opened = Opened.at(question.run, place)
-    opened.task_of(question.runs_on)
     if list_:
-        print(_format_parts(list_parts(opened.run.config.model)))
+        print(_format_parts(list_parts(opened.run.config.model, opened.task.token_groups or None)))
         return
-    asked = question.around_spikes(opened)
+    asked = question.around_jumps(opened)
     if out is not None and len(asked) > 1:
         raise BindscopeError("--out: holds one pair of checkpoints; choose one with --from and --to.")
     measured = [_measure(opened, each) for each in asked]
@@ -80,7 +84,7 @@ def _measure(opened: Opened, question: Transplant) -> Any:
 def _format(name: str, dataset: Any) -> str:
     donor, receiver = int(dataset.attrs["donor_step"]), int(dataset.attrs["receiver_step"])
     blocks = [
-        f"{name}, from step {donor:,} to step {receiver:,}, {int(dataset.attrs['n'])} sums of each split\n"
+        f"{name}, from step {donor:,} to step {receiver:,}, {int(dataset.attrs['n'])} {dataset.attrs['counted']}\n"
         "accuracy with 95 % Wilson intervals; way: from the receiver (0 %) to the donor (100 %), bootstrap intervals"
     ]
     headings = ["split", "receiver", "with it", "donor", "way"]
@@ -91,7 +95,10 @@ def _format(name: str, dataset: Any) -> str:
              _cell(at.sel(split=split), "fraction", 100)]
             for split in dataset.split.values
         ]  # fmt: skip
-        rows.append(["all that differ", "", "", "", _cell(at, "total_fraction", 100)])
+        if not dataset.attrs["within"]:
+            rows.append(["all that differ", "", "", "", _cell(at, "total_fraction", 100)])
+        for draw in at.random_fraction.values if "random_fraction" in at else ():
+            rows.append(["changed at random", "", "", "", f"{100 * float(draw):.0f} %"])
         blocks.append(f"{part}\n{format_table(headings, rows)}")
     return "\n\n".join(blocks)
 
@@ -140,5 +147,9 @@ def _to_json(dataset: Any) -> dict[str, Any]:
         for part in dataset.part.values
         for split in dataset.split.values
     ]
+    if "random_fraction" in dataset:
+        dataset.attrs["random_fraction"] = dict(
+            zip(map(str, dataset.part.values), dataset.random_fraction.values.tolist())
+        )
     totals = {str(part): cell(dataset.sel(part=part), "total_fraction") for part in dataset.part.values}
     return {**dataset.attrs, "rows": rows, "total_fraction": totals}

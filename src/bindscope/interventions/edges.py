@@ -18,9 +18,9 @@ patched exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -28,16 +28,28 @@ import xarray as xr
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.answers import Edits
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import SMALLEST_RANGE
 from bindscope.interventions.patching import PAIRS_AT_ONCE
-from bindscope.interventions.paths import HEAD_INPUTS, head_results, moment, patch_path
+from bindscope.interventions.paths import HEAD_INPUTS, moment, patch_path
+from bindscope.interventions.slopes import (
+    EMBED,
+    FINAL,
+    Method,
+    check_method,
+    drop_gradients,
+    drops_gradients,
+    fixes_softmax,
+    margin,
+    measure_slopes,
+    recompute_heads,
+    slope_of_mlp,
+    slopes_of_heads,
+)
 from bindscope.model.run import Trace, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 
-EMBED, FINAL = Site("embed"), Site("final")
 ANYWHERE = "anywhere"
 
 
@@ -84,11 +96,13 @@ def attribute_edges(
     *,
     n_points: int = 8,
     positions: Mapping[str, np.ndarray] | None = None,
+    method: Method = "gradient",
 ) -> xr.Dataset:
     """``effect`` over (sender, receiver, pair): how far the answer would move from the base's to the source's, as
     ``logit_difference`` of the exact patch; NaN where there is no such edge. ``effect_at``, over (sender, receiver,
-    position): its mean at each of the named ``positions`` and anywhere.
+    position): its mean at each of the named ``positions`` and anywhere. ``method`` is one of those of ``slopes``.
     """
+    check_method(method)
     if n_points < 1:
         raise BindscopeError(f"n_points: at least one run is needed, got {n_points}.")
     graph, named = Graph.of(model), positions or {}
@@ -96,7 +110,7 @@ def attribute_edges(
     for start in range(0, len(contrast), PAIRS_AT_ONCE):
         rows = slice(start, start + PAIRS_AT_ONCE)
         columns = [column[rows] for column in named.values()]
-        parts.append(_attribute_part(model, graph, contrast.take(rows), n_points, columns))
+        parts.append(_attribute_part(model, graph, contrast.take(rows), n_points, columns, method))
     effects = np.concatenate(parts, axis=3)  # [position, sender, receiver, pair], anywhere first
     effects[:, ~graph.edges] = np.nan
     known = np.isfinite(effects)
@@ -113,7 +127,7 @@ def attribute_edges(
         },
         coords,
     )
-    return dataset.assign_attrs(n_points=n_points, n_pairs=len(contrast))
+    return dataset.assign_attrs(n_points=n_points, n_pairs=len(contrast), method=method)
 
 
 @dataclass(frozen=True)
@@ -141,21 +155,42 @@ def check_edges(
     """Patch the strongest edges and some others exactly, and say how far the attribution is off."""
     means = attributed.effect.mean("pair").values  # [sender, receiver]
     chosen = choose_edges(means, n_strongest, n_random, rng)
-    exact = []
-    for sender, receiver in chosen:
-        ends = (str(attributed[name].values[index]) for name, index in (("sender", sender), ("receiver", receiver)))
-        exact.append(float(patch_path(model, contrast, *ends).logit_difference.mean()))
+    return compare_edges(attributed, chosen, list(patch_edges(model, contrast, attributed, chosen)))
+
+
+def patch_edges(
+    model: Transformer, contrast: Contrast, attributed: xr.Dataset, chosen: Sequence[tuple[int, int]]
+) -> Iterator[float]:
+    """The exact effect of each of the chosen edges, one after the other."""
+    for sender, receiver in name_edges(attributed, chosen):
+        yield float(patch_path(model, contrast, sender, receiver).logit_difference.mean())
+
+
+def name_edges(attributed: xr.Dataset, chosen: Sequence[tuple[int, int]]) -> tuple[tuple[str, str], ...]:
+    """The ends of edges that are given by their indices."""
+    return tuple((str(attributed.sender.values[s]), str(attributed.receiver.values[r])) for s, r in chosen)
+
+
+def compare_edges(attributed: xr.Dataset, chosen: Sequence[tuple[int, int]], exact: Sequence[float]) -> Checked:
+    """How far the attribution of the chosen edges is from their exact effects; one that is missing is left out."""
+    means = attributed.effect.mean("pair").values
     guess, true = np.array([means[edge] for edge in chosen]), np.array(exact)
-    clear = np.abs(true) > 0.01
-    varied = len(true) > 1 and np.ptp(guess) > 0 and np.ptp(true) > 0
-    names = tuple((str(attributed.sender.values[s]), str(attributed.receiver.values[r])) for s, r in chosen)
+    known = np.isfinite(true)
     return Checked(
-        names,
-        tuple(guess.tolist()),
-        tuple(true.tolist()),
+        name_edges(attributed, chosen), tuple(guess.tolist()), tuple(true.tolist()), *_agree(guess[known], true[known])
+    )
+
+
+def _agree(guess: np.ndarray, true: np.ndarray) -> tuple[float, float, float, float]:
+    """Correlation, mean and largest error, and the fraction with the right sign."""
+    if len(true) == 0:
+        return (float("nan"),) * 4
+    clear, errors = np.abs(true) > 0.01, np.abs(guess - true)
+    varied = len(true) > 1 and np.ptp(guess) > 0 and np.ptp(true) > 0
+    return (
         float(np.corrcoef(guess, true)[0, 1]) if varied else float("nan"),
-        float(np.abs(guess - true).mean()),
-        float(np.abs(guess - true).max()),
+        float(errors.mean()),
+        float(errors.max()),
         float((np.sign(guess) == np.sign(true))[clear].mean()) if clear.any() else float("nan"),
     )
 
@@ -175,25 +210,38 @@ def read_senders(trace: Trace, graph: Graph) -> Tensor:
 
 
 def _attribute_part(
-    model: Transformer, graph: Graph, contrast: Contrast, n_points: int, columns: Sequence[np.ndarray]
+    model: Transformer,
+    graph: Graph,
+    contrast: Contrast,
+    n_points: int,
+    columns: Sequence[np.ndarray],
+    method: Method,
 ) -> np.ndarray:
-    """[position, sender, receiver, pair]: anywhere, then at each of the named columns (−1: the pair has none)."""
+    """[position, sender, receiver, pair]: anywhere, then at each of the named columns (−1: the pair has none).
+
+    The method corrects what comes from anywhere; named positions are those of the gradient.
+    """
     with torch.no_grad():
         base, source = (run(model, tokens, graph.senders) for tokens in (contrast.base, contrast.source))
     differences = read_senders(source, graph) - read_senders(base, graph)
-    ends = [_margin(trace.logits[:, contrast.at], contrast) for trace in (base, source)]
+    ends = [margin(trace.logits[:, contrast.at], contrast) for trace in (base, source)]
     span = ends[1] - ends[0]  # [pair]
     scale = torch.where(span.abs() < SMALLEST_RANGE, torch.nan, 1 / span)
-    points = [0.0] if n_points == 1 else [(index + 0.5) / n_points for index in range(n_points)]
-    slopes: Tensor | None = None
-    for point in points:
-        found = _slopes(model, graph, contrast, source[EMBED], point) / len(points)
-        slopes = found if slopes is None else slopes + found
-    assert slopes is not None
-    at_columns = (
-        torch.einsum("sbpd,rbpd->srbp", differences, slopes) * scale[:, None]
-    )  # [sender, receiver, pair, position]
-    parts = [at_columns.sum(-1)]
+
+    def attribute(dropped: int | None) -> tuple[Tensor, Tensor]:
+        slopes, above = _mean_slopes(model, graph, contrast, source[EMBED], n_points, dropped)
+        at_columns = torch.einsum("sbpd,rbpd->srbp", differences, slopes) * scale[:, None]
+        anywhere = at_columns.sum(-1)  # [sender, receiver, pair]
+        if fixes_softmax(method):
+            _fix_softmax(model, graph, contrast, differences, above, anywhere, scale)
+        return anywhere, at_columns
+
+    anywhere, at_columns = attribute(None)
+    if drops_gradients(method):
+        layers = [site.layer for site in graph.receivers]
+        swapped = drop_gradients(anywhere.transpose(0, 1), lambda layer: attribute(layer)[0].transpose(0, 1), layers)
+        anywhere = swapped.transpose(0, 1)
+    parts = [anywhere]
     pairs = torch.arange(len(contrast))
     for column in columns:
         there = at_columns[:, :, pairs, torch.from_numpy(np.maximum(column, 0))]
@@ -201,64 +249,43 @@ def _attribute_part(
     return torch.stack(parts).numpy()
 
 
-def _slopes(model: Transformer, graph: Graph, contrast: Contrast, source_embed: Tensor, point: float) -> Tensor:
-    """∂ metric / ∂ what each receiver reads, [receiver, pair, position, d_model], at a run between base and source."""
-    layers = range(model.config.n_layers)
-    outputs = [Site("attn_out", layer) for layer in layers]
-    outputs += [Site("mlp_out", layer) for layer in model.config.layers_with_mlp]
-    outputs.append(Site("resid_post", layers[-1]))
-    nudges: dict[Site, Tensor] = {}
-
-    def nudge(site: Site, old: Tensor) -> Tensor:
-        nudges[site] = torch.zeros_like(old, requires_grad=True)
-        return old + nudges[site]
-
-    write: Edits = {EMBED: lambda old: old + point * (source_embed - old)}
-    write |= {site: partial(nudge, site) for site in outputs}
-    entering = [Site("resid_pre", layer) for layer in layers]
-    between = {layer: _read_by_mlp(model, layer) for layer in model.config.layers_with_mlp}
-    with torch.enable_grad():
-        trace = run(model, contrast.base, [*entering, *set(between.values()) - set(entering)], write)
-        margin = _margin(trace.logits[:, contrast.at], contrast).sum()
-        found = dict(zip(outputs, torch.autograd.grad(margin, [nudges[site] for site in outputs]), strict=True))
-    slopes: dict[Site, Tensor] = {FINAL: found[outputs[-1]]}
-    for layer in layers:
-        slopes |= _slopes_of_heads(model, layer, trace[entering[layer]].detach(), found[Site("attn_out", layer)])
-        if layer in between:
-            site = Site("mlp_out", layer)
-            slopes[site] = _slope_of_mlp(model, layer, trace[between[layer]].detach(), found[site])
-    return torch.stack([to_host(slopes[site]) for site in graph.receivers])
+def _mean_slopes(
+    model: Transformer, graph: Graph, contrast: Contrast, source_embed: Tensor, n_points: int, dropped: int | None
+) -> tuple[Tensor, dict[int, Tensor]]:
+    """∂ metric / ∂ what each receiver reads, [receiver, pair, position, d_model], and ∂ what each layer's heads add: means
+    over runs between base and source."""
+    points = [0.0] if n_points == 1 else [(index + 0.5) / n_points for index in range(n_points)]
+    slopes, above = torch.zeros(()), dict.fromkeys(range(model.config.n_layers), torch.zeros(()))
+    for point in points:
+        at = measure_slopes(model, contrast, source_embed, point, dropped)
+        found = {FINAL: at.outputs[FINAL]}
+        for layer in range(model.config.n_layers):
+            found |= slopes_of_heads(model, layer, at)
+            above[layer] = above[layer] + to_host(at.outputs[Site("attn_out", layer)]) / len(points)
+            if layer in model.config.layers_with_mlp:
+                found[Site("mlp_out", layer)] = slope_of_mlp(model, layer, at)
+        slopes = slopes + torch.stack([to_host(found[site]) for site in graph.receivers]) / len(points)
+    return slopes, above
 
 
-def _slopes_of_heads(model: Transformer, layer: int, x: Tensor, above: Tensor) -> dict[Site, Tensor]:
-    """Of each side of each head, from the slope ``above`` [pair, position, d_model] of what the layer's heads add."""
-    block = model.layers[layer]
-    with torch.enable_grad():
-        sides = [x[:, :, None].repeat(1, 1, model.config.n_heads, 1).requires_grad_() for _ in HEAD_INPUTS]
-        results = head_results(block.attention, *(block.norm1(side) for side in sides))
-        slopes = torch.autograd.grad(results, sides, above[:, :, None].expand_as(results))
-    return {
-        Site(name, layer, head): slope[:, :, head]
-        for name, slope in zip(HEAD_INPUTS, slopes, strict=True)
-        for head in range(model.config.n_heads)
-    }
-
-
-def _slope_of_mlp(model: Transformer, layer: int, x: Tensor, above: Tensor) -> Tensor:
-    block = model.layers[layer]
-    assert block.mlp is not None
-    assert block.norm2 is not None
-    with torch.enable_grad():
-        x = x.clone().requires_grad_()
-        (slope,) = torch.autograd.grad(block.mlp(block.norm2(x)), x, above)
-    return slope
-
-
-def _read_by_mlp(model: Transformer, layer: int) -> Site:
-    return Site("resid_pre" if model.config.parallel else "resid_mid", layer)
-
-
-def _margin(logits: Tensor, contrast: Contrast) -> Tensor:
-    """The source's answer over the base's, [pair]."""
-    logits, pairs = to_host(logits), torch.arange(len(contrast))
-    return logits[pairs, contrast.source_answers] - logits[pairs, contrast.base_answers]
+def _fix_softmax(
+    model: Transformer,
+    graph: Graph,
+    contrast: Contrast,
+    differences: Tensor,
+    above: Mapping[int, Tensor],
+    effects: Tensor,
+    scale: Tensor,
+) -> None:
+    """Write the QK-fixed effects of all edges into queries and keys into ``effects`` [sender, receiver, pair]."""
+    entering = [Site("resid_pre", layer) for layer in above]
+    with torch.no_grad():
+        streams = run(model, contrast.base, entering)
+    for layer, slope in above.items():
+        x, norm = streams[entering[layer]], model.layers[layer].norm1
+        for side in ("q", "k"):
+            receivers = graph.find_receivers(layer, side)
+            for sender in np.flatnonzero(graph.edges[:, receivers[0]]):
+                changed = norm(x + differences[sender].to(x))
+                found = to_host(recompute_heads(model, layer, side, norm(x), changed, slope.to(x)))  # [head, pair]
+                effects[sender, receivers] = (found * scale).to(effects)

@@ -4,14 +4,16 @@ Where a run's accuracy jumps between two checkpoints, a part *reproduces* the ju
 of the later one answers as well as the later one does, and *undoes* it if the later model with this part of the earlier
 one answers as badly. Parts are of two kinds:
 
-- weights: ``transplant`` copies them. A part is a set of weights, not the function they compute: QK1 is W_Q and W_K of
-  layer 1, and the scores it gives still depend on the receiver's embeddings. Both checkpoints should be of one run, as
+- weights: ``transplant`` copies them. A part is a set of weights, not the function they compute: L0.QK is W_Q and W_K of
+  layer 0, and the scores it gives still depend on the receiver's embeddings. Both checkpoints should be of one run, as
   the same weights mean nothing in another run's directions.
 - patterns: ``read_transplanted`` runs the donor on the same rows and writes where it looks into the receiver's run.
   No weights are mixed, so this is exact whatever else has changed: the receiver computes with its own values, but
   looks where the donor looks.
 
->>> model = transplant(run.checkpoint(5300), run.checkpoint(5400), ["QK1", "position 14"])
+``components`` names the parts of any model, ``sum_components`` those of modular addition.
+
+>>> model = transplant(run.checkpoint(400), run.checkpoint(1000), ["L0.QK", "embeddings"])
 >>> outputs = read_transplanted(run.checkpoint(5300), run.checkpoint(5400), ["pattern 1 of ="], batch)
 """
 
@@ -20,69 +22,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.interventions.components import Groups, Part, Region, list_components, read_component
+from bindscope.interventions.sum_components import find_sums, sum_parts
 from bindscope.model.config import ModelConfig
 from bindscope.model.run import Edit, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
-from bindscope.tasks.assign_add import SequenceFormat
-from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, N_POSITIONS, N_PREFIX
 from bindscope.tasks.task import Batch
 
-EVERYTHING, NOTHING = "everything", "nothing"
 ROWS_AT_ONCE = 2048
-N_OTHER_TOKENS = 3  # the operator, the equals sign and the PAD
+Named = str | Part
 
 
-@dataclass(frozen=True)
-class Region:
-    """Some rows of one tensor of a model, by its name in the state."""
-
-    tensor: str
-    first: int = 0
-    stop: int | None = None  # None: to the last row
-
-    def of(self, state: Mapping[str, Tensor]) -> Tensor:
-        """The region in a state: a view, so that it can be written to."""
-        return state[self.tensor][self.first : self.stop]
-
-
-UNEMBEDDING = (Region("unembed.weight"),)
-
-
-@dataclass(frozen=True)
-class Look:
-    """Where some positions look in one layer; all positions if none are named."""
-
-    layer: int
-    positions: tuple[int, ...] | None = None
-
-    @property
-    def site(self) -> Site:
-        return Site("pattern", self.layer, positions=self.positions)
-
-
-@dataclass(frozen=True)
-class Part:
-    """What is taken from the donor: regions of its weights, or where it looks."""
-
-    name: str
-    meaning: str
-    regions: tuple[Region, ...] = ()
-    looks: tuple[Look, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        return "pattern" if self.looks else "weights"
-
-
-def transplant(receiver: Transformer, donor: Transformer, parts: Iterable[str]) -> Transformer:
+def transplant(receiver: Transformer, donor: Transformer, parts: Iterable[Named]) -> Transformer:
     """A new model: the receiver with these parts of the donor's weights; neither of the two is changed.
 
     >>> transplant(before, after, ["everything"])     # the donor
@@ -90,16 +48,12 @@ def transplant(receiver: Transformer, donor: Transformer, parts: Iterable[str]) 
     """
     _check_same_shape(receiver, donor)
     found = find_parts(receiver.config, parts)
-    for part in found:
-        if part.looks:
-            raise BindscopeError(
-                f"part '{part.name}': it is where a model looks, not weights; read_transplanted writes it into a run."
-            )
+    check_weights(found)
     return _change(receiver, found, lambda region, own: region.of(donor.state_dict()))
 
 
 def read_transplanted(
-    receiver: Transformer, donor: Transformer, parts: Iterable[str], batch: Batch, shown: Batch | None = None
+    receiver: Transformer, donor: Transformer, parts: Iterable[Named], batch: Batch, shown: Batch | None = None
 ) -> np.ndarray:
     """What the receiver with these parts of the donor answers, weights and patterns alike: [row, output] float32.
 
@@ -108,13 +62,13 @@ def read_transplanted(
     """
     _check_same_shape(receiver, donor)
     found = find_parts(receiver.config, parts)
-    model = transplant(receiver, donor, [part.name for part in found if not part.looks])
+    model = transplant(receiver, donor, [part for part in found if not part.looks])
     sites = [look.site for part in found for look in part.looks]
     return _read_with_patterns(model, donor, sites, batch, batch if shown is None else shown)
 
 
 def change_at_random(
-    receiver: Transformer, donor: Transformer, parts: Iterable[str], generator: torch.Generator
+    receiver: Transformer, donor: Transformer, parts: Iterable[Named], generator: torch.Generator
 ) -> Transformer:
     """The control of ``transplant``: every tensor of these parts changed by as much (in norm) in a random direction."""
     _check_same_shape(receiver, donor)
@@ -127,148 +81,64 @@ def change_at_random(
     return _change(receiver, find_parts(receiver.config, parts), replace)
 
 
-def find_parts(config: ModelConfig, names: Iterable[str]) -> list[Part]:
-    """The parts of these names; another name is refused with the nearest one."""
-    names = [names] if isinstance(names, str) else list(names)
-    known = list_parts(config)
-    for name in names:
-        if spell(name) not in known:
-            raise BindscopeError(f"there is no part '{name}'.{suggest_nearest(name, known)}")
-    return [known[spell(name)] for name in names]
+def check_weights(parts: Iterable[Part]) -> None:
+    """Refuse parts that are where a model looks."""
+    for part in parts:
+        if part.looks:
+            raise BindscopeError(
+                f"part '{part.name}': it is where a model looks, not weights; read_transplanted writes it into a run."
+            )
+
+
+def mark_parts(model: Transformer, parts: Iterable[Named]) -> dict[str, Tensor]:
+    """Which entries of each tensor belong to these parts of weights: tensor → bool of its shape; others are left out."""
+    state = model.state_dict()
+    regions = _distinct([region for part in find_parts(model.config, parts) for region in part.regions], state)
+    marks = {region.tensor: torch.zeros_like(state[region.tensor], dtype=torch.bool) for region in regions}
+    for region in regions:
+        region.of(marks).fill_(True)
+    return marks
+
+
+def find_parts(config: ModelConfig, names: Iterable[Named], groups: Groups | None = None) -> list[Part]:
+    """The parts of these names, and those that are parts already; another name is refused with the nearest one.
+
+    ``groups`` are the task's named tokens, whose embeddings are parts.
+    """
+    names = [names] if isinstance(names, str | Part) else list(names)
+    return [name if isinstance(name, Part) else _find_part(config, name, groups) for name in names]
+
+
+def _find_part(config: ModelConfig, name: str, groups: Groups | None) -> Part:
+    known, spelled = list_parts(config, groups), spell(name)
+    part = known.get(spelled) or read_component(config, spelled)
+    if part is None:
+        raise BindscopeError(f"there is no part '{name}'.{suggest_nearest(name, known)}")
+    return part
 
 
 def spell(name: str) -> str:
-    """A part's name as it is listed: ``qk2*ov1`` and ``QK2.OV1`` are ``QK2·OV1``."""
-    plain = re.sub(r"[.*]", "·", " ".join(name.split()))
+    """A part's name as it is listed: ``qk2*ov1`` and ``QK2.OV1`` are ``QK2·OV1``, and ``l0.qk`` is ``L0.QK``."""
+    plain = " ".join(name.split())
+    if re.match(r"[Ll]\d", plain):
+        plain = re.sub(
+            r"^l|(?<=\.)h(?=\d)|(?<=\.)(qk|ov|mlp)$", lambda match: match[0].upper(), plain, flags=re.IGNORECASE
+        )
+        return re.sub(r"(?<=\.)(norms|pattern)$", lambda match: match[0].lower(), plain, flags=re.IGNORECASE)
+    plain = re.sub(r"[.*]", "·", plain)
     return re.sub(r"^(qk|ov|mlp)(?=\d|$)|(?<=·)(ov|qk)", lambda match: match[0].upper(), plain, flags=re.IGNORECASE)
 
 
-def list_parts(config: ModelConfig) -> dict[str, Part]:
-    """All parts of models of this shape by name, in the order of the forward pass.
+def list_parts(config: ModelConfig, groups: Groups | None = None) -> dict[str, Part]:
+    """All parts of models of this shape by name, in the order of the forward pass; a range such as ``L1-5.QK`` is found
+    too, though it is not listed.
 
     >>> list(list_parts(config))[:3]
     ['nothing', 'everything', 'embeddings']
     """
-    sums = _sequences_of(config)
-    parts = [
-        Part(NOTHING, "nothing: the receiver as it is"),
-        Part(EVERYTHING, "all weights: the donor", (Region("*"),)),
-        *_embedding_parts(config, sums),
-        *_layer_parts(config),
-        *_two_halves(config),
-        *_pattern_parts(config),
-    ]
+    sums = find_sums(config) if groups is None else None
+    parts = list_components(config, groups or {}) if sums is None else sum_parts(config, sums)
     return {part.name: part for part in parts}
-
-
-def _sequences_of(config: ModelConfig) -> SequenceFormat:
-    n_variables = config.d_vocab - config.outputs - N_OTHER_TOKENS
-    if config.n_positions != N_POSITIONS or not 1 <= n_variables <= 26 or config.tied:
-        raise BindscopeError(
-            "parts are named for models of modular addition (16 positions; numbers, an operator, =, PAD and variables); this model "
-            "has another task."
-        )
-    return SequenceFormat(config.outputs, n_variables)
-
-
-def _embedding_parts(config: ModelConfig, sums: SequenceFormat) -> list[Part]:
-    def rows(first: int, n: int = 1) -> tuple[Region, ...]:
-        return (Region("embed.weight", first, first + n),)
-
-    first = sums.first_variable_token
-    parts = [
-        Part("embeddings", "the embeddings of all tokens, without positions", (Region("embed.weight"),)),
-        Part("numbers", "the embeddings of the numbers", rows(0, sums.modulus)),
-        Part("variables", "the embeddings of all variables", rows(first, sums.n_variables)),
-        *(
-            Part(f"variable {name}", f"the embedding of {name} alone", rows(first + index))
-            for index, name in enumerate(sums.variables)
-        ),
-        Part("operator", "the embedding of the operator", rows(sums.operator_token)),
-        Part("equals", "the embedding of =", rows(sums.equals_token)),
-        Part("pad", "the embedding of PAD", rows(sums.pad_token)),
-    ]
-    if config.positions != "learned":
-        return parts
-    positions = [(index, Region("pos_embed", index, index + 1)) for index in range(N_POSITIONS)]
-    return [
-        *parts,
-        Part("positions", "the embeddings of all positions", (Region("pos_embed"),)),
-        *(
-            Part(f"position {position}", f"the embedding of position {position} alone", (row,))
-            for position, row in positions
-        ),
-    ]
-
-
-def _layer_parts(config: ModelConfig) -> list[Part]:
-    qk = [_qk(config, layer) for layer in range(config.n_layers)]
-    ov = [_ov(config, layer) for layer in range(config.n_layers)]
-    parts = []
-    for layer in range(config.n_layers):
-        parts += [
-            Part(f"QK{layer + 1}", f"W_Q and W_K of layer {layer + 1}: its scores, given what it reads", qk[layer]),
-            Part(f"OV{layer + 1}", f"W_V and W_O of layer {layer + 1}: what it moves, given where it looks", ov[layer]),
-        ]
-    if config.n_layers > 1:
-        meaning = "W_Q and W_K of layer 2 and W_V and W_O of layer 1: how layer 2 compares what layer 1 has moved"
-        parts.append(Part("QK2·OV1", meaning, qk[1] + ov[0]))
-    mlps = tuple(region for layer in config.layers_with_mlp for region in _mlp(config, layer))
-    if mlps:
-        parts.append(Part("MLP", "both matrices of the MLP", mlps))
-    parts.append(Part("unembedding", "the map from the last stream to the answers", UNEMBEDDING))
-    return parts
-
-
-def _two_halves(config: ModelConfig) -> list[Part]:
-    """All weights in two: those that decide where the last layer looks, and those that work on what it then sees."""
-    last = config.n_layers - 1
-    positions = (Region("pos_embed"),) if config.positions == "learned" else ()
-    early = [layer for layer in range(config.n_layers) if layer < last]
-    early_mlps = [region for layer in early if layer in config.layers_with_mlp for region in _mlp(config, layer)]
-    attention = [region for layer in early for region in (*_qk(config, layer), *_ov(config, layer))]
-    last_mlp = _mlp(config, last) if last in config.layers_with_mlp else ()
-    routing = (Region("embed.weight"), *positions, *attention, *early_mlps, *_qk(config, last))
-    names = ["embeddings", *["positions"] * bool(positions), *(f"QK{layer + 1}, OV{layer + 1}" for layer in early)]
-    names += ["earlier MLPs"] * bool(early_mlps)
-    meaning = f"all that decides where the last layer looks: {', '.join(names)} and QK{last + 1}"
-    rest = f"the rest: OV{last + 1}, {'MLP' if last_mlp else 'no MLP'} and unembedding"
-    return [
-        Part("routing", meaning, routing),
-        Part("computing", rest, (*_ov(config, last), *last_mlp, *UNEMBEDDING)),
-    ]
-
-
-def _mlp(config: ModelConfig, layer: int) -> tuple[Region, ...]:
-    kinds = ("weight", "bias") if config.bias else ("weight",)
-    sides = ("gate", "up", "down") if config.gated else ("up", "down")
-    return tuple(Region(f"blocks.{layer}.mlp.{side}.{kind}") for side in sides for kind in kinds)
-
-
-def _qk(config: ModelConfig, layer: int) -> tuple[Region, ...]:
-    n_rows, name = sum(config.qkv_rows[:2]), f"blocks.{layer}.attention"
-    kinds = ("weight", "bias") if config.bias else ("weight",)
-    regions = [Region(f"{name}.qkv.{kind}", 0, n_rows) for kind in kinds]
-    return (*regions, *([Region(f"{name}.identity_a")] if config.identity_qk else []))
-
-
-def _ov(config: ModelConfig, layer: int) -> tuple[Region, ...]:
-    first, name = sum(config.qkv_rows[:2]), f"blocks.{layer}.attention"
-    kinds = ("weight", "bias") if config.bias else ("weight",)
-    regions = [Region(f"{name}.qkv.{kind}", first) for kind in kinds] + [Region(f"{name}.out.{kind}") for kind in kinds]
-    return (*regions, *([Region(f"{name}.identity_b")] if config.identity_vo else []))
-
-
-def _pattern_parts(config: ModelConfig) -> list[Part]:
-    parts = []
-    for layer in range(config.n_layers):
-        name = f"pattern {layer + 1}"
-        parts.append(Part(name, f"where every position looks in layer {layer + 1}", looks=(Look(layer),)))
-        for of, positions in {"=": (ANSWER_POSITION,), "the assignments": tuple(range(N_PREFIX))}.items():
-            if of == "=" or layer < config.n_layers - 1:
-                meaning = f"where {of} look{'s' if of == '=' else ''} in layer {layer + 1}"
-                parts.append(Part(f"{name} of {of}", meaning, looks=(Look(layer, positions),)))
-    return parts
 
 
 def _change(receiver: Transformer, parts: Sequence[Part], replace: Callable[[Region, Tensor], Tensor]) -> Transformer:
@@ -285,9 +155,8 @@ def _distinct(regions: Sequence[Region], state: Mapping[str, Tensor]) -> list[Re
     """Every region once, so that a change at random adds up to no more than asked; "*" is every tensor whole."""
     if Region("*") in regions:
         return [Region(name) for name in state]
-    whole = {region.tensor for region in regions if region == Region(region.tensor)}
-    kept = dict.fromkeys(regions)
-    return [region for region in kept if region == Region(region.tensor) or region.tensor not in whole]
+    once = list(dict.fromkeys(regions))
+    return [region for region in once if not any(other.covers(region) for other in once if other != region)]
 
 
 @torch.no_grad()

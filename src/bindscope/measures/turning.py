@@ -59,6 +59,7 @@ def find_turn(
         find_transition(steps[later], (each[later] - start) / (end - start), HALF_WAY)
         for each in (values, *(ends if ends is not None else ()))
     )
+    step = int(steps[-1]) if step is None else step  # it is there at its last step alone
     spread = [other for other in others if other is not None]
     if len(spread) < 2:
         return Turn(step, None, None, start, end)

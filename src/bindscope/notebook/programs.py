@@ -12,17 +12,18 @@ from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
-from bindscope.questions.edges import Edges
+from bindscope.questions.edges import Edges, Method
 from bindscope.questions.hypotheses import Hypotheses
-from bindscope.questions.identifiers import Identifiers
-from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
+from bindscope.questions.question import to_texts
 from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Quality, Swap
+from bindscope.questions.transplants import Retrain
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -162,6 +163,7 @@ class ProgramsView(RunView):
         step: Step = "last",
         points: int = 8,
         checked: int = 24,
+        method: Method = "gradient",
         random: int = 4,
         n: int = 32,
         depth: int | None = None,
@@ -173,7 +175,8 @@ class ProgramsView(RunView):
         >>> run.edges(depth=2).faithfulness.sel(circuit="attributed")
         """
         question = Edges(
-            run=self.name, step=step, points=points, checked=checked, random=random, n=n, depth=depth,
+            run=self.name, step=step, points=points, checked=checked, estimate=method, random=random, n=n,
+            depth=depth,
             first_root_line=self._root_line(first_root_line), seed=seed,
         )  # fmt: skip
         return self._drawn(question.answer(self.opened), "edges")
@@ -241,6 +244,30 @@ class ProgramsView(RunView):
         """
         question = Hypotheses(run=self.name, first=first, second=second, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "hypotheses")
+
+    @asks(Retrain)
+    def retrain(
+        self,
+        receiver: Step | None = None,
+        donor: Step | None = None,
+        parts: str | Sequence[str] | None = None,
+        *,
+        seeds: int = 2,
+        most_steps: int = 300,
+        every: int = 10,
+        n: int = 800,
+        seed: int = 0,
+    ) -> Drawn:
+        """A checkpoint on the plateau given parts of a later one and trained on: ``left``, the steps until it leaves the
+        plateau, over (part, condition, seed), beside ``baseline_left`` over (seed).
+
+        >>> run.retrain(parts=["L0.QK"], seeds=1, most_steps=100).left
+        """
+        question = Retrain(
+            run=self.name, receiver=receiver, donor=donor, parts=None if parts is None else to_texts(parts), seeds=seeds, most_steps=most_steps,
+            every=every, n=n, seed=seed,
+        )  # fmt: skip
+        return self._drawn(question.answer(self.opened), "retrain")
 
     def subspace(self, of: Quality = "values", step: Step = "last", n: int = 300, seed: int = 1) -> Drawn:
         """Swaps inside the subspace of values or names, beside every control, over (condition)."""

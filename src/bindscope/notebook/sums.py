@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -11,7 +10,7 @@ from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.program import Predict
-from bindscope.questions.sums import Sum, Transplant
+from bindscope.questions.sums import Sum
 
 if TYPE_CHECKING:
     from bindscope.tasks.assign_add import AssignAddTask
@@ -84,18 +83,3 @@ class SumsView(RunView):
         from bindscope.measures.arithmetic.components import describe_neuron
 
         return self._drawn(describe_neuron(self.model(step), self.task, k), "neuron", step=self.run.find_step(step))
-
-    @asks(Transplant)
-    def transplant(
-        self, receiver: Step, donor: Step, parts: str | Sequence[str], *, n: int = 200, seed: int = 0
-    ) -> Drawn:
-        """The model of one step with parts of another's, on ``n`` sums of each split: ``accuracy`` and ``fraction``, how far
-        this is of the way to the donor, over (part, split).
-
-        Each part is tried by itself; a name such as ``"QK1 + variables"`` takes several together.
-
-        >>> run.transplant(3000, 3100, ["QK1", "variable b", "routing"]).plot()
-        """
-        rows = (parts,) if isinstance(parts, str) else tuple(parts)
-        question = Transplant(run=self.name, receiver=receiver, donor=donor, parts=rows, n=n, seed=seed)
-        return self._drawn(question.answer(self.opened), "transplant")

@@ -1,8 +1,7 @@
-"""Figures of what a notebook asks of a run on modular addition and no other page draws: splits, spikes, progress, a neuron, transplants."""
+"""Figures of what a notebook asks of a run on modular addition and no other page draws: splits, spikes, progress, a neuron."""
 
 from __future__ import annotations
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,9 +12,8 @@ from bindscope.studies.assign_add.learning.spikes import read_spikes
 from bindscope.studies.assign_add.neurons.draw import draw_neuron
 from bindscope.studies.assign_add.progress.draw import draw_progress
 from bindscope.studies.framework.trajectory import phases_of
-from bindscope.studies.plots.heat_map import add_colour_bar, draw_fraction_map
 from bindscope.studies.plots.panels import draw_grid
-from bindscope.studies.plots.style import BLUE, GREY, INK, MUTED, figure_style, set_fraction_axis, title_figure
+from bindscope.studies.plots.style import BLUE, GREY, INK, figure_style, set_fraction_axis, title_figure
 
 SPLIT_PANELS = ("accuracy", "swap", "variables-1", "variables-2")
 MOST_BESIDE = 3  # spikes in a row
@@ -68,27 +66,6 @@ def figure_neuron(dataset: xr.Dataset, source: str = "model") -> Figure:
     words = f"{SOURCES[source]} · k = {fit.frequency}, explained variance {fit.explained_variance:.1%}"
     values = dataset.preactivation.sel(source=source).values
     return draw_neuron(values, fit, f"Neuron {int(dataset.attrs['neuron'])} · {where}", words)
-
-
-def figure_transplant(dataset: xr.Dataset) -> Figure:
-    """Accuracy in each split: the receiver, the receiver with each part, the donor."""
-    rows = [str(part) for part in dataset.part.values]
-    ends = [dataset[f"{end}_accuracy"].values[None] for end in ("receiver", "donor")]
-    cells = np.concatenate([ends[0], dataset.accuracy.transpose("part", "split").values, ends[1]])
-    names = [f"step {int(dataset.attrs['receiver']):,}", *(f"… with {row}" for row in rows)]
-    with figure_style():
-        figure = Figure(figsize=(7.6, 1.3 + 0.3 * len(cells)), layout="constrained")
-        axes = figure.add_subplot()
-        labels = [*names, f"step {int(dataset.attrs['donor']):,}"]
-        mesh = draw_fraction_map(axes, cells, labels, [str(split) for split in dataset.split.values])
-        for edge in (0.5, len(cells) - 1.5):
-            axes.axhline(edge, color=MUTED, linewidth=1)
-        add_colour_bar(axes, mesh, percent=True)
-        words = f"{dataset.attrs.get('run', '')} · accuracy in per cent, {int(dataset.n.values[0])} sums a split"
-        later = int(dataset.attrs["donor"]) >= int(dataset.attrs["receiver"])
-        given, taking = ("a later", "an earlier") if later else ("an earlier", "a later")
-        title_figure(figure, f"Parts of {given} checkpoint in {taking} one", words)
-    return figure
 
 
 def _draw_spike(axes: Axes, spike: xr.Dataset) -> None:

@@ -20,6 +20,8 @@ from bindscope.notebook.drawn import Drawn
 from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.opened import Opened
+from bindscope.questions.question import to_texts
+from bindscope.questions.transplants import Transplant
 from bindscope.runs.directory import Run
 from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped, results_folders
 
@@ -112,6 +114,35 @@ class RunView:
         """
         question = Diagnostics(run=self.name, steps=self._steps(steps), n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "diagnostics")
+
+    @asks(Transplant)
+    def transplant(
+        self,
+        receiver: Step,
+        donor: Step,
+        parts: str | Sequence[str] | None = None,
+        *,
+        controls: int = 0,
+        n: int = 200,
+        seed: int = 0,
+    ) -> Drawn:
+        """The model of one step with parts of another's: ``accuracy`` and ``fraction``, how far this is of the way to the
+        donor, over (part, split).
+
+        Each part is tried by itself; a name such as ``"L0.QK + letters"`` takes several together.
+
+        >>> run.transplant(400, 1000, ["L0.QK", "L1-5.OV", "letters"], controls=3).plot()
+        """
+        question = Transplant(
+            run=self.name,
+            receiver=receiver,
+            donor=donor,
+            parts=None if parts is None else to_texts(parts),
+            controls=controls,
+            n=n,
+            seed=seed,
+        )
+        return self._drawn(question.answer(self.opened), "transplant")
 
     def verify(
         self, claims: Sequence[str] = (), *, documents: Path | str | Sequence[Path | str] = (), results: Sequence[str] = (),

@@ -22,7 +22,7 @@ from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate
 from bindscope.questions.question import BadValue, RunQuestion, describe_fields
-from bindscope.questions.sums import Transplant
+from bindscope.questions.transplants import Transplant
 from bindscope.studies.framework.claims import Claim, Study
 from bindscope.studies.framework.documents import Asked, Document, read_documents
 from bindscope.studies.framework.results import Context, Result, last_step

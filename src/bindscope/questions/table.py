@@ -14,8 +14,7 @@ from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.edges import Edges
 from bindscope.questions.hypotheses import Hypotheses
-from bindscope.questions.identifiers import Identifiers
-from bindscope.questions.lookbacks import Lookbacks
+from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
@@ -24,12 +23,13 @@ from bindscope.questions.question import Question, describe_question
 from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
 from bindscope.questions.subspace import Project, Swap
-from bindscope.questions.sums import Sum, Transplant
+from bindscope.questions.sums import Sum
 from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
+from bindscope.questions.transplants import Retrain, Transplant
 
 QUESTIONS: tuple[type[Question], ...] = (
     Predict, Lens, Attention, Ablate, Patch, PathPatch, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Reassignment, Swap, Project, Sample, Sum,
-    Transplant, Kernel, TemplateSamples,
+    Transplant, Retrain, Kernel, TemplateSamples,
     TemplateCheck, Coefficient, Diagnostics,
 )  # fmt: skip
 

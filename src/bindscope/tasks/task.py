@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -133,6 +133,11 @@ class Task(Protocol):
     @property
     def target_kind(self) -> Literal["token", "real"]:
         return "token"
+
+    @property
+    def token_groups(self) -> Mapping[str, Sequence[int]]:
+        """Named groups of tokens, each token in one, whose embeddings can be told apart; none unless a task says so."""
+        return {}
 
     @abstractmethod
     def sample_batch(self, rng: np.random.Generator, n_examples: int) -> Batch:

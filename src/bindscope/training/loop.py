@@ -23,6 +23,7 @@ from bindscope.tasks.loading import Loader, StagedLoader
 from bindscope.tasks.task import Batch
 from bindscope.training.config import TrainingConfig
 from bindscope.training.distributed import Processes
+from bindscope.training.frozen import Frozen
 from bindscope.training.loss import answer_accuracy, batch_loss
 from bindscope.training.optimizer import Optimizer, build_optimizer
 from bindscope.training.plan import checkpoint_steps
@@ -34,6 +35,10 @@ Evaluate = Callable[[Any], Mapping[str, Any]]
 SECONDS_BETWEEN_GLANCES = 0.25
 STEPS_BETWEEN_PROBES = 10  # of staged data: how often the present stage is tried
 EVALUATIONS_RUNNING = 2  # how many must reach the target before training stops early
+
+
+class Diverged(BindscopeError):
+    """A loss or gradient is no number any more."""
 
 
 def train(
@@ -49,11 +54,13 @@ def train(
     state: TrainingState | None = None,
     device: torch.device | None = None,
     processes: Processes | None = None,
+    frozen: Mapping[str, Tensor] | None = None,
 ) -> Tally:
     """Train ``model`` in place from its present weights, or from ``state``, to the last step or an early stop.
 
     ``total_steps`` replaces ``config.steps`` where it is derived (epochs of a fixed dataset). ``seed`` is that of
-    dropout. With several processes only the first one evaluates, keeps and reports.
+    dropout. With several processes only the first one evaluates, keeps and reports. ``frozen`` marks the entries of
+    parameters, by name, that stay as they are.
 
     >>> train(model, StreamLoader(task, 0, 64), TrainingConfig(steps=1000), evaluate=build_evaluator(task, 500, 1))
     """
@@ -68,6 +75,7 @@ def train(
         observer=observer,
         device=device or torch.device("cpu"),
         processes=processes or Processes(),
+        frozen_marks=frozen or {},
     )
     training.start(state)
     while not training.tally.finished:
@@ -89,6 +97,7 @@ class _Training:
     observer: Observer | None
     device: torch.device
     processes: Processes
+    frozen_marks: Mapping[str, Tensor] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
     def start(self, state: TrainingState | None) -> None:
@@ -101,6 +110,7 @@ class _Training:
             self.tally = state.tally
         self.replica = self.processes.replicate(shorten(self.model), self.device)
         self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.frozen = Frozen(self.model, self.frozen_marks)
         self.unread = _UnreadLosses()
         self.watch = _Watch(self.tally, self.config.batch_size)
         if state is None:
@@ -117,8 +127,10 @@ class _Training:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
                 loss = batch_loss(self.replica, batch, self.config.loss) * fraction
             loss.backward()
+        self.frozen.mask_gradients()
         norm = self._clip_gradients()
         self.optimizer.step()
+        self.frozen.restore()
         self.unread.add(self.processes.mean(loss.detach()), norm)
         self.tally = replace(self.tally, step=step + 1)
 
@@ -241,7 +253,7 @@ class _UnreadLosses:
         for index, (loss, norm) in enumerate(zip(losses, norms)):
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
-                raise BindscopeError(
+                raise Diverged(
                     f"training diverged at step {first + index + 1}: {what}. What was saved before remains; train "
                     "again with a lower training.optimizer.lr, or a longer training.schedule.warmup_steps."
                 )

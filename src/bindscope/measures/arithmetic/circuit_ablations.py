@@ -17,8 +17,8 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import BindscopeError
-from bindscope.measures.arithmetic.transplanting import Asked, OnProgress
 from bindscope.measures.stats.fractions import fraction_variables
+from bindscope.measures.transplanting import Asked, OnProgress
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.assign_add.sequence import ANSWER_POSITION, N_POSITIONS, N_PREFIX, OPERAND_POSITIONS
 from bindscope.tasks.task import Batch
@@ -52,7 +52,7 @@ def measure_ablations(
     """``accuracy`` over (part, kind, split) with Wilson intervals; the part ``nothing`` is the model as it is."""
     ablations = list_ablations(model, task, asked.batch)
     names, kinds = [INTACT, *(ablation.name for ablation in ablations)], KINDS
-    n = np.array([split.stop - split.start for split in asked.splits.values()])
+    n = np.array([len(asked.batch.targets[split]) for split in asked.splits.values()])
     hits, n_asked = np.zeros((2, len(names), len(kinds), len(n)))
 
     def count(right: np.ndarray) -> np.ndarray:

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from bindscope.measures.arithmetic.asked import ask_splits, with_split
 from bindscope.measures.arithmetic.by_variable import OPERANDS, ask_by_variable, ask_one_variable, right_by_variable
-from bindscope.measures.arithmetic.transplanting import (
+from bindscope.measures.transplanting import (
     Asked,
+    answer_control,
     answer_right,
     answer_transplanted,
-    ask_splits,
+    find_row,
     label_fractions,
     label_transplants,
-    split_row,
 )
 from bindscope.tasks.assign_add import AssignAddTask
 
@@ -53,13 +54,11 @@ def transplant_across(
     """Everything about one spike between two models: over (direction, part) what each part carries of the jump of the
     splits ``jumped``, and the controls; ``earlier`` is a model as many steps before, if there is one.
     """
-    from bindscope.interventions.transplant import list_parts
-
     variable, operand = find_focus(before, after, task, rng, n)
     name = task.sequences.variables[variable]
     nine = ask_splits(task, rng, n)
-    asked = nine.with_split(FOCUS, ask_one_variable(task, rng, n, variable, operand), task)
-    rows = [row.replace(ITS_VARIABLE, f"variable {name}") for row in ROWS]
+    asked = with_split(nine, FOCUS, ask_one_variable(task, rng, n, variable, operand), task)
+    rows = [find_row(before, row.replace(ITS_VARIABLE, f"variable {name}"), asked) for row in ROWS]
     right = {"before": answer_right(before, asked.batch), "after": answer_right(after, asked.batch)}
 
     def measure(receiver: Transformer, donor: Transformer) -> np.ndarray:
@@ -74,14 +73,13 @@ def transplant_across(
         _label(right["after"], right["before"], measure(after, before), asked, seed, jumped),
     ]
     dataset = xr.concat(both, xr.IndexVariable("direction", list(DIRECTIONS)))
-    controls = {"random": np.array([_answer_at_random(before, after, row, asked, rng) for row in rows], float)}
+    controls = {"random": np.array([answer_control(before, after, row, asked.batch, rng) for row in rows], float)}
     if earlier is not None:  # each part carried over as many steps where nothing spikes, held against the jump
         moved = measure(earlier, before).astype(float) - answer_right(earlier, asked.batch)
         controls["drift"] = right["before"] + moved
     dataset = dataset.assign(_label_controls(right["before"], right["after"], controls, asked, seed, jumped))
     dataset["random_draws"] = _draw_controls(before, after, right, asked, rng, jumped)
-    known = list_parts(before.config)
-    kinds = ["pattern" if any(known[part].looks for part in split_row(row)) else "weights" for row in rows]
+    kinds = ["pattern" if any(part.looks for part in row) else "weights" for row in rows]
     dataset = dataset.assign(
         focus_variable=name, focus_operand=operand, jumped=("split", np.isin(dataset.split.values, list(jumped)))
     )
@@ -99,21 +97,6 @@ def find_focus(
     return int(variable), OPERANDS[operand]
 
 
-def _answer_at_random(
-    before: Transformer, after: Transformer, row: str, asked: Asked, rng: np.random.Generator
-) -> np.ndarray:
-    """The control of a transplant: weights changed as much in a random direction, patterns taken from other sums."""
-    import torch
-
-    from bindscope.interventions.transplant import change_at_random, find_parts
-
-    if any(part.looks for part in find_parts(before.config, split_row(row))):
-        others = asked.batch.take(rng.permutation(len(asked.batch)))
-        return answer_transplanted(before, after, row, asked.batch, others)
-    generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
-    return answer_right(change_at_random(before, after, split_row(row), generator), asked.batch)
-
-
 def _draw_controls(
     before: Transformer,
     after: Transformer,
@@ -127,7 +110,8 @@ def _draw_controls(
     names = [str(draw) for draw in range(N_RANDOM)]
     fractions = []
     for row in CONTROLLED:
-        changed = np.array([_answer_at_random(before, after, row, asked, rng) for _ in names], float)
+        parts = find_row(before, row, asked)
+        changed = np.array([answer_control(before, after, parts, asked.batch, rng) for _ in names], float)
         drawn = label_fractions(names, right["before"], right["after"], changed, nine, 0, jumped)
         fractions.append(drawn.total_fraction.values)
     return xr.DataArray(

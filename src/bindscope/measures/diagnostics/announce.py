@@ -41,7 +41,7 @@ class Announcement:
     lead: (
         int | None
     )  # steps by which it is earlier than the answers; below 0 where it is later, None where it does not depart
-    base_rate: float
+    base_rate: float  # NaN where no step was measured in which it could have departed
     n_before: int  # steps between the first half and the departure of the answers: chances to depart by accident
     fires_early: (
         bool | None
@@ -58,9 +58,8 @@ def announce(steps: np.ndarray, values: np.ndarray, plateau: tuple[int, int], an
     known = np.asarray(steps)[np.isfinite(np.asarray(values, dtype=float))]
     before = int(((known > _middle(plateau)) & (known < answers_depart)).sum())
     lead = None if departure.step is None else answers_depart - departure.step
-    return Announcement(
-        departure, lead, base_rate(departure.n_range, before), before, fires_early(steps, values, plateau)
-    )
+    rate = base_rate(departure.n_range, before) if before else float("nan")
+    return Announcement(departure, lead, rate, before, fires_early(steps, values, plateau))
 
 
 def fires_early(steps: np.ndarray, values: np.ndarray, plateau: tuple[int, int]) -> bool | None:

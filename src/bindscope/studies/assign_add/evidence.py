@@ -8,6 +8,7 @@ EVIDENCE = (
     Wanted("pair-fraction-small", 32, "the fraction of pairs at modulus 31"),
     Wanted("two-variable-frequency-small", 33, "two-variable sequences shown less often, at modulus 31"),
     Wanted("two-variable-rows-small", 34, "rows of two variables removed for good, at modulus 31"),
+    Wanted("coefficient-width", 35, "whether the local learning coefficient grows with width", beyond=True),
     Wanted("pair-fraction", 90, "the fraction of pairs at the paper's size"),
     Wanted("two-variable-frequency", 91, "two-variable sequences shown less often, at the paper's size"),
     Wanted("two-variable-rows", 92, "rows of two variables removed for good, at the paper's size"),

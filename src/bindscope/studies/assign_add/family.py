@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bindscope.errors import BindscopeError
 from bindscope.families import EventTable, Example, Family
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.task import Batch
 
 if TYPE_CHECKING:
+    import numpy as np
     import xarray as xr
     from matplotlib.axes import Axes
 
     from bindscope.measures.phases import Phase
+    from bindscope.measures.transplanting import Asked
+    from bindscope.runs.directory import Run
     from bindscope.studies.framework.claims import Study
     from bindscope.studies.framework.experiments import Experiment
     from bindscope.studies.framework.preset import Preset
@@ -34,6 +38,7 @@ class AssignAddFamily(Family):
     published_model: Mapping[str, Any] = {"activation": "relu", "norm": "none"}
     cell_curves = ("split_accuracy", "half_accuracy", "training_loss")
     step_scale = "linear"  # what happens to sums happens late
+    usual_parts = ("pattern 2", "routing", "computing")
 
     def presets(self) -> Sequence[Preset]:
         from bindscope.studies.assign_add.presets import PRESETS
@@ -92,6 +97,20 @@ class AssignAddFamily(Family):
         from bindscope.studies.assign_add.learning.phases import list_spikes, spikes_of
 
         return list_spikes(spikes_of(dataset))
+
+    def ask_transplants(self, task: AssignAddTask, rng: np.random.Generator, n: int) -> Asked:
+        from bindscope.measures.arithmetic.asked import ask_splits
+
+        return ask_splits(task, rng, n)
+
+    def find_jumps(self, run: Run) -> Sequence[tuple[int, int]]:
+        from bindscope.studies.assign_add.learning.spikes import find_windows
+
+        if windows := find_windows(run):
+            return [(window.before, window.after) for window in windows]
+        raise BindscopeError(
+            f"{run.name}: no spike with checkpoints close by on both sides; name two with --from and --to."
+        )
 
     def panels(self, dataset: xr.Dataset) -> list[Panel]:
         from bindscope.studies.assign_add.learning.panels import sums_panels

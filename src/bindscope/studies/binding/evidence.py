@@ -11,6 +11,7 @@ EVIDENCE = (
     Wanted("binding-plain", 15, "every claim on the fast run with a relay"),
     Wanted("seeds-plain", 16, "phases over six trainings with the relay's start"),
     Wanted("seeds", 17, "phases over six trainings with identity scaling"),
+    Wanted("binding-reassign", 18, "which write of a variable wins, and whether state is kept or looked up"),
     Wanted("fixed-length", 20, "other lengths of models that saw one, over three trainings"),
     Wanted("held-out", 40, "combinations never shown, over three trainings"),
     Wanted("weighting", 41, "the weight on deep chains apart from the balance of depths"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bindscope.measures.phases import Phase
+    from bindscope.measures.transplanting import Asked
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.claims import Study
     from bindscope.studies.framework.experiments import Experiment
@@ -120,6 +121,17 @@ class BindingFamily(Family):
         from bindscope.studies.binding.learning.cells import summarise_cell
 
         return summarise_cell(trajectory)
+
+    def ask_transplants(self, task: BindingTask, rng: np.random.Generator, n: int) -> Asked:
+        from bindscope.measures.binding.plateau_transplants import ask_by_depth
+
+        return ask_by_depth(task, rng, n)
+
+    def find_jumps(self, run: Run) -> Sequence[tuple[int, int]]:
+        from bindscope.studies.binding.transplants.measure import find_window
+
+        window = find_window(run)
+        return [(window.before, window.after)]
 
     def panels(self, dataset: xr.Dataset) -> list[Panel]:
         from bindscope.studies.binding.learning.panels import binding_panels

@@ -17,6 +17,7 @@ and their unembedding starts tied (``model.init.relay_offset``, ``model.rope_fra
 mechanism is supplied. What is scheduled is the data (``task.curriculum``): one batch in four is the whole task from the
 beginning, the others begin with four letters on two lines. Scheduled programs are chains side by side, short ones extended
 first: where chains branch, or a constant is left that nothing refers to, short programs are answered by a shortcut.
+``binding-reassign`` learns shorter programs, in which variables are assigned again, in the same way.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ TINY_TASK = BindingTask(lines=6, max_depth=3, queries=6, min_lines=2, balance="w
 LAPTOP_TASK = BindingTask(lines=16, max_depth=4, queries=16, min_lines=2, balance="weights")
 SIDE_BY_SIDE = Curriculum(letters_at=4, full=0.25, exponent=-3.0, side_by_side=True, p_constant=0.2)
 NEUTRAL_TASK = replace(LAPTOP_TASK, min_lines=None, curriculum=SIDE_BY_SIDE)
-DEEP_TASK = replace(NEUTRAL_TASK, curriculum=replace(SIDE_BY_SIDE, whole_at_end=True))
+REASSIGN_TASK = replace(NEUTRAL_TASK, lines=8, max_depth=3, queries=8, reassign=0.3)
 PAPER_TASK = BindingTask(lines=16, max_depth=4)
 
 IDENTITY: dict[str, Any] = {"identity_qk": True, "identity_vo": True, "identity_gain": 20.0}
@@ -113,11 +114,20 @@ PRESETS = (
     Preset(
         RunConfig(
             name="binding-deep",
-            task=DEEP_TASK,
-            model=model_for(DEEP_TASK, n_layers=12, n_heads=4, d_model=128, d_mlp=512, **NEUTRAL),
+            task=NEUTRAL_TASK,
+            model=model_for(NEUTRAL_TASK, n_layers=12, n_heads=4, d_model=128, d_mlp=512, **NEUTRAL),
             training=replace(NEUTRAL_TRAINING, evaluation_size=1_500),
         ),
         "The same with 12 layers of 4 heads, as near to the paper's model as two cores can train.",
+    ),
+    Preset(
+        RunConfig(
+            name="binding-reassign",
+            task=REASSIGN_TASK,
+            model=model_for(REASSIGN_TASK, n_layers=6, n_heads=4, d_model=128, d_mlp=256, **NEUTRAL),
+            training=replace(NEUTRAL_TRAINING, batch_size=32),
+        ),
+        "Programs of 8 lines that assign variables again (three lines in ten), from plain random weights.",
     ),
     Preset(
         RunConfig(

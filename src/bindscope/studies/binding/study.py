@@ -5,6 +5,7 @@ from bindscope.studies.binding.algorithm import measure as measure_algorithm
 from bindscope.studies.binding.behaviour import measure as measure_behaviour
 from bindscope.studies.binding.conditions import judge as judge_conditions
 from bindscope.studies.binding.crosscoder import measure as measure_crosscoder
+from bindscope.studies.binding.edges import measure as measure_edges
 from bindscope.studies.binding.evidence import EVIDENCE
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
 from bindscope.studies.binding.generalisation import measure as measure_generalisation
@@ -24,6 +25,7 @@ from bindscope.studies.binding.reassignment import measure as measure_reassignme
 from bindscope.studies.binding.representation import judge as judge_representation
 from bindscope.studies.binding.representation import measure as measure_representation
 from bindscope.studies.binding.representation import projections as measure_projections
+from bindscope.studies.binding.transplants import measure as measure_transplants
 from bindscope.studies.framework import measuring
 from bindscope.studies.framework.claims import Study
 
@@ -38,11 +40,13 @@ _MEASURED = (
     measure_lookbacks,
     measure_reassignment,
     measure_crosscoder,
+    measure_edges,
     measure_hops,
     measure_grids,
     measure_representation,
     measure_behaviour,
     measure_projections,
+    measure_transplants,
     development,
 )
 _JUDGED = (
@@ -62,6 +66,8 @@ _DRAWN = (
     measure_lookbacks,
     measure_reassignment,
     measure_crosscoder,
+    measure_edges,
+    measure_transplants,
     development,
 )
 

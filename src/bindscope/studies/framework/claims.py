@@ -127,6 +127,7 @@ class Wanted:
     order: int  # what would change verdicts most comes first, over all studies
     settles: str
     full: bool = False  # variants of a size for many machines are wanted too
+    beyond: bool = False  # a question beyond the paper, which no claim of it reads
 
 
 @dataclass(frozen=True)

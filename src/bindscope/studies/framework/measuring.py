@@ -58,14 +58,6 @@ def hashes_of(run: Run) -> list[str]:
     return [run.manifest.checkpoints[step].sha256 for step in run.steps]
 
 
-def plateau_of_run(run: Run) -> tuple[int, int] | None:
-    """The first and last step of the phase before the last one, by the run's evaluations."""
-    try:
-        return plateau_of(phases_of(trajectory_dataset(run.metrics, run.manifest.config)))
-    except NotYet:
-        return None
-
-
 def known_parts(before: xr.Dataset | None) -> dict[str, xr.Dataset]:
     """What was saved of each checkpoint; what belongs to no step is measured again."""
     if before is None:
@@ -90,6 +82,21 @@ def measure_cells(
 def merge_parts(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """One dataset of all, NaN where none says anything."""
     return xr.merge(parts, join="outer", compat="no_conflicts")
+
+
+def steps_around_plateau(run: Run, on_plateau: Sequence[float], n_after: int) -> list[int]:
+    """Saved steps nearest to some fractions of the plateau (0: its first step, 1: its last), the next ``n_after`` behind it,
+    and the last; the last alone where a run has no plateau."""
+    steps = list(run.steps)
+    try:
+        plateau = plateau_of(phases_of(trajectory_dataset(run.metrics, run.manifest.config)))
+    except NotYet:
+        plateau = None
+    if plateau is None or len(steps) < 2:
+        return steps[-1:]
+    first, last = plateau
+    chosen = {min(steps, key=lambda step: abs(step - first - fraction * (last - first))) for fraction in on_plateau}
+    return sorted({*chosen, *[step for step in steps if step > last][:n_after], steps[-1]})
 
 
 def untrained_model(context: Context) -> Transformer:

@@ -25,6 +25,11 @@ LETTERS = string.ascii_lowercase
 VOCABULARY = Vocabulary((*DIGITS, *LETTERS, "=", "\n", "#", ":"))
 FIRST_LETTER = 10  # token ids: digits 0–9, letters 10–35, then the four signs
 EQUALS, NEWLINE, HASH, COLON = 36, 37, 38, 39
+TOKEN_GROUPS = {
+    "digits": range(FIRST_LETTER),
+    "letters": range(FIRST_LETTER, EQUALS),
+    "signs": range(EQUALS, len(VOCABULARY)),
+}
 
 
 def parse_program(text: str, reassignment: bool = False) -> Program:

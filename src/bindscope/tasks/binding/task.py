@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -14,7 +14,7 @@ from bindscope.tasks.binding.combinations import answers_in, hold_out_combinatio
 from bindscope.tasks.binding.curriculum import Curriculum, Stage
 from bindscope.tasks.binding.dataset import BindingDataset, make_splits
 from bindscope.tasks.binding.positions import n_positions
-from bindscope.tasks.binding.program import DIGITS, LETTERS, VOCABULARY, Program, parse_program
+from bindscope.tasks.binding.program import DIGITS, LETTERS, TOKEN_GROUPS, VOCABULARY, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions
 from bindscope.tasks.binding.sampler import Balance, Grammar, sample_questions
 from bindscope.tasks.task import Batch, FixedData, Task
@@ -64,6 +64,10 @@ class BindingTask(Task):
     @property
     def vocabulary(self) -> Vocabulary:
         return VOCABULARY
+
+    @property
+    def token_groups(self) -> Mapping[str, Sequence[int]]:
+        return TOKEN_GROUPS
 
     @property
     def n_positions(self) -> int:

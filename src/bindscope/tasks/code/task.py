@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -81,6 +82,10 @@ class CodeTask(BindingTask):
         """What each token spells, where this task has a use for it, else its number."""
         texts = dict(self.table.texts)
         return Vocabulary(tuple(texts.get(token, f"token {token}") for token in range(self.table.size)))
+
+    @property
+    def token_groups(self) -> Mapping[str, Sequence[int]]:
+        return {}  # a tokenizer's tokens have no such names
 
     @property
     def d_out(self) -> int:

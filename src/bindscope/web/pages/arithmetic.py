@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
-from bindscope.questions.sums import Sum, Transplant
+from bindscope.questions.sums import Sum
+from bindscope.questions.transplants import Transplant
 from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
@@ -199,10 +200,7 @@ def list_parts(lab: Lab, run: LabRun) -> dict[str, Any]:
     from bindscope.interventions import transplant
 
     task = sum_task(run)
-    try:
-        parts = list(transplant.list_parts(run.run.config.model).values())
-    except BindscopeError as problem:
-        raise NotMeasured(f"{run.name}: {problem}") from None
+    parts = list(transplant.list_parts(run.run.config.model).values())
     regions = [(part.name, region) for part in parts for region in part.regions]
     looks = [(part.name, look) for part in parts for look in part.looks]
     splits = task.sample_evaluation(np.random.default_rng(STORED_SEED), N_STORED)
@@ -257,15 +255,15 @@ def transplant_parts(lab: Lab, run: LabRun, question: Transplant) -> dict[str, A
             for end in ("", "_low", "_high")
         },
         {"condition": list(prefix), "split": found.split.values},
-        {"receiver": found.attrs["receiver"], "donor": found.attrs["donor"], "parts": question.parts[0]},
+        {"receiver": found.attrs["receiver"], "donor": found.attrs["donor"], "parts": str(found.part.item())},
     )
-    about = {"n": question.n, "seed": question.seed, "interval": WILSON, "note": "n sums of each split"}
+    about = {"n": question.n, "seed": question.seed, "interval": WILSON, "note": f"n {found.attrs['counted']}"}
     return answer_body(question, dataset, "Parts of another checkpoint", run=run, **about)
 
 
 def together(request: Any) -> Transplant:
     """The question of a request, whose parts are all given at once."""
-    from bindscope.measures.arithmetic.transplanting import TOGETHER
+    from bindscope.measures.transplanting import TOGETHER
 
     return Transplant(**{**request.model_dump(), "parts": (TOGETHER.join(request.parts),)})
 

@@ -13,6 +13,7 @@ from bindscope.web.lab import Lab, LabRun, NotMeasured
 from bindscope.web.lookups import RESOURCES as LOOKUPS
 from bindscope.web.page import Page, Resource
 from bindscope.web.programs import KINDS
+from bindscope.web.transplants import RESOURCES as TRANSPLANTS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -106,6 +107,7 @@ PAGE = Page(
     resources=(
         Resource("runs/{run}/development.json", read_development, "Every measure over training"),
         *LOOKUPS,
+        *TRANSPLANTS,
         Resource("runs/{run}/coefficient.json", read_coefficient, "The local learning coefficient and its chains"),
         Resource("runs/{run}/coefficient-refined.json", read_refined, "The coefficient by layer and by question"),
         Resource("runs/{run}/diagnostics.json", read_diagnostics, "Plateau diagnostics"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bindscope.questions.edges import Edges
 from bindscope.questions.patch import LARGE, Patch
 from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
@@ -15,6 +16,10 @@ from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Operation, Page, Resource
 from bindscope.web.programs import KINDS
 
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST_EDGES = 200  # that are drawn or listed; those patched exactly are sent besides
 DECIMALS = 4  # of a mean: enough to draw and to read
 OF_A_PAIR = ("program", "counterfactual", "direction", "source_step")
 
@@ -37,6 +42,37 @@ def patch(lab: Lab, run: LabRun, question: Patch) -> dict[str, Any]:
     dataset = question.distributions(opened(run))
     step = question.steps if isinstance(question.steps, int) else None
     return answer_body(question, dataset, "What the answer becomes", run=run, step=step, n=1, note=question.note)
+
+
+def stream_edges(lab: Lab, run: LabRun, question: Edges) -> Iterator[dict[str, Any]]:
+    """First the attributed edges, then exact patches and circuits as they are made, with what they say in a sentence each."""
+    use_threads(os.cpu_count() or 1 if run.run.config.model.n_parameters >= LARGE else 1)
+    for index, report in enumerate(question.parts(opened(run))):
+        dataset = lay_out_edges(report)
+        if index:
+            growing = {name: dataset[name].values.ravel().tolist() for name in dataset.data_vars}
+            yield {"at": 0, "variables": growing}
+            continue
+        about = {"step": question.step, "n": question.n, "seed": question.seed, "interval": report.attrs["interval"]}
+        yield answer_body(question, dataset, "A circuit of edges", run=run, note=report.attrs["pairs"], **about)
+
+
+def lay_out_edges(report: xr.Dataset) -> xr.Dataset:
+    """Edges, parts and circuits of a report as the page draws them."""
+    import xarray as xr
+
+    from bindscope.interventions.edge_reading import (
+        tabulate_circuits,
+        tabulate_edges,
+        tabulate_parts,
+        tell_circuit,
+        tell_error,
+    )
+
+    tables = [tabulate_edges(report, most=MOST_EDGES), tabulate_parts(report), tabulate_circuits(report)]
+    told = {"finding": ((), tell_circuit(report)), "error": ((), tell_error(report))}
+    numbers = xr.merge(tables, combine_attrs="drop").round(DECIMALS)
+    return numbers.assign(told).assign_attrs(report.attrs, n_checked=report.sizes["edge"])
 
 
 def use_threads(n_threads: int) -> None:
@@ -111,6 +147,14 @@ PAGE = Page(
             stream_grid,
             "A patch grid of one pair, streamed",
             (*OF_A_PAIR, "step", "grid"),
+            streamed=True,
+        ),
+        Operation(
+            "edges",
+            Edges,
+            stream_edges,
+            "Edges between parts and circuits of the strongest, streamed",
+            ("step", "depth", "n", "points", "checked", "estimate", "random", "seed"),
             streamed=True,
         ),
         Operation("patch", Patch, patch, "Sites of one pair, patched together", (*OF_A_PAIR, "steps", "sites")),

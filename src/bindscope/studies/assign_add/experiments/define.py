@@ -249,8 +249,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "coefficient-width",
         "Does the local learning coefficient of a model that adds grow with its width?",
         tuple(_width(width) for width in WIDTHS),
-        "Models end at about the same accuracy, not at the same loss, and the coefficient falls as answers become sure. Its "
-        "level depends on how strongly chains are drawn back; two choices are shown.",
+        "The narrowest model does not learn sums with variables in these steps, and losses end apart, on which the coefficient "
+        "depends: it falls as answers become sure. Its level depends on how strongly chains are drawn back; two choices are shown.",
         seeds=3,
         conclude=defer(f"{_STUDY}.experiments.width", "conclude_widths"),
         draw=defer(f"{_STUDY}.experiments.width", "draw_widths"),

@@ -72,8 +72,10 @@ def find_power(dataset: xr.Dataset, pull: str) -> tuple[Power, int]:
 
 
 def conclude_widths(dataset: xr.Dataset) -> str:
-    """The exponent for both pulls, and what it was fitted to."""
-    return " ".join(_conclude(dataset, pull) for pull in PULLS)
+    """The exponent for both pulls, what it was fitted to, and where the losses ended, on which the coefficient depends."""
+    losses = dataset.final_loss.mean("seed")
+    ends = ", ".join(f"{name} {float(losses.sel(variant=name)):.2g}" for name in map(str, dataset.variant.values))
+    return " ".join([*(_conclude(dataset, pull) for pull in PULLS), f"Losses on trained sums end at {ends}."])
 
 
 def _conclude(dataset: xr.Dataset, pull: str) -> str:

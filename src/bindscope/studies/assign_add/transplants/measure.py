@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bindscope.errors import NotYet
+from bindscope.measures.arithmetic.asked import ask_splits
 from bindscope.measures.arithmetic.by_variable import (
     OPERANDS,
     ask_by_variable,
@@ -17,7 +18,6 @@ from bindscope.measures.arithmetic.by_variable import (
 )
 from bindscope.measures.arithmetic.circuit_ablations import measure_ablations
 from bindscope.measures.arithmetic.spike_transplants import ROWS, transplant_across
-from bindscope.measures.arithmetic.transplanting import ask_splits
 from bindscope.measures.stats.fractions import count_variable, fraction_variables
 from bindscope.studies.assign_add.learning.spikes import find_windows, window_steps
 from bindscope.studies.framework.measuring import PACKED, hashes_of, parts_of_steps

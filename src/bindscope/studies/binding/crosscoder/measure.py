@@ -12,14 +12,15 @@ from bindscope.errors import NotYet
 from bindscope.studies.development.packing import pack_small
 from bindscope.studies.framework.claims import Drawing
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.measuring import plateau_of_run, round_bits
+from bindscope.studies.framework.measuring import round_bits, steps_around_plateau
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, with_progress
 
 if TYPE_CHECKING:
     from bindscope.measures.crosscoder import CrosscoderSettings
     from bindscope.runs.directory import Run
 
-N_BEFORE, N_AFTER = 4, 3  # checkpoints up to the plateau's end and behind it; with the last one, eight
+ON_PLATEAU = (0, 1 / 3, 2 / 3, 1)  # where along the plateau checkpoints are taken
+N_AFTER = 3  # behind it; with the last one, eight
 SEEDS = (0, 1)  # of the dictionary: what only one of them has is no finding
 
 
@@ -37,7 +38,7 @@ def compute_crosscoder(context: Context, settings: CrosscoderSettings | None = N
     run, settings = context.run, settings or CrosscoderSettings()
     steps, layers = crosscoder_steps(run), chosen_layers(run.config.model.n_layers)
     if len(steps) < 2:
-        raise NotYet("a crosscoder compares checkpoints; fewer than two are saved")
+        raise NotYet("a crosscoder compares checkpoints around the end of a plateau, which this run has not come to")
     drawn = draw_right_hand_sides(run.config.task, context.rng, context.n)  # type: ignore[arg-type]
     read = [read_right_hand_sides(run.checkpoint(step), drawn, layers) for step in steps]
     seeds = [context.seed + seed for seed in SEEDS]
@@ -55,15 +56,8 @@ def compute_crosscoder(context: Context, settings: CrosscoderSettings | None = N
 
 
 def crosscoder_steps(run: Run) -> Sequence[int]:
-    """Checkpoints around the end of the plateau and the last one; of a run without a plateau as many, evenly among the saved."""
-    steps, plateau = list(run.steps), plateau_of_run(run)
-    n_steps = N_BEFORE + N_AFTER + 1
-    if plateau is None:
-        chosen = np.linspace(0, len(steps) - 1, min(n_steps, len(steps))).round().astype(int)
-        return sorted({steps[index] for index in chosen})
-    before = [step for step in steps if step <= plateau[1]][-N_BEFORE:]
-    after = [step for step in steps if step > plateau[1]]
-    return [*before, *sorted({*after[:N_AFTER], *after[-1:]})]
+    """Checkpoints along the plateau, the first ones behind it, and the last."""
+    return steps_around_plateau(run, ON_PLATEAU, N_AFTER)
 
 
 def chosen_layers(n_layers: int) -> list[int]:

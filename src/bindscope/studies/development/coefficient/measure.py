@@ -15,7 +15,7 @@ from bindscope.studies.development.packing import pack_small
 from bindscope.studies.framework.claims import Drawing
 from bindscope.studies.framework.curves import Curve, over_steps
 from bindscope.studies.framework.experiments import defer
-from bindscope.studies.framework.measuring import measure_every_step, plateau_of_run, round_bits
+from bindscope.studies.framework.measuring import measure_every_step, round_bits, steps_around_plateau
 from bindscope.studies.framework.results import CHECKPOINT, Context, Result, every_step, with_progress
 
 if TYPE_CHECKING:
@@ -75,12 +75,7 @@ def compute_refined(context: Context, groups: Groups) -> xr.Dataset:
 
 def refined_steps(run: Run) -> list[int]:
     """Checkpoints around the end of the plateau: one on it, the first two behind it, and the last."""
-    steps = list(run.steps)
-    plateau = plateau_of_run(run)
-    if plateau is None or len(steps) < 2:
-        return steps[-1:]
-    middle = min(steps, key=lambda step: abs(step - sum(plateau) / 2))
-    return sorted({middle, *[step for step in steps if step > plateau[1]][:2], steps[-1]})
+    return steps_around_plateau(run, [0.5], n_after=2)
 
 
 def chosen_layers(n_layers: int) -> list[str]:

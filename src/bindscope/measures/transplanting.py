@@ -1,4 +1,4 @@
-"""How far a transplant carries a model towards its donor, on the same sums for every part.
+"""How far a transplant carries a model towards its donor, on the same examples for every part.
 
 >>> asked = ask_splits(task, rng, n=200)
 >>> measure_transplants(run.checkpoint(5300), run.checkpoint(5400), ["QK1", "routing"], asked).fraction
@@ -14,13 +14,14 @@ import numpy as np
 import xarray as xr
 
 from bindscope.measures.stats.fractions import fraction_variables
-from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.task import Batch
 
 if TYPE_CHECKING:
+    from bindscope.interventions.components import Part
     from bindscope.model.transformer import Transformer
 
 OnProgress = Callable[[int, int], None]
+Rows = slice | np.ndarray  # of a batch that belong to a split
 LEAST_JUMP = 0.1  # between receiver and donor: below it, a fraction of the way would be noise
 N_RESAMPLES = 500
 TOGETHER = " + "  # joins the names of parts that are transplanted together
@@ -28,23 +29,13 @@ TOGETHER = " + "  # joins the names of parts that are transplanted together
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Sums of several splits as one batch."""
+    """Examples of several splits as one batch, and the task's names of tokens, by which parts may be called."""
 
     batch: Batch
-    splits: Mapping[str, slice]
-
-    def with_split(self, name: str, batch: Batch, task: AssignAddTask) -> Asked:
-        """The same with one more split behind the others."""
-        tokens = np.concatenate([self.batch.tokens, batch.tokens])
-        return Asked(task.to_batch(tokens), {**self.splits, name: slice(len(self.batch), len(tokens))})
-
-
-def ask_splits(task: AssignAddTask, rng: np.random.Generator, n: int) -> Asked:
-    """The nine splits, ``n`` sums each."""
-    drawn = task.sample_evaluation(rng, n)
-    tokens = np.concatenate([batch.tokens for batch in drawn.values()])
-    splits = {name: slice(index * n, (index + 1) * n) for index, name in enumerate(drawn)}
-    return Asked(task.to_batch(tokens), splits)
+    splits: Mapping[str, Rows]
+    groups: Mapping[str, Sequence[int]] | None = None
+    counted: str = "sums of each split"
+    within: str = ""  # the split whose way is the total one; empty: all that differ
 
 
 def measure_transplants(
@@ -54,41 +45,73 @@ def measure_transplants(
     asked: Asked,
     seed: int = 0,
     on_progress: OnProgress | None = None,
+    n_random: int = 0,
 ) -> xr.Dataset:
     """Over (part, split): ``accuracy`` of the receiver with each row's parts of the donor, and ``fraction``, how far this is
-    of the way from the receiver's accuracy (0) to the donor's (1), with 95 % intervals (Wilson; bootstrap over sums).
+    of the way from the receiver's accuracy (0) to the donor's (1), with 95 % intervals (Wilson; bootstrap over examples).
 
     ``total_fraction`` (part) takes all splits together that differ by ``LEAST_JUMP`` or more; in the others ``fraction`` is
-    missing. Parts of a row such as ``QK1 + variables`` are transplanted together.
+    missing. Parts of a row such as ``QK1 + variables`` are transplanted together. With ``n_random`` controls of each row,
+    ``random_fraction`` (part, draw) is what ``total_fraction`` is of those.
     """
-    ends = answer_right(receiver, asked.batch), answer_right(donor, asked.batch)  # [sum] each
-    changed = []
-    for done, row in enumerate(rows, start=1):
-        changed.append(answer_transplanted(receiver, donor, row, asked.batch))
+    found = [find_row(receiver, row, asked) for row in rows]
+    ends = answer_right(receiver, asked.batch), answer_right(donor, asked.batch)  # [example] each
+    counted, rng = {asked.within} if asked.within else None, np.random.default_rng([seed, 7])
+    changed, drawn = [], []
+    for done, parts in enumerate(found, start=1):
+        changed.append(answer_transplanted(receiver, donor, parts, asked.batch))
+        drawn.append([answer_control(receiver, donor, parts, asked.batch, rng) for _ in range(n_random)])
         if on_progress is not None:
             on_progress(done, len(rows))
-    return label_transplants(rows, *ends, np.array(changed).reshape(len(rows), -1), asked.splits, seed)
+    dataset = label_transplants(rows, *ends, np.array(changed).reshape(len(rows), -1), asked.splits, seed, counted)
+    if not n_random:
+        return dataset
+    names = [str(draw) for draw in range(n_random)]
+    totals = [
+        label_fractions(names, *ends, np.array(each), asked.splits, seed, counted).total_fraction for each in drawn
+    ]
+    return dataset.assign(random_fraction=(("part", "draw"), np.array(totals), {"units": "fraction"}))
 
 
 def answer_right(model: Transformer, batch: Batch) -> np.ndarray:
-    """Which sums a model answers correctly: [sum] bool."""
+    """Which examples a model answers correctly: [example] bool."""
     from bindscope.measures.evaluation import read_answers
 
     return read_answers(model, batch).argmax(1) == batch.targets[:, 0]
 
 
 def answer_transplanted(
-    receiver: Transformer, donor: Transformer, row: str, batch: Batch, shown: Batch | None = None
+    receiver: Transformer, donor: Transformer, parts: Sequence[Part], batch: Batch, shown: Batch | None = None
 ) -> np.ndarray:
-    """Which sums the receiver answers correctly with the parts of a row: [sum] bool."""
+    """Which examples the receiver answers correctly with these parts: [example] bool."""
     from bindscope.interventions.transplant import read_transplanted
 
-    outputs = read_transplanted(receiver, donor, split_row(row), batch, shown)
-    return outputs.argmax(1) == batch.targets[:, 0]
+    return read_transplanted(receiver, donor, parts, batch, shown).argmax(1) == batch.targets[:, 0]
+
+
+def answer_control(
+    receiver: Transformer, donor: Transformer, parts: Sequence[Part], batch: Batch, rng: np.random.Generator
+) -> np.ndarray:
+    """The control of a transplant: weights changed as much in a random direction, patterns taken from other examples."""
+    import torch
+
+    from bindscope.interventions.transplant import change_at_random
+
+    if any(part.looks for part in parts):
+        return answer_transplanted(receiver, donor, parts, batch, batch.take(rng.permutation(len(batch))))
+    generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
+    return answer_right(change_at_random(receiver, donor, parts, generator), batch)
+
+
+def find_row(model: Transformer, row: str, asked: Asked) -> list[Part]:
+    """The parts of a row such as ``QK1 + variables``."""
+    from bindscope.interventions.transplant import find_parts
+
+    return find_parts(model.config, split_row(row), asked.groups)
 
 
 def split_row(row: str) -> list[str]:
-    """``QK1 + variables`` as its parts."""
+    """``QK1 + variables`` as its parts' names."""
     return [name.strip() for name in row.split("+")]
 
 
@@ -97,12 +120,12 @@ def label_transplants(
     receiver: np.ndarray,
     donor: np.ndarray,
     changed: np.ndarray,
-    splits: Mapping[str, slice],
+    splits: Mapping[str, Rows],
     seed: int = 0,
     counted: Collection[str] | None = None,
 ) -> xr.Dataset:
-    """The dataset of ``measure_transplants`` from who was right: receiver and donor [sum], changed [row, sum]."""
-    n = np.array([split.stop - split.start for split in splits.values()])
+    """The dataset of ``measure_transplants`` from who was right: receiver and donor [example], changed [row, example]."""
+    n = np.array([len(receiver[split]) for split in splits.values()])
     hits = np.array([[right[split].sum() for split in splits.values()] for right in changed]).reshape(len(rows), len(n))
     variables: dict[str, Any] = fraction_variables("accuracy", ["part", "split"], hits, n)
     for name, right in (("receiver", receiver), ("donor", donor)):
@@ -116,7 +139,7 @@ def label_fractions(
     receiver: np.ndarray,
     donor: np.ndarray,
     changed: np.ndarray,
-    splits: Mapping[str, slice],
+    splits: Mapping[str, Rows],
     seed: int = 0,
     counted: Collection[str] | None = None,
 ) -> xr.Dataset:
@@ -136,15 +159,15 @@ def _fractions_of_the_way(
     receiver: np.ndarray,
     donor: np.ndarray,
     changed: np.ndarray,
-    splits: Sequence[slice],
+    splits: Sequence[Rows],
     rng: np.random.Generator,
     counted: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(value, low, high) of each row's fraction in each split, [3, row, split], and over the splits that jump, [3, row]."""
 
-    def resample(split: slice) -> np.ndarray:
-        """The whole split, then N_RESAMPLES of it, as how often each sum counts: [1 + resample, sum]."""
-        n = split.stop - split.start
+    def resample(split: Rows) -> np.ndarray:
+        """The whole split, then N_RESAMPLES of it, as how often each example counts: [1 + resample, example]."""
+        n = len(receiver[split])
         return np.concatenate([np.ones((1, n)), rng.multinomial(n, np.full(n, 1 / n), N_RESAMPLES)]) / n
 
     counts = [resample(split) for split in splits]

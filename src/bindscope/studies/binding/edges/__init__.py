@@ -1,0 +1,1 @@
+"""Which edges between parts carry the answer, and how many of them are enough, through training."""

@@ -1,0 +1,1 @@
+"""Parts of a checkpoint after the plateau put into one on it: at once, and given early and trained on."""
