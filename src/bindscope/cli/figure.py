@@ -27,9 +27,11 @@ def figure(
     ablations (programs) has the answers that fall without each head, by depth and
     hop; mixture, identifiers and lookbacks (programs) how a binding is looked up,
     through training (docs/mixture.md), and edges how many edges between parts are
-    enough (docs/edges.md); reassignment (programs that assign variables again) which
-    write wins (docs/reassignment.md); score-terms (sums) why = attends to a value
-    in layer 2; token-maps (sums) what both layers make of every token. Of any run
+    enough (docs/edges.md); crosscoder (programs) which features of the residual
+    stream checkpoints share and when they appear (docs/development.md);
+    reassignment (programs that assign variables again) which write wins
+    (docs/reassignment.md); score-terms (sums) why = attends to a value in layer 2;
+    token-maps (sums) what both layers make of every token. Of any run
     on programs or sums, coefficient is the local learning coefficient over training,
     coefficient-refined the same by layer and question (both take minutes where they
     are not saved), and diagnostics the plateau diagnostics (docs/development.md).
@@ -49,8 +51,8 @@ def figure(
         A path, a name under ./runs, or a shipped run's name; or symbols, for the claims of study 3.
     name
         The claim: VB1 to VB12 on programs, AA1 to AA11 on sums, AS1 to AS13 on symbols. Or a figure beside them:
-        ablations, mixture, identifiers, lookbacks, edges or reassignment on programs, score-terms or token-maps on sums, coefficient,
-        coefficient-refined or diagnostics on both.
+        ablations, mixture, identifiers, lookbacks, edges, crosscoder or reassignment on programs, score-terms or token-maps on
+        sums, coefficient, coefficient-refined or diagnostics on both.
     out
         The figure's file; its ending chooses the format (svg, pdf, png). By default results/VB3.svg inside the run, or
         NAME-VB3.svg here for a shipped run or a study.

@@ -73,7 +73,9 @@ def to_body(
     dataset: xr.Dataset, provenance: Provenance, *, title: str = "", command: str = "", python: str = ""
 ) -> dict[str, Any]:
     """A dataset as a ``Body``, with arrays kept as numpy: ``encode`` writes them."""
-    read = {str(name): value.item() if isinstance(value, np.generic) else value for name, value in dataset.attrs.items()}
+    read = {
+        str(name): value.item() if isinstance(value, np.generic) else value for name, value in dataset.attrs.items()
+    }
     plain = {name: value for name, value in read.items() if isinstance(value, str | int | float)}
     return {
         "title": title or str(dataset.attrs.get("title", "")),

@@ -1,4 +1,4 @@
-"""How bindings are looked up, through training: accounts, identifiers, lookbacks and reassignment, for the panels of the page Development."""
+"""How bindings are looked up, through training: accounts, identifiers, lookbacks, reassignment and shared features, for the panels of the page Development."""
 
 from __future__ import annotations
 
@@ -51,6 +51,28 @@ def reassignment(lab: Lab, run: LabRun) -> dict[str, Any]:
     return body_of(run, "reassignment", "Variables that are assigned again", shown, "pairs of each kind")
 
 
+def crosscoder(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """How many features tell what of their line, and how much of them each checkpoint has, over (step, layer, kind, seed)."""
+    from bindscope.measures.binding.line_features import describe_line_features, summarise_kinds
+
+    kept = kept_result(run, "crosscoder", in_shell(run, "figure", "crosscoder"), waits=False)
+    return to_body(
+        summarise_kinds(kept)
+        .round(DECIMALS)
+        .drop_vars("checkpoint", errors="ignore")
+        .assign_attrs(finding=describe_line_features(kept)),
+        Provenance(
+            run=run.name,
+            n=int(kept.attrs["n"]),
+            seed=int(kept.attrs["asked_seed"]),
+            note="programs, a third of them measured on",
+        ),
+        title="Features that checkpoints share",
+        command=in_shell(run, "figure", "crosscoder"),
+        python=in_python(run, 'run.result("crosscoder")'),
+    )
+
+
 def body_of(run: LabRun, name: str, title: str, dataset: Any, note: str, **attrs: Any) -> dict[str, Any]:
     """A saved result of such a measure as it is sent."""
     n, seed = int(dataset.attrs["n"]), int(dataset.attrs.get("asked_seed", 0))
@@ -68,6 +90,7 @@ RESOURCES = (
     Resource("runs/{run}/mixture.json", mixture, "What a question is looked up by, through training", kinds=KINDS),
     Resource("runs/{run}/identifiers.json", identifiers, "What swaps two bindings, through training", kinds=KINDS),
     Resource("runs/{run}/lookbacks.json", lookbacks, "Address, pointer and payload, through training", kinds=KINDS),
+    Resource("runs/{run}/crosscoder.json", crosscoder, "Features that checkpoints share", kinds=KINDS),
     Resource(
         "runs/{run}/reassignment.json", reassignment, "Which write wins, through training", kinds=("reassignment",)
     ),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
-import { accountBars, accountCurves, answeredCurves, findingAt, identifierCurves, lookbackCurves } from './lookups';
+import { accountBars, accountCurves, answeredCurves, featureCurves, findingAt, identifierCurves, lookbackCurves } from './lookups';
 
 const labelled = (dims: string[], values: (number | null)[]) => ({ dims, values, units: 'fraction' });
 const coordinate = (name: string, values: (number | string)[]) => ({ dims: [name], values, units: null });
@@ -50,6 +50,19 @@ describe('identifiers and lookbacks', () => {
   it('have a curve for each layer', () => {
     const look = body({ step: 1, layer: 2, moved: 1 }, { step: [0], layer: [0, 1], moved: ['both'] }, { binding: labelled(['step', 'layer', 'moved'], [0, 1]) });
     expect(lookbackCurves(look, 'binding', { moved: 'both' }).map(({ name, y }) => [name, y[0]])).toEqual([['L0', 0], ['L1', 1]]); // prettier-ignore
+  });
+});
+
+describe('features that checkpoints share', () => {
+  it('are a curve for each kind that every dictionary has, the second dictionary dashed and named apart', () => {
+    const coords = { step: [0, 100], layer: [1], kind: ['name', 'value'], seed: [0, 1] };
+    const made = body({ step: 2, layer: 1, kind: 2, seed: 2 }, coords, {
+      count: labelled(['layer', 'kind', 'seed'], [5, 5, 2, 0]),
+      norm: labelled(['layer', 'kind', 'seed', 'step'], [0, 1, 0.25, 0.75, 0, 1, null, null]),
+    });
+    const found = featureCurves(made, 1);
+    expect(found.map(({ name }) => name)).toEqual(['the line’s name (5)', 'the line’s name (5, other seed)']);
+    expect(found.map(({ y, dashed }) => [y, dashed ?? false])).toEqual([[[0, 1], false], [[0.25, 0.75], true]]); // prettier-ignore
   });
 });
 

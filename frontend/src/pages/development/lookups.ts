@@ -1,4 +1,4 @@
-/** How bindings are looked up, over training: series of the panels about accounts, identifiers, lookbacks and reassignment. */
+/** How bindings are looked up, over training: series of the panels about accounts, identifiers, lookbacks, reassignment and shared features. */
 import { labelsOf, numbers, type At, type Body } from '../../api/body';
 import { seriesColour } from '../../charts/colour';
 import type { Series } from '../../charts/types';
@@ -56,6 +56,19 @@ export function answeredCurves(body: Body): Series[] {
   return labelsOf(body, 'situation').map((situation, index) =>
     curveAt(body, 'answered', { situation, outcome: 'right' }, words[String(situation)] ?? String(situation), { colour: seriesColour(index) }),
   );
+}
+
+/** How much of the features of each kind every checkpoint has; the second dictionary dashed in the same colours. */
+export function featureCurves(body: Body, layer: number): Series[] {
+  const words: Record<string, string> = { name: 'the line’s name', token: 'the token', value: 'a reference’s value', line: 'the line’s number', none: 'none of these' };
+  return labelsOf(body, 'kind').flatMap((kind, index) => {
+    const counts = labelsOf(body, 'seed').map((seed) => numbers(body, 'count', { kind, layer, seed })[0] ?? 0);
+    if (Math.min(...counts) === 0) return [];
+    return labelsOf(body, 'seed').map((seed, which) => ({
+      ...curveAt(body, 'norm', { kind, layer, seed }, `${words[String(kind)] ?? kind} (${counts[which]}${which > 0 ? ', other seed' : ''})`, { colour: seriesColour(index) }),
+      ...(which > 0 ? { dashed: true } : {}),
+    }));
+  });
 }
 
 /** What a step shows of reassignment, in words. */

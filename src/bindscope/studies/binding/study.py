@@ -4,6 +4,7 @@ from bindscope.studies.binding import development
 from bindscope.studies.binding.algorithm import measure as measure_algorithm
 from bindscope.studies.binding.behaviour import measure as measure_behaviour
 from bindscope.studies.binding.conditions import judge as judge_conditions
+from bindscope.studies.binding.crosscoder import measure as measure_crosscoder
 from bindscope.studies.binding.edges import measure as measure_edges
 from bindscope.studies.binding.evidence import EVIDENCE
 from bindscope.studies.binding.generalisation import judge as judge_generalisation
@@ -38,6 +39,7 @@ _MEASURED = (
     measure_identifiers,
     measure_lookbacks,
     measure_reassignment,
+    measure_crosscoder,
     measure_edges,
     measure_hops,
     measure_grids,
@@ -63,6 +65,7 @@ _DRAWN = (
     measure_identifiers,
     measure_lookbacks,
     measure_reassignment,
+    measure_crosscoder,
     measure_edges,
     measure_transplants,
     development,
