@@ -12,6 +12,7 @@ EVIDENCE = (
     Wanted("seeds-plain", 16, "phases over six trainings with the relay's start"),
     Wanted("seeds", 17, "phases over six trainings with identity scaling"),
     Wanted("binding-reassign", 18, "which write of a variable wins, and whether state is kept or looked up"),
+    Wanted("rungs", 19, "how far towards the paper's training a start from random weights goes", beyond=True),
     Wanted("fixed-length", 20, "other lengths of models that saw one, over three trainings"),
     Wanted("held-out", 40, "combinations never shown, over three trainings"),
     Wanted("weighting", 41, "the weight on deep chains apart from the balance of depths"),
