@@ -58,8 +58,8 @@ def test_what_cannot_be_read_is_refused(
 
 
 def test_a_run_of_another_family_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    sentence = refusal(capsys, "transplant", "binding-laptop", "--list")
-    assert sentence == "binding-laptop: its task is binding; sums are for runs on assign_add."
+    sentence = refusal(capsys, "identifiers", "assign-add")
+    assert sentence == "assign-add: its task is assign_add; programs are for runs on binding or code."
 
 
 def test_a_program_is_answered_with_what_heads_attend_to(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
