@@ -94,7 +94,7 @@ def test_no_question_breaks_the_server_or_its_description(label: str, api: Any) 
         case.body = with_real_values(case.body, random)
         known = with_real_values(case.path_parameters or {}, random)
         case.path_parameters = {name: str(value) for name, value in known.items()}
-        response = case.call()
+        response = case.call(timeout=600)  # a busy machine is no failure
         case.validate_response(response, checks=CHECKED)
 
     ask()
