@@ -21,14 +21,8 @@ class Frozen:
         parameters = dict(model.named_parameters())
         if unknown := marks.keys() - parameters.keys():
             raise BindscopeError(f"frozen: the model trains no '{min(unknown)}'.")
-        self._held = [
-            (
-                parameters[name],
-                mark.to(parameters[name].device),
-                parameters[name].detach()[mark.to(parameters[name].device)],
-            )
-            for name, mark in marks.items()
-        ]
+        placed = [(parameters[name], mark.to(parameters[name].device)) for name, mark in marks.items()]
+        self._held = [(parameter, mark, parameter.detach()[mark]) for parameter, mark in placed]
 
     def mask_gradients(self) -> None:
         """Before the norm of the gradient is taken, so that it is that of the weights that move."""

@@ -118,7 +118,8 @@ def measure_retraining(
     loaders = {seed: prepare_data(replace(config, seed=config.seed + 1 + seed)).loader for seed in seeds}
     if any(isinstance(loader, StagedLoader) for loader in loaders.values()):
         raise NotTestable(
-            "this run was trained in stages, which a checkpoint in the middle of them cannot be trained on with"
+            "this run's data were scheduled in stages (task.curriculum), and retraining does not follow them; "
+            "retrain a run without a curriculum, such as binding-plain."
         )
     factor = learning_rate_factor(config.training.schedule, receiver, run.manifest.total_steps)
     cells = cell_config(config.training, factor, how.most_steps, how.every, TARGET)
