@@ -235,7 +235,7 @@ def test_cells_that_cannot_differ_are_not_computed(monkeypatch):
     swept = []
 
     def count(kept, first, starts, rows):
-        swept.append((first, len(starts[1]), sorted(starts)))
+        swept.append((first, starts[1].shape[1], sorted(starts)))
         return run_changed(kept, first, starts, rows)
 
     monkeypatch.setattr(columns, "run_changed", count)
@@ -257,12 +257,12 @@ def test_changing_the_only_token_that_differs_gives_the_source_run():
 def test_the_rest_of_a_run_is_the_run(changes):
     config = replace(SMALL, **changes)
     model, contrast = make_model(config), make_contrast(config).take(torch.tensor([0, 3]))
-    also = ("middle", "results")
+    also = ("middle", "z")
     kept, whole = (run_whole(model, tokens, contrast.at, also) for tokens in (contrast.base, contrast.source))
     rest = run_rest(kept, contrast.source, 3, also)
     torch.testing.assert_close(rest.logits, whole.logits)
     torch.testing.assert_close(rest.stream, whole.stream[:, :, 3:])
-    for name in ("middle", "results"):
+    for name in ("middle", "z", *(["scaled"] if config.identity_vo else [])):
         ours, expected = getattr(rest, name), getattr(whole, name)[:, :, 3:]
         torch.testing.assert_close(ours[:-1], expected[:-1])
         torch.testing.assert_close(ours[-1][:, -1], expected[-1][:, -1])
@@ -273,11 +273,11 @@ def test_streams_that_are_not_changed_give_the_kept_run():
     model, contrast = make_model(SMALL), make_contrast(SMALL)
     kept = run_whole(model, contrast.base, contrast.at)
     for width in (1, None):
-        starts = {layer: kept.stream[layer][:, None, 2:][:, :, :width] for layer in range(3)} | {
-            3: kept.end[:, None, None]
+        starts = {layer: kept.stream[layer][None, :, 2:][:, :, :width] for layer in range(3)} | {
+            3: kept.end[None, :, None]
         }
         logits = run_changed(kept, 2, starts)
-        torch.testing.assert_close(logits, kept.logits[:, None].expand_as(logits))
+        torch.testing.assert_close(logits, kept.logits.expand_as(logits))
 
 
 def test_source_runs_of_both_directions_meet():

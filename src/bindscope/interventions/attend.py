@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bindscope.interventions.parts import Layer, Parts
+from bindscope.interventions.parts import TILE, Layer, Parts, Workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,8 @@ class Rows:
     queries: Tensor  # [pair, head, row, query, d_head]
     keys: Tensor  # [pair, head, row, position, d_head]
     values: Tensor  # [pair, head, row, position, d_head]
-    normed: Tensor | None  # [pair, row, position, d_model]
-    normed_queries: Tensor | None  # [pair, row, query, d_model]
+    normed: Tensor | None  # [row, pair, position, d_model]
+    normed_queries: Tensor | None  # [row, pair, query, d_model]
 
 
 class Projection:
@@ -44,96 +44,105 @@ class Projection:
         self.cos = parts.cos[..., where, :]
         self.sin = None if parts.sin is None else tuple(half[..., where, :] for half in parts.sin)
 
-    def project(self, layer: Layer, y: Tensor, only: slice = slice(0, 3)) -> Tensor:
-        """All three, or ``only`` some: [part, pair, head, row, position, d_head] of streams [pair, row, position, d_model]."""
+    def project(self, layer: Layer, x: Tensor, out: Tensor, only: slice = slice(0, 3)) -> Tensor:
+        """Write all three, or ``only`` some, of streams x [row, pair, position, d_model] that enter the layer.
+
+        ``out`` is [part, pair, head, row, position, d_head]. A few rows are projected at a time.
+        """
         n_parts, n_heads, d_head = only.stop - only.start, *layer.shape[1:]
-        inner = n_heads * d_head
         weight, bias = layer.qkv, layer.qkv_bias
         if n_parts < 3:
-            used = slice(only.start * inner, only.stop * inner)
+            used = slice(only.start * n_heads * d_head, only.stop * n_heads * d_head)
             weight, bias = weight[used], None if bias is None else bias[used]
-        raw = F.linear(y, weight, bias).view(*y.shape[:3], n_parts, n_heads, d_head).permute(3, 0, 4, 1, 2, 5)
-        out = torch.empty(raw.shape, dtype=raw.dtype, device=raw.device)
-        torch.mul(raw, self.cos[only], out=out)
-        if self.sin is not None:
-            turning = slice(only.start, min(only.stop, 2))
-            self._turn(raw[: turning.stop - turning.start], out[: turning.stop - turning.start], turning)
+        n_rows = max(1, TILE // max(1, x[0, ..., 0].numel() * len(weight)))
+        for start in range(0, len(x), n_rows):
+            rows = x[start : start + n_rows]
+            raw = F.linear(layer.norm1(rows), weight, bias).view(*rows.shape[:3], n_parts, n_heads, d_head)
+            self._turn(raw.permute(3, 1, 4, 0, 2, 5), out[:, :, :, start : start + n_rows], only)
         return out
 
-    def _turn(self, raw: Tensor, out: Tensor, parts: slice) -> None:
-        """Add what turns into each half of the rotating dimensions from the other."""
-        assert self.sin is not None
-        first, second = self.sin
-        half = first.shape[-1]
-        out[..., :half].addcmul_(raw[..., half : 2 * half], first[parts])
-        out[..., half : 2 * half].addcmul_(raw[..., :half], second[parts])
+    def _turn(self, raw: Tensor, out: Tensor, only: slice) -> None:
+        """Write ``raw``, its queries and keys rotated: each half of the rotating dimensions gets its part of the other."""
+        torch.mul(raw, self.cos[only], out=out)
+        n_turning = min(only.stop, 2) - only.start
+        if self.sin is None or n_turning <= 0:
+            return
+        turning, (first, second) = slice(only.start, only.start + n_turning), self.sin
+        raw, out, half = raw[:n_turning], out[:n_turning], first.shape[-1]
+        out[..., :half].addcmul_(raw[..., half : 2 * half], first[turning])
+        out[..., half : 2 * half].addcmul_(raw[..., :half], second[turning])
 
 
-def attend(layer: Layer, rows: Rows, before: Before | None, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+def attend(
+    layer: Layer, rows: Rows, before: Before | None, bias: Tensor | None, workspace: Workspace
+) -> tuple[Tensor, Tensor]:
     """z [pair, head, row, query, d_head] and pattern [pair, head, row, query, key], keys before the rows' own first.
 
-    ``bias`` [query, key] hides keys among the rows' own positions.
+    ``bias`` [query, key] hides keys among the rows' own positions. Both are in the workspace.
     """
     n_pairs, n_heads, n_rows, n, d_head = rows.keys.shape
     n_queries, n_before = rows.queries.shape[3], 0 if before is None else before.keys.shape[2]
-    scores = rows.queries.new_empty(n_pairs, n_heads, n_rows, n_queries, n_before + n)
+    n_batches = n_pairs * n_heads * n_rows
+    scores = workspace.take("scores", n_pairs, n_heads, n_rows, n_queries, n_before + n)
     own = scores.view(-1, n_queries, n_before + n)[..., n_before:]  # [pair·head·row, query, key]
     shared = scores.view(-1, n_rows * n_queries, n_before + n)[..., :n_before]  # [pair·head, row·query, key]
     q = rows.queries.reshape(-1, n_queries, d_head)
-    alone = torch.bmm(q, rows.keys.reshape(-1, n, d_head).transpose(1, 2))
+    alone = workspace.take("product", n_batches, n_queries, n)  # straight into a part of ``scores`` is slower
+    torch.bmm(q, rows.keys.reshape(-1, n, d_head).transpose(1, 2), out=alone)
     if bias is None:
         own.copy_(alone)
     else:
-        torch.add(alone, bias, out=own)  # a product written straight into a part of ``scores`` is slower
+        torch.add(alone, bias, out=own)
     if before is not None:
         together = q.view(-1, n_rows * n_queries, d_head)
-        shared.copy_(torch.bmm(together, before.keys.flatten(0, 1).transpose(1, 2)))
+        product = workspace.take("product", n_pairs * n_heads, n_rows * n_queries, n_before)
+        shared.copy_(torch.bmm(together, before.keys.flatten(0, 1).transpose(1, 2), out=product))
     if layer.a is not None:
         scores.addcmul_(layer.a[:, None, None, None], _match(rows, before)[:, None])
     pattern = torch.softmax(scores, -1, out=scores)
-    z = torch.bmm(own, rows.values.reshape(-1, n, d_head))
+    z = torch.bmm(own, rows.values.reshape(-1, n, d_head), out=workspace.take("z", n_batches, n_queries, d_head))
     if before is not None:
         z.view(-1, n_rows * n_queries, d_head).baddbmm_(shared, before.values.flatten(0, 1))
     return z.view(n_pairs, n_heads, n_rows, n_queries, d_head), pattern
 
 
 def add_attended(layer: Layer, x: Tensor, z: Tensor, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
-    """The residual stream x [pair, row, query, d_model] with all heads added, as a new tensor."""
-    mixed = z.permute(0, 2, 3, 1, 4).reshape(-1, layer.out.shape[0])  # [pair·row·query, head·d_head]
-    added = torch.addmm(x.reshape(-1, x.shape[-1]), mixed, layer.out)
-    if layer.out_bias is not None:
-        added += layer.out_bias
-    added = added.view(x.shape)
+    """Add all heads to the residual stream x [row, pair, query, d_model], in place."""
+    scaled = None  # reads the residual stream, which without LayerNorm is x itself
     if layer.b is not None:
-        added += _look(torch.einsum("h,bhrqk->brqk", layer.b, pattern), rows, before)
-    return added
+        scaled = _gather(torch.einsum("h,bhrqk->rbqk", layer.b, pattern), rows, before)
+    mixed = z.permute(2, 0, 3, 1, 4).reshape(-1, layer.out.shape[0])  # [row·pair·query, head·d_head]
+    x.view(-1, x.shape[-1]).addmm_(mixed, layer.out)
+    for term in (layer.out_bias, scaled):
+        if term is not None:
+            x += term
+    return x
 
 
-def split_results(layer: Layer, z: Tensor, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
-    """What each head adds to the residual stream, identity-scaling term included: [pair, row, query, head, d_model]."""
-    results = torch.einsum("bhrqe,hem->brqhm", z, layer.by_head)
-    if layer.b is not None:
-        for head, scale in enumerate(layer.b):
-            results[..., head, :] += scale * _look(pattern[:, head], rows, before)
-    return results
+def scaled_terms(layer: Layer, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
+    """What the identity-scaling term of each head adds to the residual stream, [row, pair, query, head, d_model]."""
+    assert layer.b is not None
+    terms = [scale * _gather(pattern[:, head].transpose(0, 1), rows, before) for head, scale in enumerate(layer.b)]
+    return torch.stack(terms, -2)
 
 
 def _match(rows: Rows, before: Before | None) -> Tensor:
     """x·x of every query and key, [pair, row, query, key]."""
     assert rows.normed is not None
     assert rows.normed_queries is not None
-    own = rows.normed_queries @ rows.normed.transpose(2, 3)
+    queries = rows.normed_queries.transpose(0, 1)  # [pair, row, query, d_model]
+    own = queries @ rows.normed.permute(1, 0, 3, 2)
     if before is None or before.normed is None:
         return own
-    shared = rows.normed_queries.flatten(1, 2) @ before.normed.transpose(1, 2)  # [pair, row·query, key]
+    shared = queries.flatten(1, 2) @ before.normed.transpose(1, 2)  # [pair, row·query, key]
     return torch.cat([shared.view(*own.shape[:3], -1), own], -1)
 
 
-def _look(pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
-    """pattern·x for a pattern [pair, row, query, key]: [pair, row, query, d_model]."""
+def _gather(pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
+    """pattern·x for a pattern [row, pair, query, key]: [row, pair, query, d_model]."""
     assert rows.normed is not None
     n_before = pattern.shape[-1] - rows.normed.shape[2]
     seen = pattern[..., n_before:] @ rows.normed
     if before is not None and before.normed is not None:
-        seen += (pattern[..., :n_before].flatten(1, 2) @ before.normed).view(seen.shape)
+        seen += pattern[..., :n_before] @ before.normed
     return seen

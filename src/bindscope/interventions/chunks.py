@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_whole
+from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_whole, take_apart
 from bindscope.interventions.parts import Parts
 from bindscope.model.transformer import Transformer
 
@@ -25,7 +25,8 @@ class Source:
 
     stream: Tensor
     middle: Tensor | None
-    results: Tensor | None
+    z: Tensor | None
+    scaled: Tensor | None
     end: Tensor
     logits: Tensor
 
@@ -57,14 +58,15 @@ def run_chunks(
     first = contrast.first_difference if shared else torch.zeros(len(contrast), dtype=torch.long)
     order = first.argsort(stable=True)
     n_kept = contrast.at + 1 if model.config.causal else contrast.base.shape[1]
+    parts = take_apart(model, contrast.base.shape[1], contrast.at)
     for pairs in order.split(pairs_at_once(model, n_kept, also)):
         base_tokens, source_tokens = contrast.base[pairs], contrast.source[pairs]
-        base = run_whole(model, base_tokens, contrast.at, also)
+        base = run_whole(parts, base_tokens, contrast.at, also)
         if shared:
             source = _run_sources(base, source_tokens, first[pairs], also)
         else:
             run = run_whole(source_model or model, source_tokens, contrast.at, also)
-            source = Source(run.stream, run.middle, run.results, run.end, run.logits)
+            source = Source(run.stream, run.middle, run.z, run.scaled, run.end, run.logits)
         single = (base_tokens != source_tokens)[:, :n_kept].sum(1) == 1
         yield Chunk(pairs, first[pairs], single & (source_model is None), base, source)
 
@@ -72,8 +74,10 @@ def run_chunks(
 def pairs_at_once(model: Transformer, n_positions: int, also: Iterable[str]) -> int:
     """How many pairs' two runs fit into ``KEPT_BYTES``; at least one."""
     config = model.config
-    width = 2 * config.d_model + 4 * config.n_heads * config.d_head
-    width += 2 * config.d_model * (("middle" in also) + config.n_heads * ("results" in also))
+    inner = config.n_heads * config.d_head
+    width = 2 * config.d_model + 3 * inner + 2 * config.d_model * ("middle" in also)
+    if "z" in also:
+        width += 2 * (inner + config.n_heads * config.d_model * config.identity_vo)
     return max(1, KEPT_BYTES // (config.n_layers * n_positions * width * model.W_E.element_size()))
 
 
@@ -119,11 +123,12 @@ def as_slice(indices: Tensor) -> slice | Tensor:
 def _run_sources(base: KeptRun, tokens: Tensor, first: Tensor, also: Iterable[str]) -> Source:
     """The runs of the source rows, which differ from the base runs only from ``first`` on."""
     stream, end, logits = base.stream.clone(), base.end.clone(), base.logits.clone()
-    middle, results = (None if part is None else part.clone() for part in (base.middle, base.results))
+    middle, z, scaled = (None if part is None else part.clone() for part in (base.middle, base.z, base.scaled))
     for position, rows in near_groups(first, base.parts, 1):
         rest = run_rest(base, tokens[rows], position, also, rows)
         end[rows], logits[rows] = rest.end, rest.logits
-        for whole, part in ((stream, rest.stream), (middle, rest.middle), (results, rest.results)):
+        wholes, parts = (stream, middle, z, scaled), (rest.stream, rest.middle, rest.z, rest.scaled)
+        for whole, part in zip(wholes, parts):
             if whole is not None and part is not None:
                 whole[:, rows, position:] = part
-    return Source(stream, middle, results, end, logits)
+    return Source(stream, middle, z, scaled, end, logits)

@@ -129,7 +129,7 @@ def _change_columns(chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from
             found = _run_columns(base, [arrivals[row] for row in used], rows[chosen], positions[chosen])
             for index, row in enumerate(used):
                 changing = needed[row, chosen, None].to(found.device)
-                logits[row, chosen] = torch.where(changing, found[:, index], logits[row, chosen])
+                logits[row, chosen] = torch.where(changing, found[index], logits[row, chosen])
             yield columns(chosen)
 
 
@@ -150,7 +150,7 @@ def _batches(base: KeptRun, positions: Tensor, group: Tensor, n_rows: int) -> It
 
 
 def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, positions: Tensor) -> Tensor:
-    """Logits [column, arrival, output]."""
+    """Logits [arrival, column, output]."""
     first = int(positions.min()) if base.parts.config.causal else 0
     taken = as_slice(rows)
     alone = base.parts.config.causal and int(positions.max()) == first
@@ -164,5 +164,5 @@ def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, position
         else:
             values = base.stream[arrival.start][taken, first:].clone()
             values[columns, positions - first] = arrival.values[rows, positions]
-        starts[arrival.start] = values[:, None]
+        starts[arrival.start] = values[None]
     return run_changed(base, first, starts, taken)

@@ -5,24 +5,24 @@ positions from p on, and only one column of logits is asked for. So one run is c
 middle of it:
 
     >>> kept = run_whole(model, tokens, at)
-    >>> logits = run_changed(kept, first=p, starts={2: streams, 3: others})  # [pair, row, output]
+    >>> logits = run_changed(kept, first=p, starts={2: streams, 3: others})  # [row, pair, output]
 
-``starts`` maps a layer to the changed streams [pair, row, position, d_model] that enter it, of the positions from
-``first`` on; or to those of position ``first`` alone ([pair, row, 1, d_model]), which saves the projections of all
+``starts`` maps a layer to the changed streams [row, pair, position, d_model] that enter it, of the positions from
+``first`` on; or to those of position ``first`` alone ([row, pair, 1, d_model]), which saves the projections of all
 others. The layers are swept once: rows that start in a layer join those on their way. What stands before ``first`` is
 shared by all rows of a pair. In a bidirectional model a change reaches every position, so ``first`` must be 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.attend import Before, Projection, Rows, add_attended, attend, split_results
+from bindscope.interventions.attend import Before, Projection, Rows, add_attended, attend, scaled_terms
 from bindscope.interventions.parts import Layer, Parts
 from bindscope.model.run import check_evaluating
 from bindscope.model.transformer import Transformer
@@ -45,7 +45,8 @@ class KeptRun:
     stream: Tensor  # [layer, pair, position, d_model]: entering each layer
     heads: Tensor  # [layer, q·k·v, pair, head, position, d_head]; of a rest, no positions
     middle: Tensor | None  # [layer, pair, position, d_model]: with attention added and no MLP yet, if asked for
-    results: Tensor | None  # [layer, pair, position, head, d_model]: what each head adds, if asked for
+    z: Tensor | None  # [layer, pair, position, head, d_head]: if asked for
+    scaled: Tensor | None  # [layer, pair, position, head, d_model]: the identity-scaling terms beside z, if there are any
     end: Tensor  # [pair, d_model]: leaving the last layer at ``at``
     logits: Tensor  # [pair, output]
 
@@ -55,14 +56,21 @@ class KeptRun:
 
 
 @torch.no_grad()
-def run_whole(model: Transformer, tokens: Tensor, at: int, also: Iterable[str] = ()) -> KeptRun:
-    """Run ``model`` on rows [pair, position] and keep what continuing needs, and ``also`` middle or results."""
+def run_whole(model: Transformer | Parts, tokens: Tensor, at: int, also: Iterable[str] = ()) -> KeptRun:
+    """Run ``model`` on rows [pair, position] and keep what continuing needs, and ``also`` middle or z.
+
+    A model that has been taken apart for rows of this length may be given as its parts.
+    """
+    parts = model if isinstance(model, Parts) else take_apart(model, tokens.shape[1], at)
+    return _keep_run(Sweep(parts, at, 0), tokens[:, : parts.n_positions], None, also)
+
+
+def take_apart(model: Transformer, n_columns: int, at: int) -> Parts:
+    """The model's parts for rows of ``n_columns`` of which column ``at`` is asked for."""
     check_evaluating(model)
-    if not 0 <= at < tokens.shape[1]:
-        raise BindscopeError(f"column {at} was asked for; the rows have columns 0 to {tokens.shape[1] - 1}.")
-    if model.config.causal:
-        tokens = tokens[:, : at + 1]
-    return _keep_run(Sweep(Parts(model, tokens.shape[1]), at, 0), tokens, None, also)
+    if not 0 <= at < n_columns:
+        raise BindscopeError(f"column {at} was asked for; the rows have columns 0 to {n_columns - 1}.")
+    return Parts(model, at + 1 if model.config.causal else n_columns)
 
 
 @torch.no_grad()
@@ -78,114 +86,136 @@ def run_rest(
 
 @torch.no_grad()
 def run_changed(kept: KeptRun, first: int, starts: Mapping[int, Tensor], rows: slice | Tensor = ALL) -> Tensor:
-    """Logits [pair, row, output] at column ``at`` of runs with changed streams; rows in the order of their layers.
+    """Logits [row, pair, output] at column ``at`` of runs with changed streams; rows in the order of their layers.
 
     The pairs are all of the cached run, or those named by ``rows``, each as often as it is named. A start at layer
     ``n_layers`` gives the streams that leave the last layer, at ``at`` alone.
     """
-    parts = kept.parts
-    if first and not parts.config.causal:
-        raise BindscopeError("run_changed: in a bidirectional model every position changes, so first must be 0.")
-    sweep = Sweep(parts, kept.at, first, rows)
-    x: Tensor | None = None  # [pair, row, position, d_model]
-    for layer in parts.layers[min(starts) :]:
-        x = sweep.pass_layer(layer, kept, x, starts.get(layer.index))
-    ends = [part for part in (x, starts.get(parts.config.n_layers)) if part is not None]
-    return parts.model.to_logits(torch.cat(ends, 1)[:, :, 0])
+    sweep = Sweep(kept.parts, kept.at, first, rows)
+    *_, last = sweep.pass_layers(kept, starts)
+    return kept.parts.model.to_logits(last[:, :, 0])
 
 
 def _keep_run(sweep: Sweep, tokens: Tensor, kept: KeptRun | None, also: Iterable[str]) -> KeptRun:
     parts, (n_pairs, n) = sweep.parts, tokens.shape
     config = parts.config
-    x = parts.embed(tokens, sweep.first)[:, None]  # [pair, 1, position, d_model]
+    x = parts.embed(tokens, sweep.first)[None]  # [1, pair, position, d_model]
     stream = x.new_empty(config.n_layers, n_pairs, n, config.d_model)
     n_kept = n if kept is None else 0
     heads = x.new_empty(config.n_layers, 3, n_pairs, config.n_heads, n_kept, config.d_head)
     middle = torch.empty_like(stream) if "middle" in also else None
-    results = x.new_empty(*stream.shape[:3], config.n_heads, config.d_model) if "results" in also else None
+    kept_z = x.new_empty(*stream.shape[:3], config.n_heads, config.d_head) if "z" in also else None
+    scaled = x.new_empty(*stream.shape[:3], config.n_heads, config.d_model) if "z" in also and config.identity_vo else None
     for layer in parts.layers:
         at, columns = layer.index, sweep.columns(layer)
-        stream[at] = x[:, 0]
-        rows, before = sweep.project_rows(layer, x), sweep.before(layer, kept)
-        if kept is None:
-            heads[at, 0][:, :, columns] = rows.queries[:, :, 0]
-            heads[at, 1], heads[at, 2] = rows.keys[:, :, 0], rows.values[:, :, 0]
-        z, pattern = attend(layer, rows, before, sweep.seen(layer))
+        stream[at] = x[0]
+        rows, before = sweep.project_rows(layer, x, heads[at].unsqueeze(3) if kept is None else None), sweep.before(layer, kept)
+        z, pattern = attend(layer, rows, before, sweep.seen(layer), parts.workspace)
         entering = x[:, :, columns]
-        x = add_attended(layer, entering, z, pattern, rows, before)
+        x = add_attended(layer, entering.clone(), z, pattern, rows, before)
         if middle is not None:
-            middle[at][:, columns] = x[:, 0]
-        if results is not None:
-            results[at][:, columns] = split_results(layer, z, pattern, rows, before)[:, 0]
+            middle[at][:, columns] = x[0]
+        if kept_z is not None:
+            kept_z[at][:, columns] = z[:, :, 0].transpose(1, 2)
+        if scaled is not None:
+            scaled[at][:, columns] = scaled_terms(layer, pattern, rows, before)[0]
         x = layer.add_mlp(x, entering)
-    end = x[:, 0, 0]
-    return KeptRun(parts, sweep.first + sweep.at, stream, heads, middle, results, end, parts.model.to_logits(end))
+    end = x[0, :, 0]
+    return KeptRun(
+        parts, sweep.first + sweep.at, stream, heads, middle, kept_z, scaled, end, parts.model.to_logits(end)
+    )
 
 
 class Sweep:
     """Rows of the positions from ``first`` on, on their way up the layers."""
 
     def __init__(self, parts: Parts, at: int, first: int, rows: slice | Tensor = ALL) -> None:
+        if first and not parts.config.causal:
+            raise BindscopeError("run_changed: in a bidirectional model every position changes, so first must be 0.")
         self.parts, self.first, self.at, self.rows = parts, first, at - first, rows
         self.n = parts.n_positions - first
         self.everywhere, self.asked = Projection(parts, slice(first, None)), Projection(parts, slice(at, at + 1))
+        self.alone = Projection(parts, slice(first, first + 1))
         self.bias = None if parts.bias is None else parts.bias[first:, first:]  # [query, key]
 
-    def pass_layer(self, layer: Layer, kept: KeptRun, x: Tensor | None, start: Tensor | None) -> Tensor:
-        """The streams that leave the layer: those that came from below, ``x``, then those that start here."""
-        below = x
-        if start is not None:
-            stream = start if start.shape[2] == self.n else self.fill_stream(layer, kept, start)
-            x = stream if x is None else torch.cat([x, stream], 1)
-        assert x is not None
+    def pass_layers(self, kept: KeptRun, starts: Mapping[int, Tensor]) -> Iterator[Tensor]:
+        """The streams that leave each layer from the first start on, rows in the order of their starts: [row, pair, position, d_model].
+
+        They are in the workspace and go on from there, so a change made to them in between is felt. What leaves the last layer is
+        at ``at`` alone, together with the starts behind it.
+        """
+        config, n_pairs = self.parts.config, next(iter(starts.values())).shape[1]
+        behind = starts.get(config.n_layers)
+        inside = {layer: start for layer, start in sorted(starts.items()) if layer < config.n_layers}
+        n_rows = sum(len(start) for start in inside.values())
+        stream = self.parts.workspace.take("stream", n_rows, n_pairs, self.n, config.d_model)
+        n_below, x = 0, stream[:0]
+        for layer in self.parts.layers[min(starts) :]:
+            start = inside.get(layer.index)
+            x = stream[: n_below + (0 if start is None else len(start))]
+            if start is not None:
+                self.enter(layer, kept, start, x[n_below:])
+            x = self.pass_layer(layer, kept, x, start, n_below)
+            n_below = len(x)
+            if layer.index < self.parts.last:
+                yield x
+        yield x if behind is None else behind if not n_below else torch.cat([x, behind])
+
+    def enter(self, layer: Layer, kept: KeptRun, start: Tensor, x: Tensor) -> None:
+        """Write the streams that start here to x [row, pair, position, d_model]; kept ones where only ``first`` is given."""
+        if start.shape[2] == self.n:
+            x.copy_(start)
+            return
+        x.copy_(kept.stream[layer.index][self.rows, self.first :].expand_as(x))
+        x[:, :, :1] = start
+
+    def pass_layer(self, layer: Layer, kept: KeptRun, x: Tensor, start: Tensor | None, n_below: int) -> Tensor:
+        """Pass the streams x through the layer, in place; in the last layer only ``at`` leaves, as a new tensor."""
         if start is not None and self.saves(layer, start):
-            rows = self.join_known(layer, kept, below, start, x)
+            rows = self.join_known(layer, kept, x, start, n_below)
         else:
             rows = self.project_rows(layer, x)
-        before = self.before(layer, kept)
-        z, pattern = attend(layer, rows, before, self.seen(layer))
-        entering = x[:, :, self.columns(layer)]
-        return layer.add_mlp(add_attended(layer, entering, z, pattern, rows, before), entering)
+        before, last = self.before(layer, kept), layer.index == self.parts.last
+        z, pattern = attend(layer, rows, before, self.seen(layer), self.parts.workspace)
+        leaving = x[:, :, self.columns(layer)].clone() if last else x
+        entering = leaving.clone() if layer.parallel else leaving
+        return layer.add_mlp(add_attended(layer, leaving, z, pattern, rows, before), entering)
 
     def saves(self, layer: Layer, start: Tensor) -> bool:
         """Whether it pays to take from the cached run what a change of one position leaves as it was."""
         n_known = start.shape[0] * start.shape[1] * (self.n - start.shape[2])
         return n_known > 0 and n_known * layer.qkv.numel() > WORTH_SAVING
 
-    def project_rows(self, layer: Layer, x: Tensor) -> Rows:
-        """Queries, keys and values of whole streams."""
-        y = layer.norm1(x)
-        normed = y if self.parts.identity else None
+    def project_rows(self, layer: Layer, x: Tensor, heads: Tensor | None = None) -> Rows:
+        """Queries, keys and values of whole streams, in the workspace or written to ``heads``."""
+        heads = self.take_heads(x) if heads is None else heads
         if layer.index < self.parts.last:
-            queries, keys, values = self.everywhere.project(layer, y)
-            return Rows(queries, keys, values, normed, normed)
-        asked = y[:, :, self.columns(layer)]
-        queries = self.asked.project(layer, asked, slice(0, 1))[0]
-        keys, values = self.everywhere.project(layer, y, slice(1, 3))
-        return Rows(queries, keys, values, normed, None if normed is None else asked)
-
-    def fill_stream(self, layer: Layer, kept: KeptRun, start: Tensor) -> Tensor:
-        """The kept streams, with those of position ``first`` replaced."""
-        stream = kept.stream[layer.index][self.rows, self.first :][:, None].expand(-1, start.shape[1], -1, -1)
-        stream = stream.clone(memory_format=torch.contiguous_format)
-        stream[:, :, :1] = start
-        return stream
-
-    def join_known(self, layer: Layer, kept: KeptRun, below: Tensor | None, start: Tensor, x: Tensor) -> Rows:
-        """Rows from below, and rows that have the kept queries, keys and values except at position ``first``."""
-        heads = kept.heads[layer.index][:, self.rows, :, self.first :][:, :, :, None].expand(
-            -1, -1, -1, start.shape[1], -1, -1
-        )
-        heads = heads.clone(memory_format=torch.contiguous_format)
-        heads[..., :1, :] = Projection(self.parts, slice(self.first, self.first + 1)).project(layer, layer.norm1(start))
+            self.everywhere.project(layer, x, heads)
+            return self.as_rows(layer, x, heads[0], heads)
         columns = self.columns(layer)
-        queries, keys, values = heads[0][..., columns, :], heads[1], heads[2]
-        if below is not None:
-            rows = self.project_rows(layer, below)
-            queries, keys = torch.cat([rows.queries, queries], 2), torch.cat([rows.keys, keys], 2)
-            values = torch.cat([rows.values, values], 2)
+        self.asked.project(layer, x[:, :, columns], heads[:1, ..., columns, :], slice(0, 1))
+        self.everywhere.project(layer, x, heads[1:], slice(1, 3))
+        return self.as_rows(layer, x, heads[0][..., columns, :], heads)
+
+    def join_known(self, layer: Layer, kept: KeptRun, x: Tensor, start: Tensor, n_below: int) -> Rows:
+        """Rows from below, and rows that have the kept queries, keys and values except at position ``first``."""
+        heads = self.take_heads(x)
+        if n_below:
+            self.project_rows(layer, x[:n_below], heads[:, :, :, :n_below])
+        known = kept.heads[layer.index][:, self.rows, :, self.first :][:, :, :, None]
+        joining = heads[:, :, :, n_below:]
+        joining.copy_(known.expand_as(joining))
+        self.alone.project(layer, start, joining[..., :1, :])
+        return self.as_rows(layer, x, heads[0][..., self.columns(layer), :], heads)
+
+    def take_heads(self, x: Tensor) -> Tensor:
+        """Room for the queries, keys and values of streams x, [q·k·v, pair, head, row, position, d_head]."""
+        config = self.parts.config
+        return self.parts.workspace.take("heads", 3, x.shape[1], config.n_heads, len(x), self.n, config.d_head)
+
+    def as_rows(self, layer: Layer, x: Tensor, queries: Tensor, heads: Tensor) -> Rows:
         normed = layer.norm1(x) if self.parts.identity else None
-        return Rows(queries, keys, values, normed, None if normed is None else normed[:, :, columns])
+        return Rows(queries, heads[1], heads[2], normed, None if normed is None else normed[:, :, self.columns(layer)])
 
     def before(self, layer: Layer, kept: KeptRun | None) -> Before | None:
         """What the rows see of earlier positions, which is as in the cached run."""

@@ -71,9 +71,9 @@ def _patch_set(chunk: Chunk, marks: Tensor, n_layers: int) -> Tensor:
             taken, put = as_slice(rows), marks[rows, position:, None].to(base.stream.device)
             starts = {
                 layer: torch.where(put, source.stream[layer][rows, position:], base.stream[layer][rows, position:])[
-                    :, None
+                    None
                 ]
                 for layer in range(n_layers)
             }
-            top[:n_layers, rows] = run_changed(base, position, starts, taken).argmax(-1).T
+            top[:n_layers, rows] = run_changed(base, position, starts, taken).argmax(-1)
     return top

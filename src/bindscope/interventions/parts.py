@@ -5,6 +5,7 @@ A patch grid calls each layer thousands of times on few rows, where looking thin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from bindscope.model.rope import rope_angles
 from bindscope.model.transformer import Attention, Block, Transformer
 
-MLP_TILE = 2**19  # hidden activations computed at once: few enough to stay near the processor
+TILE = 2**19  # numbers that a projection makes at once: few enough to stay near the processor
 
 
 class Layer:
@@ -48,7 +49,7 @@ class Layer:
             return x
         read = entering.reshape(-1, x.shape[-1]) if self.parallel else x.view(-1, x.shape[-1])
         total = torch.zeros_like(read) if self.parallel else read
-        n_rows = max(256, MLP_TILE // self.up.shape[0])
+        n_rows = max(256, TILE // self.up.shape[0])
         for tile, sum_ in zip(read.split(n_rows), total.split(n_rows)):
             sum_.addmm_(self.hidden(self.norm2(tile)), self.down)
         if self.down_bias is not None:
@@ -59,6 +60,23 @@ class Layer:
         """The MLP's neurons after the activation, [token, d_mlp]."""
         up = F.linear(y, self.up, self.up_bias)
         return self.activation(up) if self.gate is None else self.activation(F.linear(y, *self.gate)) * up
+
+
+class Workspace:
+    """Memory that one layer after another computes in: fresh memory costs as much time as the products written there.
+
+    What is taken under a name is overwritten when something is taken under that name again.
+    """
+
+    def __init__(self, like: Tensor) -> None:
+        self.like, self.buffers = like, dict[str, Tensor]()
+
+    def take(self, name: str, *shape: int) -> Tensor:
+        """An uninitialised tensor of this shape."""
+        size = math.prod(shape)
+        if name not in self.buffers or len(self.buffers[name]) < size:
+            self.buffers[name] = self.like.new_empty(size)
+        return self.buffers[name][:size].view(shape)
 
 
 class Parts:
@@ -73,6 +91,7 @@ class Parts:
         if self.config.causal:
             self.bias = model.W_E.detach().new_full((n_positions, n_positions), -torch.inf).triu_(1)
         self.cos, self.sin = _rotation(model, n_positions)
+        self.workspace = Workspace(model.W_E.detach())
 
     def embed(self, tokens: Tensor, first: int) -> Tensor:
         """The residual stream [pair, position, d_model] that enters the first layer; the tokens stand from ``first`` on."""

@@ -13,14 +13,15 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, as_slice, near_groups, pairs_at_once, run_chunks
+from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, near_groups, pairs_at_once, run_chunks
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed, run_whole
 from bindscope.model.transformer import Transformer
 
 Progress = Callable[[int, int], None] | None
 Replacement = Callable[[int, Tensor], Tensor]
-Arrive = Callable[[int, slice | Tensor, int], Tensor]
+Arrive = Callable[[int, slice | Tensor, int], Tensor]  # (layer, pairs, first position) → [row, pair, position, d_model]
+Change = Callable[[int, slice | Tensor, slice], Tensor]  # (layer, pairs, columns) → [head, pair, position, d_model]
 
 
 def replace_heads(
@@ -39,11 +40,11 @@ def replace_heads(
     [row, position] marks where; default: everywhere. Positions end with ``at``
     in causal models.
     """
-    kinds = ("middle", "results")
+    kinds = ("middle", "z")
     logits = model.W_E.new_empty(model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs)
     for rows, kept in _keep_runs(model, tokens, at, kinds):
         marked, first = mark_positions(model, kept, at_positions, rows)
-        arrive = head_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
+        arrive = head_arrivals(model, kept, _replace_results(kept, replacement, rows), marked)
         found = sweep_groups(model, kept, first, range(model.config.n_layers), arrive, model.config.n_heads)
         logits[:, :, rows] = found
         if on_progress is not None:
@@ -96,11 +97,10 @@ def patch_heads(
     source_model: Transformer | None = None,
 ) -> Iterator[PatchedPairs]:
     """Take all that one head adds from the source, each head in turn, some pairs at a time."""
-    for chunk in run_chunks(model, contrast, source_model, ("middle", "results")):
+    for chunk in run_chunks(model, contrast, source_model, ("middle", "z")):
         base, source = chunk.base, chunk.source
-        assert source.results is not None
         marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
-        arrive = head_arrivals(model, base, source.results.__getitem__, marked)
+        arrive = head_arrivals(model, base, _take_source(chunk), marked)
         logits = sweep_groups(model, base, first, range(model.config.n_layers), arrive, model.config.n_heads)
         yield PatchedPairs(chunk.pairs, logits, base.logits, source.logits)
 
@@ -150,31 +150,62 @@ def mark_positions(
     return marked, torch.maximum(first, earliest)
 
 
-def head_arrivals(
-    model: Transformer, kept: KeptRun, replacement: Callable[[int], Tensor], marked: Tensor | None
-) -> Arrive:
-    """What leaves a layer with each of its heads replaced, [pair, head, position, d_model]."""
-    assert kept.results is not None
+def head_arrivals(model: Transformer, kept: KeptRun, change: Change, marked: Tensor | None) -> Arrive:
+    """What leaves a layer with what each of its heads adds changed in turn, [head, pair, position, d_model]."""
     assert kept.middle is not None
-    results, middle = kept.results, kept.middle
+    middle = kept.middle
 
     def arrive(layer: int, rows: slice | Tensor, first: int) -> Tensor:
         columns = _columns(model, kept, layer, first)
-        old = results[layer][rows, columns]  # [pair, position, head, d_model]
-        new = replacement(layer).expand_as(results[layer])[rows, columns]
-        change = (new - old).transpose(1, 2)  # [pair, head, position, d_model]
+        changed = change(layer, rows, columns)  # [head, pair, position, d_model]
         if marked is not None:
-            change = change * marked[rows, columns][:, None, :, None].to(change.device)
-        changed = (middle[layer][rows, columns][:, None] + change).contiguous()
-        return kept.parts.layers[layer].add_mlp(changed, kept.stream[layer][rows, columns][:, None])
+            changed *= marked[rows, columns][:, :, None].to(changed.device)
+        changed += middle[layer][rows, columns]
+        return kept.parts.layers[layer].add_mlp(changed, kept.stream[layer][rows, columns])
 
     return arrive
+
+
+def _take_source(chunk: Chunk) -> Change:
+    """The change of every head's output from the base run to the source run."""
+    base, source = chunk.base, chunk.source
+
+    def change(layer: int, rows: slice | Tensor, columns: slice) -> Tensor:
+        assert base.z is not None
+        assert source.z is not None
+        result = _head_results(base, layer, (source.z[layer] - base.z[layer])[rows, columns])
+        if base.scaled is not None and source.scaled is not None:
+            result += (source.scaled[layer] - base.scaled[layer])[rows, columns].permute(2, 0, 1, 3)
+        return result
+
+    return change
+
+
+def _replace_results(kept: KeptRun, replacement: Replacement, batch_rows: Tensor) -> Change:
+    """The change of every head's output from what it is to ``replacement``."""
+
+    def change(layer: int, rows: slice | Tensor, columns: slice) -> Tensor:
+        assert kept.z is not None
+        old = _head_results(kept, layer, kept.z[layer][rows, columns])
+        if kept.scaled is not None:
+            old += kept.scaled[layer][rows, columns].permute(2, 0, 1, 3)
+        shape = (*kept.stream.shape[1:3], len(old), old.shape[-1])  # [row, position, head, d_model]
+        new = replacement(layer, batch_rows).expand(shape)[rows, columns]
+        return old.neg_().add_(new.permute(2, 0, 1, 3))
+
+    return change
+
+
+def _head_results(kept: KeptRun, layer: int, z: Tensor) -> Tensor:
+    """What z [pair, position, head, d_head] adds to the residual stream, head by head: [head, pair, position, d_model]."""
+    by_head = kept.parts.layers[layer].by_head
+    return torch.bmm(z.permute(2, 0, 1, 3).flatten(1, 2), by_head).unflatten(1, z.shape[:2])
 
 
 def mlp_arrivals(
     model: Transformer, kept: KeptRun, replacement: Callable[[int], Tensor], marked: Tensor | None
 ) -> Arrive:
-    """What leaves a layer with its MLP replaced, [pair, 1, position, d_model]."""
+    """What leaves a layer with its MLP replaced, [1, pair, position, d_model]."""
     assert kept.middle is not None
     middle = kept.middle
 
@@ -185,7 +216,7 @@ def mlp_arrivals(
             last = layer == model.config.n_layers - 1
             old = kept.end[rows][:, None] if last else kept.stream[layer + 1][rows, columns]
             new = torch.where(marked[rows, columns][:, :, None].to(new.device), new, old)
-        return new[:, None]
+        return new[None]
 
     return arrive
 
@@ -208,6 +239,6 @@ def sweep_groups(
         for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
             taken = as_slice(part)
             starts = {layer + 1: arrive(layer, taken, position) for layer in layers}
-            found = run_changed(kept, position, starts, taken)  # [pair, layer·row, output]
-            logits[:, :, taken] = found.unflatten(1, (len(layers), n_rows)).permute(1, 2, 0, 3)
+            found = run_changed(kept, position, starts, taken)  # [layer·row, pair, output]
+            logits[:, :, taken] = found.unflatten(0, (len(layers), n_rows))
     return logits

@@ -43,27 +43,23 @@ def rewritten_answers(
         begin = int(first[rows].min()) if model.config.causal else 0
         for index, rewrite in enumerate(rewrites.values()):
             starts = {
-                layer: rewrite(layer, rows, kept.stream[layer].clone())[:, None, begin:] for layer in range(n_layers)
+                layer: rewrite(layer, rows, kept.stream[layer].clone())[None, :, begin:] for layer in range(n_layers)
             }
             if frozen is None:
                 logits = run_changed(kept, begin, starts)
             else:
                 logits = run_frozen(kept, begin, starts, frozen[rows, begin : kept.n_positions])
-            answers[index][:, rows.numpy()] = logits.argmax(-1).T.cpu().numpy()
+            answers[index][:, rows.numpy()] = logits.argmax(-1).cpu().numpy()
     return answers
 
 
 @torch.no_grad()
 def run_frozen(kept: KeptRun, first: int, starts: Mapping[int, Tensor], frozen: Tensor) -> Tensor:
     """As ``run_changed``, with the kept streams put back at ``frozen`` [pair, position from first on] after every layer."""
-    parts = kept.parts
-    sweep, x = Sweep(parts, kept.at, first), None
-    marks = frozen[:, None, :, None].to(kept.stream.device)
-    for layer in parts.layers[min(starts) :]:
-        x = sweep.pass_layer(layer, kept, x, starts.get(layer.index))
-        if layer.index < parts.last:
-            x = torch.where(marks, kept.stream[layer.index + 1][:, None, first:], x)
-    assert x is not None
+    parts, marks = kept.parts, frozen[:, :, None].to(kept.stream.device)
+    for layer, x in enumerate(Sweep(parts, kept.at, first).pass_layers(kept, starts), start=min(starts)):
+        if layer < parts.last:
+            x.copy_(torch.where(marks, kept.stream[layer + 1][:, first:], x))
     return parts.model.to_logits(x[:, :, 0])
 
 
