@@ -215,8 +215,9 @@ def test_memory_bounds_do_not_change_numbers(changes, monkeypatch):
     grids = [residual_grid, head_grid, mlp_grid]
     whole = [grid(model, contrast) for grid in grids]
     monkeypatch.setattr(chunks, "KEPT_BYTES", 1)
+    monkeypatch.setattr(chunks, "FEWEST_PAIRS", 1)
     for module in (columns, replacement):
-        monkeypatch.setattr(module, "TOKENS_AT_ONCE", 1)
+        monkeypatch.setattr(module, "tokens_at_once", lambda model: 1)
     for grid, expected in zip(grids, whole):
         assert_same_outcomes(grid(model, contrast), expected)
 

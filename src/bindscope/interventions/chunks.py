@@ -14,8 +14,8 @@ from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_
 from bindscope.interventions.parts import Parts
 from bindscope.model.transformer import Transformer
 
-KEPT_BYTES = 96 * 2**20  # of cached runs at a time
-TOKENS_AT_ONCE = 4096  # positions of rows that are swept together
+KEPT_BYTES = 16 * 2**20  # of cached runs at a time
+FEWEST_PAIRS = 4  # whatever they take: with fewer, the weights are fetched for too little work
 FREE_TOKENS = 24  # so many more take no longer, since the weights must be fetched anyway
 
 
@@ -23,6 +23,7 @@ FREE_TOKENS = 24  # so many more take no longer, since the weights must be fetch
 class Source:
     """What can be taken from the source runs, named and shaped as in ``KeptRun``."""
 
+    parts: Parts
     stream: Tensor
     middle: Tensor | None
     z: Tensor | None
@@ -66,19 +67,24 @@ def run_chunks(
             source = _run_sources(base, source_tokens, first[pairs], also)
         else:
             run = run_whole(source_model or model, source_tokens, contrast.at, also)
-            source = Source(run.stream, run.middle, run.z, run.scaled, run.end, run.logits)
+            source = Source(run.parts, run.stream, run.middle, run.z, run.scaled, run.end, run.logits)
         single = (base_tokens != source_tokens)[:, :n_kept].sum(1) == 1
         yield Chunk(pairs, first[pairs], single & (source_model is None), base, source)
 
 
 def pairs_at_once(model: Transformer, n_positions: int, also: Iterable[str]) -> int:
-    """How many pairs' two runs fit into ``KEPT_BYTES``; at least one."""
+    """How many pairs' two runs fit into ``KEPT_BYTES``; at least ``FEWEST_PAIRS``."""
     config = model.config
     inner = config.n_heads * config.d_head
     width = 2 * config.d_model + 3 * inner + 2 * config.d_model * ("middle" in also)
     if "z" in also:
         width += 2 * (inner + config.n_heads * config.d_model * config.identity_vo)
-    return max(1, KEPT_BYTES // (config.n_layers * n_positions * width * model.W_E.element_size()))
+    return max(FEWEST_PAIRS, KEPT_BYTES // (config.n_layers * n_positions * width * model.W_E.element_size()))
+
+
+def tokens_at_once(model: Transformer) -> int:
+    """How many positions of rows are swept together: enough for large products, few enough to stay near the processor."""
+    return max(2048, 2**19 // model.config.d_model)
 
 
 def check_models(model: Transformer, source_model: Transformer | None) -> None:
@@ -131,4 +137,4 @@ def _run_sources(base: KeptRun, tokens: Tensor, first: Tensor, also: Iterable[st
         for whole, part in zip(wholes, parts):
             if whole is not None and part is not None:
                 whole[:, rows, position:] = part
-    return Source(stream, middle, z, scaled, end, logits)
+    return Source(base.parts, stream, middle, z, scaled, end, logits)

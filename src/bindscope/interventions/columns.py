@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError, name_nearest
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, near_groups, run_chunks
+from bindscope.interventions.chunks import Chunk, as_slice, near_groups, run_chunks, tokens_at_once
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed
 from bindscope.model.transformer import Transformer
@@ -146,7 +146,7 @@ def _batches(base: KeptRun, positions: Tensor, group: Tensor, n_rows: int) -> It
     causal = base.parts.config.causal
     for first, members in near_groups(positions[group], base.parts, n_rows) if causal else [(0, slice(None))]:
         n_tokens = n_rows * (base.n_positions - first)
-        yield from group[members].split(max(1, TOKENS_AT_ONCE // n_tokens))
+        yield from group[members].split(max(1, tokens_at_once(base.parts.model) // n_tokens))
 
 
 def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, positions: Tensor) -> Tensor:

@@ -46,7 +46,9 @@ class KeptRun:
     heads: Tensor  # [layer, q·k·v, pair, head, position, d_head]; of a rest, no positions
     middle: Tensor | None  # [layer, pair, position, d_model]: with attention added and no MLP yet, if asked for
     z: Tensor | None  # [layer, pair, position, head, d_head]: if asked for
-    scaled: Tensor | None  # [layer, pair, position, head, d_model]: the identity-scaling terms beside z, if there are any
+    scaled: (
+        Tensor | None
+    )  # [layer, pair, position, head, d_model]: the identity-scaling terms beside z, if there are any
     end: Tensor  # [pair, d_model]: leaving the last layer at ``at``
     logits: Tensor  # [pair, output]
 
@@ -105,11 +107,16 @@ def _keep_run(sweep: Sweep, tokens: Tensor, kept: KeptRun | None, also: Iterable
     heads = x.new_empty(config.n_layers, 3, n_pairs, config.n_heads, n_kept, config.d_head)
     middle = torch.empty_like(stream) if "middle" in also else None
     kept_z = x.new_empty(*stream.shape[:3], config.n_heads, config.d_head) if "z" in also else None
-    scaled = x.new_empty(*stream.shape[:3], config.n_heads, config.d_model) if "z" in also and config.identity_vo else None
+    scaled = (
+        x.new_empty(*stream.shape[:3], config.n_heads, config.d_model) if "z" in also and config.identity_vo else None
+    )
     for layer in parts.layers:
         at, columns = layer.index, sweep.columns(layer)
         stream[at] = x[0]
-        rows, before = sweep.project_rows(layer, x, heads[at].unsqueeze(3) if kept is None else None), sweep.before(layer, kept)
+        rows, before = (
+            sweep.project_rows(layer, x, heads[at].unsqueeze(3) if kept is None else None),
+            sweep.before(layer, kept),
+        )
         z, pattern = attend(layer, rows, before, sweep.seen(layer), parts.workspace)
         entering = x[:, :, columns]
         x = add_attended(layer, entering.clone(), z, pattern, rows, before)

@@ -17,7 +17,7 @@ import xarray as xr
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, near_groups, run_chunks
+from bindscope.interventions.chunks import Chunk, as_slice, near_groups, run_chunks, tokens_at_once
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import run_changed
 from bindscope.model.transformer import Transformer
@@ -67,7 +67,7 @@ def _patch_set(chunk: Chunk, marks: Tensor, n_layers: int) -> Tensor:
         first = torch.where(first < n, 0, n)
     changing = (first < n).nonzero()[:, 0]
     for position, group in near_groups(first[changing], base.parts, n_layers):
-        for rows in changing[group].split(max(1, TOKENS_AT_ONCE // (n_layers * (n - position)))):
+        for rows in changing[group].split(max(1, tokens_at_once(base.parts.model) // (n_layers * (n - position)))):
             taken, put = as_slice(rows), marks[rows, position:, None].to(base.stream.device)
             starts = {
                 layer: torch.where(put, source.stream[layer][rows, position:], base.stream[layer][rows, position:])[

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, Chunk, as_slice, near_groups, pairs_at_once, run_chunks
+from bindscope.interventions.chunks import Chunk, as_slice, near_groups, pairs_at_once, run_chunks, tokens_at_once
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed, run_whole
+from bindscope.interventions.parts import Parts
 from bindscope.model.transformer import Transformer
 
 Progress = Callable[[int, int], None] | None
@@ -173,7 +174,11 @@ def _take_source(chunk: Chunk) -> Change:
     def change(layer: int, rows: slice | Tensor, columns: slice) -> Tensor:
         assert base.z is not None
         assert source.z is not None
-        result = _head_results(base, layer, (source.z[layer] - base.z[layer])[rows, columns])
+        old, new = base.z[layer][rows, columns], source.z[layer][rows, columns]
+        if source.parts is base.parts:
+            result = _head_results(base.parts, layer, new - old)
+        else:
+            result = _head_results(source.parts, layer, new) - _head_results(base.parts, layer, old)
         if base.scaled is not None and source.scaled is not None:
             result += (source.scaled[layer] - base.scaled[layer])[rows, columns].permute(2, 0, 1, 3)
         return result
@@ -186,7 +191,7 @@ def _replace_results(kept: KeptRun, replacement: Replacement, batch_rows: Tensor
 
     def change(layer: int, rows: slice | Tensor, columns: slice) -> Tensor:
         assert kept.z is not None
-        old = _head_results(kept, layer, kept.z[layer][rows, columns])
+        old = _head_results(kept.parts, layer, kept.z[layer][rows, columns])
         if kept.scaled is not None:
             old += kept.scaled[layer][rows, columns].permute(2, 0, 1, 3)
         shape = (*kept.stream.shape[1:3], len(old), old.shape[-1])  # [row, position, head, d_model]
@@ -196,9 +201,9 @@ def _replace_results(kept: KeptRun, replacement: Replacement, batch_rows: Tensor
     return change
 
 
-def _head_results(kept: KeptRun, layer: int, z: Tensor) -> Tensor:
+def _head_results(parts: Parts, layer: int, z: Tensor) -> Tensor:
     """What z [pair, position, head, d_head] adds to the residual stream, head by head: [head, pair, position, d_model]."""
-    by_head = kept.parts.layers[layer].by_head
+    by_head = parts.layers[layer].by_head
     return torch.bmm(z.permute(2, 0, 1, 3).flatten(1, 2), by_head).unflatten(1, z.shape[:2])
 
 
@@ -236,7 +241,7 @@ def sweep_groups(
     for position, group in near_groups(first[changing], kept.parts, len(layers) * n_rows):
         rows = changing[group]
         n_tokens = len(layers) * n_rows * (kept.n_positions - position)
-        for part in rows.split(max(1, TOKENS_AT_ONCE // n_tokens)):
+        for part in rows.split(max(1, tokens_at_once(model) // n_tokens)):
             taken = as_slice(part)
             starts = {layer + 1: arrive(layer, taken, position) for layer in layers}
             found = run_changed(kept, position, starts, taken)  # [layer·row, pair, output]

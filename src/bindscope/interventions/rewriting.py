@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bindscope.interventions.chunks import TOKENS_AT_ONCE, pairs_at_once
+from bindscope.interventions.chunks import pairs_at_once, tokens_at_once
 from bindscope.interventions.engine import KeptRun, Sweep, run_changed, run_whole
 from bindscope.model.transformer import Transformer
 
@@ -37,7 +37,7 @@ def rewritten_answers(
     n_layers = model.config.n_layers
     answers = np.zeros((len(rewrites), n_layers, len(tokens)), int)
     n = at + 1 if model.config.causal else tokens.shape[1]
-    few = max(1, min(pairs_at_once(model, n, ()), 2 * TOKENS_AT_ONCE // (n_layers * n)))
+    few = max(1, min(pairs_at_once(model, n, ()), 2 * tokens_at_once(model) // (n_layers * n)))
     for rows in first.argsort(stable=True).split(few):
         kept = run_whole(model, tokens[rows], at)
         begin = int(first[rows].min()) if model.config.causal else 0
