@@ -7,7 +7,7 @@ A step is forward, backward, clipping and fused AdamW on the same tokens: 16-lin
 answer trained. All contenders have the same weights and must give the same logits before anything is timed. They take
 turns, so that all meet the same machine; medians over the rounds are printed. ``--clock cpu`` counts processor time
 instead, for a busy machine (with one thread only). TransformerLens below 4 and Hugging Face transformers take part
-where they are installed.
+where they are installed. ``--profile`` shows instead where the time of our steps goes (``training_profile.py``).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from bindscope.training.loss import batch_loss
 from bindscope.training.memory import keep_freed_memory
 from bindscope.training.optimizer import build_optimizer
 from peers import HookedStyle, NanoGPT, build_gpt_neox, build_transformer_lens
+from training_profile import Product, profile_step
 
 LINES = 16
 SIZES = {
@@ -55,6 +56,7 @@ class Contender:
     n_tokens: int
     n_queries: int
     flops: float = 0.0
+    products: tuple[Product, ...] = ()  # of the forward pass, attention left out
 
 
 def main() -> None:
@@ -63,8 +65,13 @@ def main() -> None:
     keep_freed_memory()  # for everyone, as a training run of ours does
     clock = time.perf_counter if options.clock == "wall" else time.process_time
     programs = options.programs or PROGRAMS[options.size]
-    ours, peers = build_contenders(options.size, options.batch or BATCH[options.size])
+    n_rows = options.batch or BATCH[options.size]
+    ours, peers = build_contenders(options.size, n_rows, with_peers=not options.profile)
     sharing = build_sharing(options.size, programs)
+    if options.profile:
+        for contender in (ours[0], sharing[0]):
+            profile_step(contender.name, contender.step, contender.flops, contender.products, options.rounds, clock)
+        return
     gemms = [gemm_contender(size) for size in GEMM_SIZES]
     seconds = time_in_turns([*ours, *peers, *sharing, *gemms], options.rounds, clock)
     print(f"{options.size}, {options.threads} thread(s), {options.rounds} rounds, {options.clock} time, medians\n")
@@ -79,17 +86,22 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, help="rows of one program and one query (default 64; paper 16)")
     parser.add_argument("--programs", type=int, help="rows of one program and 16 queries (default 32; paper 8)")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--profile", action="store_true", help="show op by op where the time of our steps goes")
     options = parser.parse_args()
     if options.clock == "cpu" and options.threads > 1:
         parser.error("--clock cpu adds up the time of all threads: use it with --threads 1.")
     return options
 
 
-def build_contenders(size: str, n_rows: int) -> tuple[list[Contender], list[Contender]]:
+def build_contenders(size: str, n_rows: int, with_peers: bool) -> tuple[list[Contender], list[Contender]]:
     """Ours, plain and with identity scaling, and all peers, on the same one-query rows."""
     batch = BindingTask(lines=LINES).sample_batch(np.random.default_rng(0), n_rows)
     tokens, answers = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets[:, 0])
     plain = build_ours(size)
+    ours = [our_contender("ours", plain, batch)]
+    ours.append(our_contender("ours, identity scaling", build_ours(size, identity=True), batch))
+    if not with_peers:
+        return ours, []
     peers: dict[str, nn.Module | None] = {
         "nanoGPT style": NanoGPT(plain),
         "hooked style": HookedStyle(plain),
@@ -104,8 +116,6 @@ def build_contenders(size: str, n_rows: int) -> tuple[list[Contender], list[Cont
         check_same_function(plain, peer, batch, name)
         forward = answer_loss(peer, tokens, answers)
         contenders.append(Contender(name, training_step(peer, forward), tokens.numel(), n_rows))
-    ours = [our_contender("ours", plain, batch)]
-    ours.append(our_contender("ours, identity scaling", build_ours(size, identity=True), batch))
     return ours, contenders
 
 
@@ -134,7 +144,8 @@ def build_ours(size: str, identity: bool = False) -> Transformer:
 
 def our_contender(name: str, model: Transformer, batch: Batch) -> Contender:
     step = training_step(model, lambda: batch_loss(model, batch))
-    return Contender(name, step, batch.tokens.size, batch.targets.size, step_flops(model.config, batch))
+    flops, products = step_flops(model.config, batch), linear_products(model.config, batch)
+    return Contender(name, step, batch.tokens.size, batch.targets.size, flops, products)
 
 
 def answer_loss(model: nn.Module, tokens: Tensor, answers: Tensor) -> Callable[[], Tensor]:
@@ -173,19 +184,30 @@ def step_flops(config: ModelConfig, batch: Batch) -> float:
 
     Only visible pairs count in attention, and only the asked columns in the last layer's queries, output and MLP.
     """
-    n_rows, n_columns = batch.tokens.shape
-    n_asked, inner, d = len(batch.target_positions), config.n_heads * config.d_head, config.d_model
     visible = visible_pairs(batch)  # [position]: how many columns each column sees
-    total = 2.0 * n_asked * d * config.outputs
+    per_pair = (
+        4 * config.n_heads * config.d_head
+        + (2 * int(config.identity_qk) + 2 * int(config.identity_vo)) * config.d_model
+    )
+    n_pairs = (config.n_layers - 1) * visible.sum() + visible[batch.target_positions].sum()
+    linear = sum(product.flops for product in linear_products(config, batch))
+    return 3.0 * (linear + len(batch.tokens) * float(n_pairs) * per_pair)
+
+
+def linear_products(config: ModelConfig, batch: Batch) -> tuple[Product, ...]:
+    """Every product of tokens and weights of a forward pass; the last layer's keys and values alone are of all columns."""
+    n_rows, n_columns = batch.tokens.shape
+    inner, d = config.n_heads * config.d_head, config.d_model
+    n_all, n_asked = n_rows * n_columns, n_rows * len(batch.target_positions)
+    products = [Product(n_asked, d, config.outputs)]
     for layer in range(config.n_layers):
         last = layer == config.n_layers - 1
-        n_queries = n_asked if last else n_columns
-        n_pairs = visible[batch.target_positions].sum() if last else visible.sum()
-        total += 2 * n_columns * d * 2 * inner + 2 * n_queries * d * 2 * inner + 4 * n_pairs * inner
-        total += (2 * int(config.identity_qk) + 2 * int(config.identity_vo)) * n_pairs * d
+        n = n_asked if last else n_all
+        products += [Product(n, d, inner), Product(n_all, d, 2 * inner)] if last else [Product(n, d, 3 * inner)]
+        products += [Product(n, inner, d)]
         if layer in config.layers_with_mlp:
-            total += 4 * n_queries * d * config.d_mlp
-    return 3 * n_rows * float(total)
+            products += [Product(n, d, config.d_mlp), Product(n, config.d_mlp, d)]
+    return tuple(products)
 
 
 def visible_pairs(batch: Batch) -> np.ndarray:

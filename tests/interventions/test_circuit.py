@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bindscope.errors import BindscopeError
+from bindscope.interventions import replacement
 from bindscope.interventions.circuit import Circuit, Move, _Search, ablate_circuit, find_circuit, patch_circuit
 from bindscope.interventions.contrast import Contrast, contrast_pairs
 from bindscope.interventions.knockout import knock_out_edges, name_edge
@@ -52,6 +53,19 @@ def test_pairs_that_lack_a_position_are_left_out_and_counted() -> None:
     assert {moves[ends].success for ends in (("rhs 2", "rhs 3"), ("rhs 3", "query"))} == {1}
     assert moves["rhs 3", "query"].n_pairs == moves["rhs 2", "rhs 3"].n_pairs == 8
     assert moves["query", "colon"].n_pairs == circuit.n_pairs == 16
+
+
+@pytest.mark.parametrize("n_parts", [0, 1])
+def test_little_memory_finds_the_same_circuit(n_parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs made for each replacement again, or kept for all of them in parts of one pair."""
+    model = construct_dereferencer(TASK.lines, TASK.max_depth)
+    contrast = contrast_pairs(pairs := sample_pairs(6, 2, task=TASK))
+    plenty = find_circuit(model, contrast, named_positions(pairs))
+    monkeypatch.setattr(replacement, "MOST_PARTS", n_parts * len(contrast))
+    monkeypatch.setattr(replacement, "pairs_at_once", lambda *_: 1)
+    little = find_circuit(model, contrast, named_positions(pairs))
+    assert plenty.moves
+    assert [str(move) for move in little.moves] == [str(move) for move in plenty.moves]
 
 
 def test_edges_that_hold_too_little_attention_are_not_tried() -> None:

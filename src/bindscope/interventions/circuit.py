@@ -43,7 +43,7 @@ from bindscope.interventions.address import mark_columns
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import measure_outcomes
 from bindscope.interventions.patching import patch_sites
-from bindscope.interventions.replacement import replace_heads
+from bindscope.interventions.replacement import keep_runs, replace_heads
 from bindscope.model.run import Trace, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
@@ -198,6 +198,7 @@ class _Search:
         read = [Site(name, layer) for layer in self.layers for name in ("resid_pre", "scores", "v")]
         self.base, self.source = (run(model, tokens, read) for tokens in (contrast.base, contrast.source))
         self.base_logits, self.source_logits = (t.logits[:, contrast.at] for t in (self.base, self.source))
+        self.kept = keep_runs(model, contrast.base, contrast.at)
         self.right = (self.base_logits.argmax(-1).cpu() == contrast.base_answers).numpy()  # [pair]
 
     def carried(self, target: str, least_success: float) -> list[tuple[int, int, str, float]]:
@@ -269,6 +270,7 @@ class _Search:
             self.contrast.at,
             lambda layer, rows: values[layer][rows][:, None],
             at_positions=marks,
+            runs=self.kept,
         )
 
     @torch.no_grad()

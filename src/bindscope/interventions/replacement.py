@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,8 +21,11 @@ from bindscope.model.transformer import Transformer
 
 Progress = Callable[[int, int], None] | None
 Replacement = Callable[[int, Tensor], Tensor]
+RowsRun = tuple[Tensor, KeptRun]  # which rows, and their run
 Arrive = Callable[[int, slice | Tensor, int], Tensor]  # (layer, pairs, first position) → [row, pair, position, d_model]
 Change = Callable[[int, slice | Tensor, slice], Tensor]  # (layer, pairs, columns) → [head, pair, position, d_model]
+HEADS_NEED = ("middle", "z")
+MOST_PARTS = 4  # of ``KEPT_BYTES`` each, that are kept for several calls
 
 
 def replace_heads(
@@ -32,6 +35,7 @@ def replace_heads(
     replacement: Replacement,
     *,
     at_positions: Tensor | None = None,
+    runs: Sequence[RowsRun] | None = None,
     on_progress: Progress = None,
 ) -> Tensor:
     """Logits [layer, head, row, output] at column ``at`` with each head's whole output replaced in turn.
@@ -39,11 +43,10 @@ def replace_heads(
     ``replacement(layer, rows)`` gives what every head of the layer adds instead, identity-scaling term included, in a shape
     that broadcasts to [row, position, head, d_model]: zeros, means, or the results of other rows. ``at_positions``
     [row, position] marks where; default: everywhere. Positions end with ``at``
-    in causal models.
+    in causal models. Who replaces several times in the same rows gives their ``runs`` (``keep_runs``).
     """
-    kinds = ("middle", "z")
     logits = model.W_E.new_empty(model.config.n_layers, model.config.n_heads, len(tokens), model.config.outputs)
-    for rows, kept in _keep_runs(model, tokens, at, kinds):
+    for rows, kept in _run_rows(model, tokens, at, HEADS_NEED) if runs is None else runs:
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = head_arrivals(model, kept, _replace_results(kept, replacement, rows), marked)
         found = sweep_groups(model, kept, first, range(model.config.n_layers), arrive, model.config.n_heads)
@@ -51,6 +54,17 @@ def replace_heads(
         if on_progress is not None:
             on_progress(int(rows[-1]) + 1, len(tokens))
     return logits
+
+
+def keep_runs(model: Transformer, tokens: Tensor, at: int) -> list[RowsRun] | None:
+    """The runs of all rows, for several calls of ``replace_heads``; None where they would take too much memory.
+
+    >>> runs = keep_runs(model, tokens, at)
+    >>> zero, mean = (replace_heads(model, tokens, at, each, runs=runs) for each in (zeros, means))
+    """
+    if len(tokens) > MOST_PARTS * pairs_at_once(model, tokens.shape[1], HEADS_NEED):
+        return None
+    return list(_run_rows(model, tokens, at, HEADS_NEED))
 
 
 def replace_mlps(
@@ -68,7 +82,7 @@ def replace_mlps(
     """
     layers = layers_with_mlp(model)
     logits = model.W_E.new_empty(len(layers), len(tokens), model.config.outputs)
-    for rows, kept in _keep_runs(model, tokens, at, ("middle",)):
+    for rows, kept in _run_rows(model, tokens, at, ("middle",)):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = mlp_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
         logits[:, rows] = sweep_groups(model, kept, first, layers, arrive, 1)[:, 0]
@@ -130,7 +144,7 @@ def layers_with_mlp(model: Transformer) -> tuple[int, ...]:
     return layers
 
 
-def _keep_runs(model: Transformer, tokens: Tensor, at: int, also: tuple[str, ...]) -> Iterator[tuple[Tensor, KeptRun]]:
+def _run_rows(model: Transformer, tokens: Tensor, at: int, also: tuple[str, ...]) -> Iterator[RowsRun]:
     n_kept = at + 1 if model.config.causal else tokens.shape[1]
     for rows in torch.arange(len(tokens)).split(pairs_at_once(model, n_kept, also)):
         yield rows, run_whole(model, tokens[rows], at, also)

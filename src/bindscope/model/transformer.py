@@ -69,6 +69,31 @@ class View:
         """The bias of the queries ``at``."""
         return self.bias if self.bias is None or at is None else self.bias[at]
 
+    def rest(self, first: int) -> View:
+        """How the columns from ``first`` on see all columns."""
+        bias = None if self.bias is None else self.bias[first:]
+        cos, sin = (None if angle is None else angle[first:] for angle in (self.cos, self.sin))
+        return View(bias, self.all_before and first == 0, cos, sin)
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a layer has of the columns before those that it is given (``model/continuation.py``)."""
+
+    keys: Tensor  # [batch, position, head, d_head]: rotated
+    values: Tensor  # [batch, position, head, d_head]
+    normed: Tensor | None  # [batch, position, d_model]: x after LayerNorm, for identity scaling
+
+    def extend(self, k: Tensor, v: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Keys, values and x of these columns and the given ones behind them."""
+        x = x if self.normed is None else torch.cat([self.normed, x], 1)
+        return torch.cat([self.keys, k], 1), torch.cat([self.values, v], 1), x
+
+    def before(self, first: int, rows: Tensor) -> Past:
+        """That of some rows, up to column ``first``."""
+        normed = None if self.normed is None else self.normed[rows, :first]
+        return Past(self.keys[rows, :first], self.values[rows, :first], normed)
+
 
 class Transformer(nn.Module):
     """Tokens to logits. ``layout`` gives position ids and query blocks; ``at`` asks for some columns only.
@@ -164,9 +189,11 @@ class Block(nn.Module):
         self.mlp = MLP(config, layer) if has_mlp else None
         self.drop = nn.Dropout(config.dropout)
 
-    def forward(self, x: Tensor, view: View, at: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+    def forward(
+        self, x: Tensor, view: View, at: Tensor | None = None, tap: Tap = SILENT, past: Past | None = None
+    ) -> Tensor:
         x = tap("resid_pre", self.layer, x)
-        attended = self.attention(self.norm1(x), view, at, tap)
+        attended = self.attention(self.norm1(x), view, at, tap, past)
         entering = x if at is None else x[:, at]
         x = entering + self.drop(attended)
         if self.mlp is not None and self.norm2 is not None:
@@ -191,12 +218,16 @@ class Attention(nn.Module):
         self.identity_a = nn.Parameter(torch.zeros(config.n_heads)) if config.identity_qk else None
         self.identity_b = nn.Parameter(torch.zeros(config.n_heads)) if config.identity_vo else None
 
-    def forward(self, x: Tensor, view: View, at: Tensor | None = None, tap: Tap = SILENT) -> Tensor:
+    def forward(
+        self, x: Tensor, view: View, at: Tensor | None = None, tap: Tap = SILENT, past: Past | None = None
+    ) -> Tensor:
         layer, queries = self.layer, x if at is None else x[:, at]
         q, k, v = (tap(name, layer, value) for name, value in zip("qkv", self.project(x, queries, at)))
         if view.cos is not None and view.sin is not None:
             q = tap("rot_q", layer, rotate(q, view.cos, view.sin, at))
             k = tap("rot_k", layer, rotate(k, view.cos, view.sin))
+        if past is not None:
+            k, v, x = past.extend(k, v, x)
         z, pattern, echo = self.attend(q, k, v, x, queries, view, at, tap)
         z = tap("z", layer, z)  # [batch, query, head, d_head]
         if tap.wants(layer, "result"):

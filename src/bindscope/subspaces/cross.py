@@ -15,7 +15,7 @@ import xarray as xr
 from bindscope.intervals import wilson_interval
 from bindscope.model.transformer import Transformer
 from bindscope.subspaces.positions import find_columns
-from bindscope.subspaces.stream import swap_stream
+from bindscope.subspaces.stream import keep_base, read_stream, run_changed
 from bindscope.subspaces.subspace import Subspace, principal_angles
 from bindscope.tasks.binding import CounterfactualPairs
 
@@ -39,9 +39,11 @@ def cross_swaps(
     hits = np.zeros((len(names), len(kinds)))
     for column, kind in enumerate(kinds):
         columns = find_columns(pairs[kind], position)
+        source = read_stream(model, pairs[kind].counterfactual_tokens, layer, columns)
+        kept = keep_base(model, pairs[kind], layer)
         for row, name in enumerate(names):
-            top = swap_stream(model, pairs[kind], layer, columns, subspaces[name].swap).argmax(-1).numpy()
-            hits[row, column] = (top == pairs[kind].counterfactual_answers).sum()
+            logits = run_changed(model, pairs[kind], layer, columns, source, subspaces[name].swap, kept)
+            hits[row, column] = (logits.argmax(-1).numpy() == pairs[kind].counterfactual_answers).sum()
     counts = np.array([len(pairs[kind]) for kind in kinds])
     low, high = wilson_interval(hits, np.broadcast_to(counts, hits.shape))
     overlap = [

@@ -32,7 +32,7 @@ from bindscope.subspaces.find import LIGHT, RANKS, Samples, fit_subspace, sample
 from bindscope.subspaces.positions import N_CLASSES, QUALITIES, Quality, find_columns
 from bindscope.subspaces.rotation import RotationPlan, learn_rotation
 from bindscope.subspaces.sparse import fit_classifier
-from bindscope.subspaces.stream import Change, read_stream, run_changed, stream_site
+from bindscope.subspaces.stream import Change, keep_base, read_stream, run_changed, stream_site
 from bindscope.subspaces.subspace import Subspace, check_rank, random_subspace
 from bindscope.tasks.binding import CounterfactualPairs
 
@@ -166,6 +166,7 @@ class _Trials:
         self.fit_samples = self._sample(model, fit)
         self.test_samples = self._sample(model, test)
         self.source = read_stream(model, test.counterfactual_tokens, search.layer, self.columns)
+        self.kept = keep_base(model, test, search.layer)
         self.answers: dict[str, list[np.ndarray]] = {}  # condition → top outputs [pair] of each draw
         self.hits: dict[str, list[np.ndarray]] = {}  # condition → right labels [sample] of each draw
         self.subspace: Subspace | None = None
@@ -204,7 +205,8 @@ class _Trials:
         return sample_stream(model, pairs, of=self.search.of, layer=self.search.layer, position=self.search.position)
 
     def _swap(self, condition: str, change: Change) -> None:
-        logits = run_changed(self.model, self.test, self.search.layer, self.columns, self.source, change)
+        layer, columns = self.search.layer, self.columns
+        logits = run_changed(self.model, self.test, layer, columns, self.source, change, self.kept)
         self.answers.setdefault(condition, []).append(logits.argmax(-1).numpy())
 
     def _score(self, condition: str, subspace: Subspace, fit: Samples) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -18,10 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
-from bindscope.model.run import run, to_host
+from bindscope.model.continuation import keep_runs
+from bindscope.model.run import to_host
 from bindscope.model.transformer import Transformer
 from bindscope.subspaces.positions import Quality, find_columns
-from bindscope.subspaces.stream import edit_columns, read_stream, stream_site
+from bindscope.subspaces.stream import keep_base, read_stream
 from bindscope.subspaces.subspace import Subspace, check_rank
 from bindscope.tasks.binding import CounterfactualPairs
 
@@ -72,23 +72,19 @@ def learn_rotation(
     check_rank(rank, model.config.d_model)
     plan = plan or RotationPlan()
     frozen = copy.deepcopy(model).requires_grad_(False).eval()
-    columns = find_columns(pairs, position)
-    source = read_stream(frozen, pairs.counterfactual_tokens, layer, columns)  # [pair, column, d_model]
+    runs = _Swapped(frozen, pairs, layer, find_columns(pairs, position))
     wanted = torch.from_numpy(pairs.counterfactual_answers) if answers is None else answers
-    tokens, marked = torch.from_numpy(pairs.base_tokens), torch.from_numpy(columns)
-    site, at = stream_site(frozen, layer), torch.tensor([pairs.colon_position])
     free = torch.randn(model.config.d_model, rank, generator=generator).requires_grad_()
     optimizer = torch.optim.Adam([free], lr=plan.lr)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, plan.n_steps)
     losses = []
     for step in range(plan.n_steps):
         rows = torch.randint(len(pairs), (plan.batch_size,), generator=generator)
-        basis = orthonormal_columns(free)  # [d_model, rank]
-        edit = edit_columns(marked[rows], source[rows], partial(_swap_along, basis))
-        logits = run(frozen, tokens[rows], write={site: edit}, at=at).logits[:, 0]  # [row, output]
-        loss = F.cross_entropy(to_host(logits), wanted[rows])
+        logits = runs.swap_along(orthonormal_columns(free), rows)  # [row, output]
+        loss = F.cross_entropy(logits, wanted[rows])
         optimizer.zero_grad()
-        loss.backward()
+        if loss.requires_grad:  # else the swap changes none of these rows
+            loss.backward()
         optimizer.step()
         schedule.step()
         losses.append(loss.item())
@@ -103,6 +99,22 @@ def orthonormal_columns(free: Tensor) -> Tensor:
     return torch.linalg.qr(free).Q
 
 
-def _swap_along(basis: Tensor, base: Tensor, source: Tensor) -> Tensor:
-    basis = basis.to(base.dtype)
-    return base + (source - base) @ basis @ basis.T
+class _Swapped:
+    """The base runs that every step continues, and what stands in both runs where they are swapped."""
+
+    def __init__(self, model: Transformer, pairs: CounterfactualPairs, layer: int, columns: np.ndarray) -> None:
+        self.model, self.layer, self.at = model, layer, pairs.colon_position
+        self.tokens, self.columns = torch.from_numpy(pairs.base_tokens), torch.from_numpy(columns)
+        self.source = read_stream(model, pairs.counterfactual_tokens, layer, columns)  # [pair, column, d_model]
+        self.kept = keep_base(model, pairs, layer)
+
+    def swap_along(self, basis: Tensor, rows: Tensor) -> Tensor:
+        """Logits [row, output] of some pairs with their part along the basis [d_model, rank] swapped."""
+        kept, index = self.kept, rows
+        if kept is None:
+            kept, index = keep_runs(self.model, self.tokens[rows], self.at, self.layer), torch.arange(len(rows))
+        columns, source = self.columns[rows], self.source[rows]
+        base = to_host(kept.read(self.layer, index, columns))  # [row, column, d_model]
+        basis = basis.to(base.dtype)
+        changed = base + (source - base) @ basis @ basis.T
+        return to_host(kept.run_changed(self.layer, index, columns.masked_fill((source == base).all(-1), -1), changed))

@@ -12,12 +12,14 @@ import torch
 from torch import Tensor
 
 from bindscope.errors import BindscopeError
+from bindscope.model.continuation import KeptRuns, keep_runs, kept_bytes
 from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import CounterfactualPairs
 
 Change = Callable[[Tensor, Tensor], Tensor]  # (base, source) → what takes the base's place, all [..., d_model]
+KEPT_BYTES = 1 << 30  # of base runs that many changes go on from
 TOKENS_AT_ONCE = 1 << 14  # how many tokens go through the model together; bounds memory, never changes a number
 
 
@@ -50,6 +52,18 @@ def read_layers(
     return {layer: torch.cat(values) for layer, values in parts.items()}
 
 
+def keep_base(model: Transformer, pairs: CounterfactualPairs, layer: int) -> KeptRuns | None:
+    """The runs of the base programs, from which changes in ``layer`` and above go on; None where memory is too small.
+
+    >>> kept = keep_base(model, pairs, layer=3)
+    >>> [run_changed(model, pairs, 3, columns, source, drawn.swap, kept) for drawn in subspaces]
+    """
+    stream_site(model, layer)
+    if len(pairs) * kept_bytes(model, pairs.base_tokens.shape[1], layer) > KEPT_BYTES:
+        return None
+    return keep_runs(model, torch.from_numpy(pairs.base_tokens), pairs.colon_position, layer)
+
+
 @torch.no_grad()
 def swap_stream(
     model: Transformer, pairs: CounterfactualPairs, layer: int, columns: np.ndarray, change: Change
@@ -64,16 +78,36 @@ def swap_stream(
 
 @torch.no_grad()
 def run_changed(
-    model: Transformer, pairs: CounterfactualPairs, layer: int, columns: np.ndarray, source: Tensor, change: Change
+    model: Transformer,
+    pairs: CounterfactualPairs,
+    layer: int,
+    columns: np.ndarray,
+    source: Tensor,
+    change: Change,
+    kept: KeptRuns | None = None,
 ) -> Tensor:
-    """As ``swap_stream``, with the source's stream [pair, column, d_model] already read."""
+    """As ``swap_stream``, with the source's stream [pair, column, d_model] already read.
+
+    Several changes of the same pairs go on from base runs that are ``kept``; one alone is a whole run.
+    """
     parts = []
     for rows in split_rows(*pairs.base_tokens.shape):
-        tokens, at = torch.from_numpy(pairs.base_tokens[rows]), torch.tensor([pairs.colon_position])
-        edit = edit_columns(torch.from_numpy(columns[rows]), source[rows], change)
-        logits = run(model, tokens, write={stream_site(model, layer): edit}, at=at).logits[:, 0]
+        marked = torch.from_numpy(columns[rows])
+        if kept is None:
+            tokens, at = torch.from_numpy(pairs.base_tokens[rows]), torch.tensor([pairs.colon_position])
+            edit = edit_columns(marked, source[rows], change)
+            logits = run(model, tokens, write={stream_site(model, layer): edit}, at=at).logits[:, 0]
+        else:
+            logits = _change_kept(kept, layer, torch.arange(len(pairs))[rows], marked, source[rows], change)
         parts.append(to_host(logits))
     return torch.cat(parts)
+
+
+def _change_kept(kept: KeptRuns, layer: int, rows: Tensor, columns: Tensor, source: Tensor, change: Change) -> Tensor:
+    """Logits [row, output] of kept runs with ``change`` applied; where it changes nothing, nothing is run."""
+    base = to_host(kept.read(layer, rows, columns))
+    changed = change(base, source)
+    return kept.run_changed(layer, rows, columns.masked_fill((changed == base).all(-1), -1), changed)
 
 
 def edit_columns(columns: Tensor, source: Tensor, change: Change) -> Callable[[Tensor], Tensor]:

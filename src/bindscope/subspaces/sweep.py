@@ -14,7 +14,7 @@ from bindscope.model.transformer import Transformer
 from bindscope.subspaces.find import Samples, label_stream
 from bindscope.subspaces.measure import Search, check_search, describe_search, fit_search, score_subspace
 from bindscope.subspaces.positions import find_columns, label_columns, named_columns
-from bindscope.subspaces.stream import Change, read_layers, run_changed
+from bindscope.subspaces.stream import Change, keep_base, read_layers, run_changed
 from bindscope.subspaces.subspace import random_subspace
 from bindscope.tasks.binding import CounterfactualPairs
 
@@ -47,11 +47,11 @@ def sweep_subspaces(
             check_search(model, fit, replace(search, layer=layer, position=position))
     grid = {name: np.full((len(layers), len(positions)), np.nan) for name in QUANTITIES}
     n_pairs = np.zeros(len(positions), int)
+    swept = _Swept(model, fit, test, layers, positions)
     for column, position in enumerate(positions):
-        cell = _Position(model, fit, test, position, search, layers)
-        n_pairs[column] = len(cell.present)
+        n_pairs[column] = len(swept.present(position))
         for row, layer in enumerate(layers):
-            measured = cell.measure(replace(search, layer=layer, position=position), generator, least_whole)
+            measured = swept.measure(replace(search, layer=layer, position=position), generator, least_whole)
             for name, value in measured.items():
                 grid[name][row, column] = value
             if on_progress:
@@ -68,47 +68,70 @@ def sweep_subspaces(
     return dataset
 
 
-class _Position:
-    """One position at all layers: its streams are read once; pairs without it are left out of the test."""
+class _Swept:
+    """All positions at all layers: every stream is read once, and every swap goes on from the same base runs."""
 
     def __init__(
         self,
         model: Transformer,
         fit: CounterfactualPairs,
         test: CounterfactualPairs,
-        position: str,
-        search: Search,
         layers: Sequence[int],
+        positions: Sequence[str],
     ) -> None:
         self.model, self.fit, self.test = model, fit, test
-        fit_columns, self.columns = find_columns(fit, position), find_columns(test, position)
-        self.present = np.flatnonzero((self.columns >= 0).any(1))  # [pair]
-        self.fit_stream = read_layers(model, fit.base_tokens, layers, fit_columns)
-        self.base = read_layers(model, test.base_tokens, layers, self.columns)
-        self.source = read_layers(model, test.counterfactual_tokens, layers, self.columns)
-        self.fit_labels = label_columns(fit.base, fit_columns, search.of)
-        self.labels = label_columns(test.base, self.columns, search.of)
+        self.fit_stream = _Streams(model, fit, fit.base_tokens, layers, positions)
+        self.base = _Streams(model, test, test.base_tokens, layers, positions)
+        self.source = _Streams(model, test, test.counterfactual_tokens, layers, positions)
+        self.kept = keep_base(model, test, min(layers))
+
+    def present(self, position: str) -> np.ndarray:
+        """The pairs that have this position, [pair]; the others are left out of the test."""
+        return np.flatnonzero((self.base.columns[position] >= 0).any(1))
 
     def measure(self, search: Search, generator: torch.Generator, least_whole: float) -> dict[str, float]:
-        if len(self.present) == 0:
+        if len(self.present(search.position)) == 0:
             return {}
-        whole = self._success(search.layer, lambda base, source: source)
+        whole = self._success(search, lambda base, source: source)
         if whole < least_whole:
             return {"whole_stream": whole}
-        fit = label_stream(self.fit_stream[search.layer], self.fit_labels, search.position)
+        fit, test = self.fit_stream.samples(search), self.base.samples(search)
         found = fit_search(self.model, self.fit, fit, search, generator)
         drawn = random_subspace(found.d_model, found.rank, generator)
         return {
             "whole_stream": whole,
-            "found": self._success(search.layer, found.swap),
-            "random": self._success(search.layer, drawn.swap),
-            "score": float(score_subspace(found, fit, self._samples(search), search.of).mean()),
+            "found": self._success(search, found.swap),
+            "random": self._success(search, drawn.swap),
+            "score": float(score_subspace(found, fit, test, search.of).mean()),
         }
 
-    def _samples(self, search: Search) -> Samples:
-        return label_stream(self.base[search.layer], self.labels, search.position)
+    def _success(self, search: Search, change: Change) -> float:
+        layer, columns = search.layer, self.base.columns[search.position]
+        source = self.source.at(layer, search.position)
+        top = run_changed(self.model, self.test, layer, columns, source, change, self.kept).argmax(-1).numpy()
+        return float((top == self.test.counterfactual_answers)[self.present(search.position)].mean())
 
-    def _success(self, layer: int, change: Change) -> float:
-        source: Tensor = self.source[layer]
-        top = run_changed(self.model, self.test, layer, self.columns, source, change).argmax(-1).numpy()
-        return float((top == self.test.counterfactual_answers)[self.present].mean())
+
+class _Streams:
+    """The residual stream at all layers and positions, from one run."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        pairs: CounterfactualPairs,
+        tokens: np.ndarray,
+        layers: Sequence[int],
+        positions: Sequence[str],
+    ) -> None:
+        self.pairs = pairs
+        self.columns = {position: find_columns(pairs, position) for position in positions}  # each [pair, column]
+        self.values = read_layers(model, tokens, layers, np.concatenate(list(self.columns.values()), axis=1))
+
+    def at(self, layer: int, position: str) -> Tensor:
+        """[pair, column, d_model]"""
+        widths = [columns.shape[1] for columns in self.columns.values()]
+        return self.values[layer].split(widths, dim=1)[list(self.columns).index(position)]
+
+    def samples(self, search: Search) -> Samples:
+        labels = label_columns(self.pairs.base, self.columns[search.position], search.of)
+        return label_stream(self.at(search.layer, search.position), labels, search.position)

@@ -36,7 +36,7 @@ from bindscope.subspaces import (
     sample_stream,
 )
 from bindscope.subspaces.measure import fraction_with_interval, score_subspace
-from bindscope.subspaces.stream import run_changed
+from bindscope.subspaces.stream import keep_base, run_changed
 from bindscope.tasks.binding import CounterfactualPairs
 
 Groups = Sequence[Sequence[Subspace]]  # the subspaces of each kind
@@ -118,9 +118,10 @@ class Look:
     def _swaps(self, groups: Groups, model: Transformer) -> np.ndarray:
         """Fractions of test pairs whose answer becomes the counterfactual's, [value, low, high] over (kind,)."""
         source = read_stream(model, self.test.counterfactual_tokens, self.search.layer, self.columns)
+        kept = keep_base(model, self.test, self.search.layer)
 
         def swap(one: Subspace) -> np.ndarray:
-            logits = run_changed(model, self.test, self.search.layer, self.columns, source, one.swap)
+            logits = run_changed(model, self.test, self.search.layer, self.columns, source, one.swap, kept)
             return np.asarray(logits.argmax(-1).numpy() == self.test.counterfactual_answers)
 
         return self._fractions(groups, swap)
