@@ -8,7 +8,9 @@ all 67 positions), *head* (every layer × head, all positions) and *chain* (ever
 queried chain, the query and the colon). A peer runs the model once a cell, all pairs that have the position in one batch,
 and takes the source's activations from one run. Of large grids peers compute a random sample of ``--cells`` cells, and
 its time is scaled to the whole grid; ours is always whole, and includes the metrics. Every sampled cell must agree with
-ours to 1e-5 of the largest logit before anything is timed. Contenders take turns; medians are printed.
+ours to 1e-5 of the largest logit before anything is timed. Contenders take turns; medians are printed. The *bound* is the ratio of
+the floating-point operations of whole runs to those that a grid cannot do without (``counted.py``), and *of GEMM peak* divides the latter by
+what the best of two ``torch.mm`` would do in our time.
 """
 
 from __future__ import annotations
@@ -39,14 +41,16 @@ from bindscope.tasks.binding import BindingTask
 from bindscope.tasks.binding.pairs import CounterfactualPairs, sample_root_pairs
 from bindscope.tasks.binding.structure import named_positions
 from bindscope.training.memory import keep_freed_memory
+from counted import Count, count_done
 from patching_peers import PEERS, Peer
+from training_profile import time_gemm
 
 SIZES = {
     "laptop": dict(n_layers=6, d_model=64, n_heads=2, d_head=32, d_mlp=256),  # binding-plain
     "paper": dict(n_layers=12, d_model=512, n_heads=8, d_head=64, d_mlp=2048, bias=False),
 }
 GRIDS = ("residual", "head", "chain")
-GOALS = {"residual": 10, "head": 4, "chain": 30}
+GOALS = {"laptop": {"residual": 12, "head": 3, "chain": 6.5}, "paper": {"residual": 10, "head": 3, "chain": 6.5}}
 OURS = "ours"
 
 
@@ -147,8 +151,27 @@ def report_grid(setting: Setting, grid: str, peers: dict[str, Peer], options: ar
     for name in contenders:
         memory = "" if options.no_memory else f"{ask_memory(name, grid, options):>10} MB"
         print(f"  {name:16}{seconds[name]:10.2f} s{seconds[name] / seconds[OURS]:9.1f} ×{memory}")
+    ratio, goal = seconds[fastest] / seconds[OURS], GOALS[options.size][grid]
+    print(f"  {ratio:.1f} × the fastest peer ({fastest}); goal {goal} ×")
+    report_bound(setting, grid, seconds[OURS], clock)
+
+
+def report_bound(setting: Setting, grid: str, seconds: float, clock: Callable[[], float]) -> None:
+    count = Count(setting.model.config, setting.contrast)
+    needed = count.grid(grid, [torch.from_numpy(column) for column in setting.named.values()])
+    n_whole = len(setting.contrast) + sum(  # the source run, and every cell of the pairs that have it
+        len(setting.contrast) if grid == "head" else len(setting.positions(grid, other)[0])
+        for _, other in setting.cells(grid)
+    )
+    done = count_done(lambda: run_ours(setting, grid, clock))
+    peak = max(time_gemm(size, 9, clock) for size in (512, 1024))
     print(
-        f"  {seconds[fastest] / seconds[OURS]:.1f} × the fastest peer ({fastest}); goal {GOALS[grid]} ×\n", flush=True
+        f"  counted {needed / 1e9:.1f} GFLOP, done {done / 1e9:.1f}, whole runs {n_whole * count.whole_runs() / 1e9:.1f}: ",
+        end="",
+    )
+    print(
+        f"bound {n_whole * count.whole_runs() / needed:.1f} ×, {needed / seconds / peak:.0%} of GEMM peak ({peak / 1e9:.0f} GFLOP/s)\n",
+        flush=True,
     )
 
 
