@@ -17,6 +17,7 @@ from bindscope.tasks.binding import parse_program
 from cli.answers import answer, refusal
 from cli.small_run import small_options
 from interrupts import heed_interrupts
+from rewriting import rewrite_manifest, rewrite_metrics
 
 
 def test_every_sampled_program_is_printed_with_its_own_answer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,9 +184,8 @@ def test_damaged_runs_are_named_and_the_others_listed(
 ) -> None:
     for name in ("whole", "no-config", "no-metrics", "cut"):
         shutil.copytree(trained, tmp_path / name)
-    manifest = json.loads((tmp_path / "no-config" / "manifest.json").read_text())
-    (tmp_path / "no-config" / "manifest.json").write_text(json.dumps({**manifest, "config": {}}))
-    (tmp_path / "no-metrics" / "metrics.jsonl").write_text("not a record\n")
+    rewrite_manifest(tmp_path / "no-config", lambda manifest: manifest.update(config={}))
+    rewrite_metrics(tmp_path / "no-metrics", "not a record\n")
     (tmp_path / "cut" / "manifest.json").write_text("{")
     assert run(["runs", str(tmp_path), "--json"]) == 0
     captured = capsys.readouterr()

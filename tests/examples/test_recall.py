@@ -22,6 +22,7 @@ from bindscope.web.lab import Lab, Missing
 from bindscope.web.pages import PAGES
 from bindscope.web.stored import Stored
 from examples.conftest import RECALL, ROOT
+from rewriting import rewrite_manifest
 
 NAMED = ["--family", RECALL]
 
@@ -121,9 +122,7 @@ def test_opening_a_run_never_loads_what_the_run_names(trained: Path, tmp_path: P
     evil.write_text(f"open({str(mark)!r}, 'w')\n")
     copy = tmp_path / "copy"
     shutil.copytree(trained, copy)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["family_from"] = f"{evil}:Family"
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    rewrite_manifest(copy, lambda manifest: manifest.update(family_from=f"{evil}:Family"))
     with pytest.raises(BindscopeError, match="is not known here"):
         _ = Run.open(copy).config
     assert not mark.exists()

@@ -20,6 +20,7 @@ from bindscope.runs.directory import Run, list_runs
 from bindscope.runs.execute import resume_run
 from bindscope.runs.lock import hold_lock, is_locked
 from bindscope.runs.manifest import read_manifest
+from rewriting import replace_in_manifest
 
 
 def test_anyone_can_read_a_run_without_us(run):
@@ -115,9 +116,9 @@ def test_what_is_not_a_run_is_said_to_be_none(run, tmp_path):
     [
         (lambda content: content[: len(content) // 2], "the manifest is damaged: it is not valid JSON"),
         (lambda content: b"[]", "not the manifest of a run"),
-        (lambda content: content.replace(b'"format": 1', b'"format": 9'), "written in format 9"),
-        (lambda content: content.replace(b'"status"', b'"statsu"'), r"unknown key 'statsu'. Did you mean 'status'"),
-        (lambda content: content.replace(b'"step_00000004', b'"../step_00000004'), "is no name of a checkpoint"),
+        (lambda content: content.replace(b'"format": 2', b'"format": 9'), "written in format 9"),
+        (lambda content: content.replace(b'"format": 2', b'"format": 1'), "not what was recorded"),
+        (lambda content: content.replace(b'"total_steps": 12', b'"total_steps": 13'), "not what was recorded"),
     ],
 )
 def test_a_damaged_manifest_is_named(run, change, sentence):
@@ -128,9 +129,22 @@ def test_a_damaged_manifest_is_named(run, change, sentence):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('"status"', '"statsu"', r"unknown key 'statsu'. Did you mean 'status'"),
+        ('"step_00000004', '"../step_00000004', "is no name of a checkpoint"),
+    ],
+)
+def test_a_manifest_that_says_what_none_can_say_is_refused(run, old, new, sentence):
+    replace_in_manifest(run.path, old, new)
+    with pytest.raises(BindscopeError, match=sentence) as caught:
+        Run.open(run.path)
+    assert str(run.path / "manifest.json") in str(caught.value)
+
+
 def test_a_config_from_a_later_version_names_the_setting_it_cannot_read(run):
-    path = run.path / "manifest.json"
-    path.write_bytes(path.read_bytes().replace(b'"n_heads": 2', b'"n_headz": 2'))
+    replace_in_manifest(run.path, '"n_heads": 2', '"n_headz": 2')
     with pytest.raises(BindscopeError, match=r"manifest.json: config.model: unknown key 'n_headz'"):
         _ = Run.open(run.path).config
 

@@ -15,6 +15,7 @@ from bindscope.cli.main import run as run_command
 from bindscope.runs.directory import Run
 from bindscope.runs.exchange import crc32c, read_numbers, write_csv, write_tensorboard
 from bindscope.runs.locate import SHIPPED_DIRECTORY
+from rewriting import rewrite_metrics
 
 SHIPPED = SHIPPED_DIRECTORY / "assign-add"
 
@@ -96,6 +97,7 @@ def test_a_run_without_evaluations_is_refused_and_nothing_is_written(tmp_path: P
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "manifest.json").write_bytes((SHIPPED / "manifest.json").read_bytes())
+    rewrite_metrics(empty, "")
     assert run_command(["export-metrics", str(empty), str(tmp_path / "logs")]) == 2
     assert "no evaluation was recorded yet" in capsys.readouterr().err
     assert not (tmp_path / "logs").exists()

@@ -18,6 +18,7 @@ from bindscope.runs.execute import resume_run, train_run
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.templates import TemplateTask
 from bindscope.training.config import TrainingConfig
+from rewriting import replace_in_manifest
 from torchrun import run_by_torchrun
 
 
@@ -114,9 +115,8 @@ def test_a_full_disk_is_one_sentence_and_after_making_room_the_run_goes_on(
 
 
 def test_a_run_is_not_resumed_on_other_data(half_done):
-    path = half_done.path / "manifest.json"
-    digest = half_done.manifest.data["sha256"].encode()
-    path.write_bytes(path.read_bytes().replace(digest, digest[::-1]))
+    digest = half_done.manifest.data["sha256"]
+    replace_in_manifest(half_done.path, digest, digest[::-1])
     before = (half_done.path / "metrics.jsonl").read_bytes()
     with pytest.raises(BindscopeError, match="not what this run began with"):
         resume_run(half_done.path)

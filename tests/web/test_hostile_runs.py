@@ -12,13 +12,14 @@ import orjson
 import pytest
 from fastapi import FastAPI
 
-from bindscope.runs.directory import MANIFEST, Run
+from bindscope.runs.directory import Run
 from bindscope.web import lab as lab_module
 from bindscope.web.app import create_app
 from bindscope.web.export import list_files
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.opening import NO_RUN, open_directory
 from bindscope.web.page import Page, Resource
+from rewriting import rewrite_manifest, rewrite_metrics
 from web.requests import HOST, ask
 from web.test_lab import copy_run
 
@@ -33,14 +34,13 @@ def looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def damage(run: Path, **entries: Any) -> Path:
     """The manifest with entries that no manifest of Bindscope has."""
-    content = json.loads((run / MANIFEST).read_text())
-    (run / MANIFEST).write_text(json.dumps({**content, **entries}))
+    rewrite_manifest(run, lambda content: content.update(entries))
     return run
 
 
 def damage_metrics(run: Path, **entries: Any) -> Path:
     lines = [json.loads(line) | entries for line in (run / "metrics.jsonl").read_text().splitlines()]
-    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rewrite_metrics(run, "".join(json.dumps(line) + "\n" for line in lines))
     return run
 
 

@@ -11,6 +11,7 @@ from bindscope.runs.directory import MANIFEST
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab
 from bindscope.web.opening import NO_RUN
+from rewriting import rewrite_metrics
 from web.requests import HOST, ORIGIN, Reply, ask
 from web.test_lab import copy_run
 
@@ -48,7 +49,7 @@ def test_whatever_is_no_run_gives_the_same_answer(lab: Lab, small_run: Path, tmp
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     nothing_inside = copy_run(small_run, tmp_path / "bad-settings", config={"secret": 1})
     bad_metrics = copy_run(small_run, tmp_path / "bad-metrics")
-    (bad_metrics / "metrics.jsonl").write_text("secret\n")
+    rewrite_metrics(bad_metrics, "secret\n")
     names = [
         "missing", "empty", "file", "no-manifest", "folder-as-manifest", "loop", nothing_inside.name, bad_metrics.name,
         "file/inside", "no-manifest/manifest.json",

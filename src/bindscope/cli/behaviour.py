@@ -13,7 +13,7 @@ from bindscope.cli.behaviour_tables import (
     format_importance,
     format_steps,
 )
-from bindscope.cli.labelled import dataset_to_mapping, write_dataset
+from bindscope.cli.labelled import dataset_to_mapping
 from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import find_run
@@ -87,6 +87,7 @@ def behaviour(
     """
     from bindscope.families import require_kind
     from bindscope.runs.directory import Run
+    from bindscope.runs.results import write_dataset
 
     instead = [name for name, asked in (("--confusion", confusion), ("--importance", importance), ("--lengths", lengths))
                if asked]  # fmt: skip
@@ -115,7 +116,7 @@ def behaviour(
     else:
         print(f"{opened.name} at step {found:,}\n\n{text}")
     if out is not None:
-        write_dataset(dataset, out)
+        write_dataset(out, dataset)
         if not json:
             print(f"\nnumbers  {out}")
 
@@ -138,6 +139,7 @@ def parse_range(text: str, option: str) -> range:
 def _measure_all(run: str, place: Place, json: bool, out: Path | None) -> str:
     """What every saved checkpoint says to the programs of the web page, saved with the run; as a table or JSON."""
     from bindscope.cli.verify import open_library, watch_results
+    from bindscope.runs.results import write_dataset
     from bindscope.studies.binding.behaviour.measure import accuracy_by_step
 
     library, _ = open_library(run, placement=place)
@@ -148,7 +150,7 @@ def _measure_all(run: str, place: Place, json: bool, out: Path | None) -> str:
     dataset = accuracy_by_step(filled.dataset)
     dataset.attrs |= {"run": library.run.name, "seed": library.seed}
     if out is not None:
-        write_dataset(dataset, out)
+        write_dataset(out, dataset)
     if json:
         return json_format.dumps(dataset_to_mapping(dataset))
     return f"{library.run.name}\n\n{format_steps(dataset)}\nkept in {filled.path}"

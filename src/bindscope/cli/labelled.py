@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,14 +26,6 @@ def dataset_to_mapping(dataset: xr.Dataset) -> dict[str, Any]:
             for name, variable in dataset.data_vars.items()
         },
     }
-
-
-def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
-    """Write netCDF to ``path``, whole or not at all."""
-    from bindscope.runs.files import write_atomically
-
-    write_atomically(path, bytes(dataset.to_netcdf(engine="h5netcdf")))
-    return path
 
 
 def _plain(value: Any) -> Any:

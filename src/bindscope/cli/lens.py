@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bindscope.cli.asking import option
-from bindscope.cli.labelled import dataset_to_mapping, write_dataset
+from bindscope.cli.labelled import dataset_to_mapping
 from bindscope.cli.options import HERE, AtLeastOne, Flag, Place, Seed
 from bindscope.cli.table import format_table
 from bindscope.questions.opened import Opened
@@ -64,6 +64,7 @@ def lens(
     from rich.progress import Progress
 
     from bindscope.measures.lens import logit_lens
+    from bindscope.runs.results import write_dataset
 
     opened = Opened.at(run, place)
     task, chosen = opened.task_of("programs"), opened.find_steps(to_steps(steps))
@@ -83,7 +84,7 @@ def lens(
     else:
         print(format_lens(dataset) if program is None else format_program_lens(dataset))
     if out is not None:
-        write_dataset(dataset, out)
+        write_dataset(out, dataset)
         if not json:
             print(f"\nnumbers  {out}")
 

@@ -45,6 +45,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "resume": ("resume:resume", "Continue an interrupted run exactly where it was."),
         "runs": ("runs:list_runs", "List runs with their status, steps and accuracy."),
         "thin": ("thin:thin", "Copy a run with few checkpoints, in half precision."),
+        "check": ("check:check", "Read every file of runs and datasets, and name what is damaged."),
     },
     "Look": {
         "trajectory": ("trajectory:trajectory", "Find a run's phases and draw its trajectory."),

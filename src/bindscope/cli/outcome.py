@@ -48,16 +48,13 @@ def check_out(out: Path | None) -> None:
 
 def write_out(dataset: xr.Dataset, out: Path, figure: Any) -> Path:
     """The figure, or without one the numbers, written whole or not at all."""
-    from bindscope.runs.files import explain_failure, write_atomically
-
     if figure is not None:
         from bindscope.studies.plots.style import save_figure
 
         return save_figure(figure, out)
-    with explain_failure(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(out, bytes(dataset.to_netcdf(engine="h5netcdf")))
-    return out
+    from bindscope.runs.results import write_dataset
+
+    return write_dataset(out, dataset)
 
 
 def figure_or_none(out: Path, summary: Any, metric: str, title: str) -> Any:

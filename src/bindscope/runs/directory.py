@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bindscope.errors import BindscopeError, NotYet, suggest_nearest
 from bindscope.runs.files import (
+    hash_json,
     read_json,
     read_verified,
     remove_unfinished,
@@ -32,7 +33,7 @@ from bindscope.runs.folders import new_directory
 from bindscope.runs.lineage import LINEAGE, Descent
 from bindscope.runs.lock import is_locked
 from bindscope.runs.manifest import KeptCheckpoint, Manifest, Original, Status, read_manifest
-from bindscope.runs.metrics import append_metrics, read_metrics, truncate_metrics
+from bindscope.runs.metrics import append_metrics, read_metrics, record_metrics, truncate_metrics
 from bindscope.runs.placement import CPU, Placement
 from bindscope.runs.results import read_result, write_result
 from bindscope.schema import to_mapping
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
     from bindscope.runs.config import RunConfig
     from bindscope.training.state import Tally, TrainingState
 
-MANIFEST = "manifest.json"
+MANIFEST, METRICS = "manifest.json", "metrics.jsonl"
 FOLDERS = ("checkpoints", "optimizer", "results")
+TALLY, RUN = "tally", "run"  # of a state's metadata: the numbers besides tensors, and whose state it is
 
 
 class Run:
@@ -108,7 +110,7 @@ class Run:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """Every evaluation, in the order of the steps."""
-        return read_metrics(self.path / "metrics.jsonl")
+        return read_metrics(self.path / METRICS, self.manifest.evaluations)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -181,19 +183,20 @@ class Run:
 
     def keep_evaluation(self, record: Mapping[str, Any]) -> None:
         """Training hands over an evaluation."""
-        append_metrics(self.path / "metrics.jsonl", record)
+        recorded = append_metrics(self.path / METRICS, record, self.manifest.evaluations)
+        self._update(evaluations=recorded)
 
     def keep_state(self, state: TrainingState) -> None:
         """Training hands over the state to resume from; the one before is deleted once this one is safe."""
-        from bindscope.runs.weights import pack_weights
+        from bindscope.runs.weights import pack_tensors
 
         step = state.tally.step
         tensors = {f"weights/{name}": value for name, value in state.weights.items()}
         tensors |= {f"optimizer/{name}": value for name, value in state.optimizer.items()}
         file = _step_file(step)
         folder = self.path / "optimizer"
-        sha256 = write_atomically(folder / file, pack_weights(tensors, step))
-        pointer = {"file": file, "sha256": sha256, "tally": dataclasses.asdict(state.tally)}
+        told = {TALLY: json.dumps(dataclasses.asdict(state.tally)), RUN: self._identity}
+        pointer = {"file": file, "sha256": write_atomically(folder / file, pack_tensors(tensors, told))}
         write_atomically(folder / "latest.json", json.dumps(pointer, indent=1).encode())
         _delete_others(folder, {file, "latest.json"})
         self.settle_stages(state.tally)
@@ -201,7 +204,7 @@ class Run:
 
     def load_state(self) -> TrainingState | None:
         """The state to go on from; None for a run that was killed before its first one was saved."""
-        from bindscope.runs.weights import unpack_tensors
+        from bindscope.runs.weights import unpack_metadata, unpack_tensors
         from bindscope.training.state import TrainingState, read_tally
 
         if self.manifest.thinned:
@@ -210,12 +213,17 @@ class Run:
         if not latest.exists() and max(self.steps, default=0) == 0:
             return None
         pointer = read_json(latest, "the state to resume from")
+        if not isinstance(pointer, dict) or not {"file", "sha256"} <= set(pointer):
+            raise BindscopeError(f"{latest}: the state to resume from is damaged.")
+        path = latest.parent / Path(str(pointer["file"])).name
+        content = read_verified(path, str(pointer["sha256"]), "the state to resume from")
+        tensors, told = unpack_tensors(content, path, "the state"), unpack_metadata(content)
+        if told.get(RUN, self._identity) != self._identity:
+            raise BindscopeError(f"{path}: this state is of another run; put back the run's own.")
         try:
-            file, sha256, tally = str(pointer["file"]), str(pointer["sha256"]), read_tally(pointer["tally"])
+            tally = read_tally(json.loads(told[TALLY]) if TALLY in told else pointer["tally"])
         except (TypeError, KeyError):
             raise BindscopeError(f"{latest}: the state to resume from is damaged.") from None
-        path = latest.parent / Path(file).name
-        tensors = unpack_tensors(read_verified(path, sha256, "the state to resume from"), path, "the state")
         weights = {name.removeprefix("weights/"): t for name, t in tensors.items() if name.startswith("weights/")}
         optimizer = {name.removeprefix("optimizer/"): t for name, t in tensors.items() if name.startswith("optimizer/")}
         return TrainingState(tally, weights, optimizer)
@@ -237,10 +245,11 @@ class Run:
         """Forget what lies after ``step``, which a resumed run makes again, and what a kill left unfinished."""
         for folder in (self.path, *(self.path / name for name in FOLDERS)):
             remove_unfinished(folder)
-        truncate_metrics(self.path / "metrics.jsonl", step)
         kept = {kept_step: entry for kept_step, entry in self.manifest.checkpoints.items() if kept_step <= step}
-        if len(kept) < len(self.manifest.checkpoints):
-            self._update(checkpoints=kept)
+        recorded = record_metrics(self.path / METRICS, step, self.manifest.evaluations)
+        if len(kept) < len(self.manifest.checkpoints) or recorded != self.manifest.evaluations:
+            self._update(checkpoints=kept, evaluations=recorded)
+        truncate_metrics(self.path / METRICS, recorded)
 
     def write_checkpoint(
         self, step: int, tensors: Mapping[str, Tensor], dtype: Literal["float32", "float16"] = "float32"
@@ -277,6 +286,12 @@ class Run:
         if not path.exists():
             raise BindscopeError(f"{self.path}: no result {name!r}.{suggest_nearest(name, self.result_names)}")
         return read_result(path)
+
+    @property
+    def _identity(self) -> str:
+        """What tells this run from any other, whatever happens to it: its settings, seeds and the moment it began."""
+        began = self.manifest
+        return hash_json([to_mapping(began.config), dict(began.seeds), began.created])
 
     def _index(self, step: int, entry: KeptCheckpoint) -> None:
         self._update(checkpoints={**self.manifest.checkpoints, step: entry})

@@ -19,6 +19,7 @@ from typing import Any
 from bindscope.errors import BindscopeError
 
 TEMPORARY = ".writing-"  # how the name of a file begins until it is complete
+SEAL = b"\nsha256 of all before this line: "  # and 64 digits, at the end of a file that carries its own hash
 
 
 def write_atomically(path: Path, content: bytes) -> str:
@@ -83,6 +84,27 @@ def read_verified(path: Path, sha256: str, what: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != sha256:
         raise BindscopeError(f"{path}: {what} is damaged: its content is not what was recorded when it was written.")
     return content
+
+
+def seal(content: bytes) -> bytes:
+    """The content with its own hash behind it, for formats whose readers stop at their end, as netCDF's do."""
+    return content + SEAL + hashlib.sha256(content).hexdigest().encode()
+
+
+def is_sealed(content: bytes) -> bool:
+    """Whether the content carries its own hash; what earlier versions wrote does not."""
+    return content[-len(SEAL) - 64 : -64] == SEAL
+
+
+def check_seal(content: bytes, path: Path, what: str) -> None:
+    """Refuse a content that carries the hash of another one."""
+    if is_sealed(content) and content != seal(content[: -len(SEAL) - 64]):
+        raise BindscopeError(f"{path}: {what} is damaged: its content is not what was recorded when it was written.")
+
+
+def hash_json(content: Any) -> str:
+    """The SHA-256 of plain values, whatever the order of keys and the spaces they are written with."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def remove_unfinished(directory: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import platform
@@ -16,10 +17,12 @@ from typing import Any, Literal
 
 import bindscope
 from bindscope.errors import BindscopeError
-from bindscope.runs.files import read_json
+from bindscope.runs.files import hash_json, read_json
 from bindscope.schema import from_mapping, to_mapping
 
-FORMAT = 1
+FORMAT = 2
+WITHOUT_HASHES = 1  # an earlier format that is read too: neither the manifest nor the evaluations have a hash
+HASH = "sha256"  # of everything else in the manifest
 IMPORTED, CONSTRUCTED = "imported", "constructed"  # kinds of data of a run that was not trained here
 NOTE = "note"  # where a manifest's data holds what a person said of imported checkpoints
 Status = Literal["training", "finished", "stopped early"]
@@ -45,6 +48,14 @@ class KeptCheckpoint:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """The evaluations that are recorded for good: so many lines of ``metrics.jsonl``, with their hash."""
+
+    n_lines: int = 0
+    sha256: str = hashlib.sha256(b"").hexdigest()
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The index card of a run."""
 
@@ -62,6 +73,7 @@ class Manifest:
     start: Mapping[str, Any] = field(default_factory=dict)  # the pretrained weights it began with: where, their hash
     stage_starts: tuple[int, ...] = ()  # of staged data: the step at which each stage after the first began
     checkpoints: Mapping[int, KeptCheckpoint] = field(default_factory=dict)
+    evaluations: Recorded | None = Recorded()  # None in a run of an earlier format
     family_from: str = ""  # where its task's family was defined, if not in Bindscope: to be read, never to be loaded
 
     def to_json(self) -> bytes:
@@ -69,6 +81,7 @@ class Manifest:
         content = {"format": FORMAT, **to_mapping(self), "checkpoints": checkpoints}
         if not self.family_from:
             del content["family_from"]
+        content[HASH] = hash_json(content)
         return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -78,10 +91,16 @@ def read_manifest(path: Path) -> Manifest:
     if not isinstance(content, dict) or "format" not in content:
         raise BindscopeError(f"{path}: not the manifest of a run.")
     values = dict(content)
-    if values.pop("format") != FORMAT:
+    sha256, hashed = values.pop(HASH, None), hash_json(values)
+    written = values.pop("format")
+    if written not in (FORMAT, WITHOUT_HASHES):
+        raise BindscopeError(f"{path}: written in format {written}, this Bindscope reads {FORMAT}; update it.")
+    if sha256 != (hashed if written == FORMAT else None):
         raise BindscopeError(
-            f"{path}: written in format {content['format']}, this Bindscope reads {FORMAT}; update it."
+            f"{path}: the manifest is damaged: its content is not what was recorded when it was written."
         )
+    if written == WITHOUT_HASHES:
+        values["evaluations"] = None
     entries = values.pop("checkpoints", {})
     if not isinstance(entries, dict) or not all(map(is_step, entries)):
         raise BindscopeError(f"{path}: the manifest is damaged: its 'checkpoints' are not an index by step.")

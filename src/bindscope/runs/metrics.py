@@ -1,7 +1,12 @@
-"""``metrics.jsonl``: one JSON object per evaluation, in the order of the steps."""
+"""``metrics.jsonl``: one JSON object per evaluation, in the order of the steps.
+
+The manifest records how many lines there are and their hash, after each line that is added: a line behind these is one that a kill
+left before it was recorded, and is passed over.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -10,32 +15,70 @@ from typing import Any
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.files import append_line, read_bytes, write_atomically
+from bindscope.runs.manifest import Recorded
 
 
-def append_metrics(path: Path, record: Mapping[str, Any]) -> None:
-    """Add one evaluation.
+def append_metrics(path: Path, record: Mapping[str, Any], recorded: Recorded | None) -> Recorded:
+    """Add one evaluation behind those that are recorded; what the manifest should record now.
 
-    >>> append_metrics(path, {"step": 100, "loss": 2.1, "test": {"accuracy": 0.31}})
+    >>> recorded = append_metrics(path, {"step": 100, "loss": 2.1, "test": {"accuracy": 0.31}}, recorded)
     """
-    append_line(path, _to_line(record))
+    before = _recorded_lines(path, recorded)
+    content = b"".join(before)
+    line = _to_line(record)
+    if path.exists() and path.stat().st_size > len(content):  # what a kill left behind them
+        write_atomically(path, content)
+    append_line(path, line)
+    return _record(content + line.encode() + b"\n")
 
 
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """All evaluations. A last line that a kill left half-written is passed over; any other damage is named."""
-    if not path.exists():
-        return []
-    lines = read_bytes(path, "the record of evaluations").split(b"\n")
-    complete, torn = lines[:-1], lines[-1]
-    records = [_parse_line(path, number, line) for number, line in enumerate(complete, start=1)]
-    return records if not torn else [*records, *_parse_torn(torn)]
+def read_metrics(path: Path, recorded: Recorded | None = None) -> list[dict[str, Any]]:
+    """All evaluations that are recorded; any damage to them is named.
+
+    A run of an earlier format records nothing: there a last line that a kill left half-written is passed over.
+    """
+    return [_parse_line(path, number, line) for number, line in enumerate(_recorded_lines(path, recorded), start=1)]
 
 
-def truncate_metrics(path: Path, last_step: int) -> None:
-    """Forget the evaluations after ``last_step``, which a resumed run will make again."""
-    kept = [record for record in read_metrics(path) if record["step"] <= last_step]
-    content = "".join(_to_line(record) + "\n" for record in kept).encode()
+def record_metrics(path: Path, last_step: int, recorded: Recorded | None) -> Recorded:
+    """What the manifest should record of the evaluations up to ``last_step``."""
+    lines = [line for line in _recorded_lines(path, recorded) if line.endswith(b"\n")]
+    kept = [line for number, line in enumerate(lines, start=1) if _parse_line(path, number, line)["step"] <= last_step]
+    return _record(b"".join(kept))
+
+
+def truncate_metrics(path: Path, recorded: Recorded) -> None:
+    """Forget the lines behind those that are recorded."""
+    content = b"".join(_recorded_lines(path, recorded))
     if not path.exists() or path.read_bytes() != content:
         write_atomically(path, content)
+
+
+def _record(content: bytes) -> Recorded:
+    return Recorded(content.count(b"\n"), hashlib.sha256(content).hexdigest())
+
+
+def _recorded_lines(path: Path, recorded: Recorded | None) -> list[bytes]:
+    """The lines that are recorded, as they are; refused where they are not what was recorded."""
+    if recorded is None and not path.exists():
+        return []
+    if recorded is not None and recorded.n_lines == 0:
+        return []
+    *lines, torn = read_bytes(path, "the record of evaluations").split(b"\n")
+    if recorded is None:
+        return [line + b"\n" for line in lines] + ([torn] if _is_record(torn) else [])
+    kept = [line + b"\n" for line in lines[: recorded.n_lines]]
+    if len(kept) < recorded.n_lines:
+        raise BindscopeError(
+            f"{path}: the record of evaluations is damaged: {len(kept)} of {recorded.n_lines} evaluations are left; put back a copy "
+            "of the file."
+        )
+    if _record(b"".join(kept)) != recorded:
+        raise BindscopeError(
+            f"{path}: the record of evaluations is damaged: its content is not what was recorded when it was written; put back "
+            "a copy of the file."
+        )
+    return kept
 
 
 def _to_line(record: Mapping[str, Any]) -> str:
@@ -54,19 +97,16 @@ def _without_nan(value: Any) -> Any:
 
 
 def _parse_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError:
-        record = None
-    if not isinstance(record, dict) or not isinstance(record.get("step"), int):
+    if not _is_record(line):
         raise BindscopeError(f"{path}, line {number}: not the record of an evaluation.")
+    record: dict[str, Any] = json.loads(line)
     return record
 
 
-def _parse_torn(line: bytes) -> list[dict[str, Any]]:
-    """The last line has no end of line: whole all the same when it parses, else it is what a kill left of it."""
+def _is_record(line: bytes) -> bool:
+    """Whether a line is the whole record of an evaluation, and not what a kill left of one."""
     try:
         record = json.loads(line)
     except ValueError:
-        return []
-    return [record] if isinstance(record, dict) and isinstance(record.get("step"), int) else []
+        return False
+    return isinstance(record, dict) and isinstance(record.get("step"), int)

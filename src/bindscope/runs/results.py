@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
-from bindscope.runs.files import explain_failure, write_atomically
+from bindscope.runs.files import check_seal, explain_failure, read_bytes, seal, write_atomically
 
 if TYPE_CHECKING:
     import xarray
@@ -22,10 +23,14 @@ def write_result(folder: Path, name: str, result: xarray.Dataset) -> Path:
     """
     if not name or Path(name).name != name or name.startswith("."):
         raise BindscopeError(f"result {name!r}: a name without slashes is needed.")
-    path = folder / f"{name}.nc"
+    return write_dataset(folder / f"{name}.nc", result)
+
+
+def write_dataset(path: Path, dataset: xarray.Dataset, encoding: Mapping[Any, Any] | None = None) -> Path:
+    """Write netCDF with its own hash behind it, whole or not at all; the folder is made where it is missing."""
     with explain_failure(path):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, bytes(result.to_netcdf(engine="h5netcdf")))
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, seal(bytes(dataset.to_netcdf(engine="h5netcdf", encoding=encoding))))
     return path
 
 
@@ -33,6 +38,7 @@ def read_result(path: Path) -> xarray.Dataset:
     """The dataset at ``path``, whole in memory; a damaged file is refused with a sentence."""
     import xarray
 
+    check_seal(read_bytes(path, "this result"), path, "this result")
     try:
         return xarray.load_dataset(path, engine="h5netcdf")
     except (OSError, ValueError, KeyError, RuntimeError) as problem:

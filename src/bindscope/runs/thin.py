@@ -14,6 +14,7 @@ import numpy as np
 from bindscope.runs.directory import Run, write_empty_run
 from bindscope.runs.files import explain_failure
 from bindscope.runs.folders import new_directory
+from bindscope.runs.manifest import Recorded
 from bindscope.runs.weights import StorageType
 
 
@@ -24,7 +25,7 @@ def thin_run(run: Run, destination: Path | str, steps: Iterable[int | str], dtyp
     """
     chosen = sorted({run.find_step(step) for step in steps})
     destination = Path(destination)
-    manifest = dataclasses.replace(run.manifest, thinned=True, checkpoints={})
+    manifest = dataclasses.replace(run.manifest, thinned=True, checkpoints={}, evaluations=Recorded())
     with new_directory(destination) as unfinished:
         write_empty_run(unfinished, manifest)
         copy = Run(unfinished, manifest)

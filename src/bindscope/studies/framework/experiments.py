@@ -267,17 +267,12 @@ def find_experiment_dataset(name: str, runs_directory: Path | str = "runs") -> P
 
 def save_experiment_dataset(dataset: xr.Dataset, path: Path) -> Path:
     """Write it compressed, whole or not at all."""
-    from bindscope.runs.files import explain_failure, write_atomically
-    from bindscope.runs.results import NAMES
+    from bindscope.runs.results import NAMES, write_dataset
 
     dataset = dataset.assign_attrs(names=NAMES)
     packed = {"zlib": True, "complevel": 9, "dtype": "float32"}
     large = [name for name, variable in dataset.variables.items() if variable.dtype.kind == "f" and variable.size > 256]
-    encoding: Any = dict.fromkeys(large, packed)
-    with explain_failure(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, bytes(dataset.to_netcdf(engine="h5netcdf", encoding=encoding)))
-    return path
+    return write_dataset(path, dataset, dict.fromkeys(large, packed))
 
 
 def count_runs(dataset: xr.Dataset) -> int:
@@ -287,14 +282,9 @@ def count_runs(dataset: xr.Dataset) -> int:
 
 def load_experiment_dataset(path: Path) -> xr.Dataset:
     """Read it back; a damaged file is said to be one."""
-    import xarray as xr
+    from bindscope.runs.results import is_current, read_result
 
-    from bindscope.runs.results import is_current
-
-    try:
-        dataset = xr.load_dataset(path, engine="h5netcdf")
-    except (OSError, ValueError) as problem:
-        raise BindscopeError(f"{path}: this dataset is damaged: {problem}.") from None
+    dataset = read_result(path)
     if not is_current(dataset):
         raise BindscopeError(
             f"{path}: an earlier Bindscope, with other names, made this dataset; give 'bindscope experiment {path.stem}' "
