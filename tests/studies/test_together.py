@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
+from bindscope.runs import workers
 from bindscope.runs.directory import Run
 from bindscope.runs.placement import CPU
 from bindscope.studies.framework import together
@@ -70,7 +71,7 @@ def test_of_a_run_that_grew_only_new_checkpoints_are_handed_out(run: Run, tmp_pa
 
 def test_saved_results_need_no_process(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_together(open_library(run, tmp_path), ["trajectory", "chain"], 1)
-    monkeypatch.setattr(together, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", None)
     again = open_library(run, tmp_path)
     fill_together(again, ["trajectory", "chain"], 2)
     assert again.filled["chain"].origin == "kept"
