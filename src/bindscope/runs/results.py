@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.files import explain_failure, write_atomically
@@ -11,6 +14,7 @@ from bindscope.runs.files import explain_failure, write_atomically
 if TYPE_CHECKING:
     import xarray
 
+KEY = "result_key"  # the attribute of a saved dataset that says what it was made from
 NAMES = 2  # raised when axes or variables are renamed; a dataset with older names is computed again
 
 
@@ -37,6 +41,22 @@ def read_result(path: Path) -> xarray.Dataset:
         return xarray.load_dataset(path, engine="h5netcdf")
     except (OSError, ValueError, KeyError, RuntimeError) as problem:
         raise BindscopeError(f"{path}: this result is damaged: {problem}.") from None
+
+
+def read_part(path: Path, names: Sequence[str] | None, at: Mapping[str, Any]) -> xarray.Dataset:
+    """Some variables of the dataset at ``path``, all when left out, at some indices of its axes; nothing else is read."""
+    import xarray
+
+    try:
+        with xarray.open_dataset(path, engine="h5netcdf") as dataset:
+            return (dataset if names is None else dataset[list(names)]).isel(at).load()
+    except (OSError, ValueError, KeyError, RuntimeError) as problem:
+        raise BindscopeError(f"{path}: this result is damaged: {problem}.") from None
+
+
+def key_of(content: Any) -> str:
+    """The hash of everything that a dataset depends on, as plain values."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def is_current(result: xarray.Dataset) -> bool:
