@@ -37,6 +37,8 @@ from bindscope.schema import to_mapping
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bindscope.tasks.binding import Program
+
 Effect = Literal["logit_difference", "new_logit", "kl", "kept"]
 REVISION = 1  # raised whenever what is measured changes its meaning
 N_BITS = 11  # of a pair's number: three digits, which pack small
@@ -142,6 +144,15 @@ class GridSeries:
         if isinstance(pair, int) and not 0 <= pair < self.question.n:
             raise BindscopeError(f"pair {pair}: there are pairs 0 to {self.question.n - 1}.")
         return self.series.read(step, self.key(step), self.of_pairs, **at)
+
+    def programs(self, pair: int) -> tuple[Program, Program]:
+        """The two programs of a pair: the one that is run when noising, and its counterfactual."""
+        from bindscope.tasks.binding import Program
+        from bindscope.tasks.binding.rendered import rows_of
+
+        drawn = self.question.draw(self.opened.task_of(self.question.runs_on)).pairs
+        first, second = (rows_of(batch.take(slice(pair, pair + 1)))[0] for batch in (drawn.base, drawn.counterfactual))
+        return Program.from_tokens(first.tolist()), Program.from_tokens(second.tolist())
 
     @property
     def of_pairs(self) -> list[str]:
