@@ -14,6 +14,7 @@ from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.edges import Edges
+from bindscope.questions.grids import Grids
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
@@ -73,6 +74,9 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (Patch, {"run": st.just(ON_PROGRAMS), **pair, "steps": step, "approximate": st.booleans(),
              "grid": st.sampled_from(["chain", "residual", "heads", "mlps"])}),
     (Patch, {"run": st.just(ON_PROGRAMS), "grid": st.just("heads"), **drawn, **lines, **metric}),
+    (Grids, {"run": st.just(ON_PROGRAMS), **drawn, **lines, "direction": direction, "steps": steps,
+             "grid": st.sampled_from(["chain", "residual", "heads", "mlps"]),
+             "metric": st.sampled_from(["logit_difference", "new_logit", "kl", "kept"])}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), **pair, "sender": site, "receivers": sites.filter(bool), "step": step}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines,
                  **metric}),

@@ -21,6 +21,7 @@ from bindscope.runs.directory import Run
 from bindscope.runs.execute import train_run
 from bindscope.runs.sweep import train_sweep
 from bindscope.studies.framework.presets import find_preset
+from ray_cluster import start_cluster
 
 FLASH = {
     "training.steps": 6, "training.batch_size": 8, "training.evaluate_every": 3, "training.evaluation_size": 20,
@@ -36,16 +37,8 @@ def flash(name: str, **changes):
 @pytest.fixture(scope="module")
 def cluster():
     """The address of a cluster of two nodes with one processor each."""
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    path = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)  # workers import what we do
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    nodes.add_node(num_cpus=1)
-    yield nodes.address
-    nodes.shutdown()
-    os.environ["PYTHONPATH"] = path or ""
+    with start_cluster() as address:
+        yield address
 
 
 def test_without_ray_the_sentence_says_how_to_install_it(monkeypatch, tmp_path):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xarray as xr
@@ -15,12 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
+from bindscope.runs import workers
 from bindscope.runs.directory import Run
 from bindscope.runs.placement import CPU
 from bindscope.studies.framework import together
 from bindscope.studies.framework.results import Context, Library, Result
 from bindscope.studies.framework.together import Piece, fill_together, measure_piece
 from bindscope.studies.framework.verify import find_study
+from ray_cluster import start_cluster
 from studies.made_runs import make_run
 
 NAMES = ("trajectory", "chain", "lookbacks", "mixture", "diagnostics")
@@ -56,6 +60,29 @@ def test_two_processes_measure_what_one_does(run: Run, tmp_path: Path) -> None:
     assert not multiprocessing.active_children()
 
 
+def test_a_cluster_measures_what_one_process_does(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone, shared = open_library(run, tmp_path / "alone"), open_library(run, tmp_path / "shared")
+    names = alone.order(("trajectory", "chain", "lookbacks"))
+    with start_cluster() as address:
+        fill_together(alone, names, jobs=1)
+        monkeypatch.setattr(Library, "fill", _refuse_to_measure(Library.fill))
+        fill_together(shared, names, cluster=address)
+    for name in names:
+        xr.testing.assert_identical(alone.filled[name].dataset, shared.filled[name].dataset)
+
+
+def test_a_cluster_that_cannot_be_reached_is_one_sentence(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(BindscopeError, match=r"--cluster: Ray is not installed here.*bindscope\[cluster\]"):
+        fill_together(open_library(run, tmp_path), ["chain"], cluster="auto")
+    monkeypatch.undo()
+    pytest.importorskip("ray")
+    with pytest.raises(BindscopeError, match=r"--cluster 127.0.0.1:1: no Ray cluster answers there"):
+        fill_together(open_library(run, tmp_path), ["chain"], cluster="127.0.0.1:1")
+
+
 def test_of_a_run_that_grew_only_new_checkpoints_are_handed_out(run: Run, tmp_path: Path) -> None:
     short = open_library(run.only((0, 500)), tmp_path)
     short.fill("lookbacks")
@@ -70,7 +97,7 @@ def test_of_a_run_that_grew_only_new_checkpoints_are_handed_out(run: Run, tmp_pa
 
 def test_saved_results_need_no_process(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_together(open_library(run, tmp_path), ["trajectory", "chain"], 1)
-    monkeypatch.setattr(together, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", None)
     again = open_library(run, tmp_path)
     fill_together(again, ["trajectory", "chain"], 2)
     assert again.filled["chain"].origin == "kept"
@@ -103,6 +130,16 @@ def test_every_step_is_in_one_group_and_groups_are_nearly_equal(steps: list[int]
     sizes = [len(group) for group in groups]
     assert len(groups) == min(n_groups, len(steps))
     assert not sizes or max(sizes) - min(sizes) <= 1
+
+
+def _refuse_to_measure(fill: Any) -> Any:
+    """``Library.fill`` for results that take no time alone: others must be measured by whoever they are given to."""
+
+    def fill_quick(library: Library, name: str, *others: Any) -> Any:
+        assert name in library.filled or name == "trajectory"
+        return fill(library, name, *others)
+
+    return fill_quick
 
 
 def _own_result() -> tuple[Result, list[int]]:

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bindscope.cli.options import HERE, Flag, Jobs, Place
+from bindscope.cli.options import HERE, Cluster, Flag, Jobs, Place
 from bindscope.cli.outcome import NUMBERS, check_out, write_out
 from bindscope.cli.table import format_table
 
@@ -23,6 +23,7 @@ def development(
     *,
     measure: Flag = False,
     jobs: Jobs = None,
+    cluster: Cluster = None,
     place: Place = HERE,
     out: Path | None = None,
     json: Flag = False,
@@ -58,7 +59,8 @@ def development(
     library, study = open_run_library(run, placement=place)
     if measure:
         with watch_results() as on_result:
-            fill_results(dict.fromkeys(curve.result for curve in study.curves), library, on_result, jobs)
+            names = dict.fromkeys(curve.result for curve in study.curves)
+            fill_results(names, library, on_result, jobs, cluster)
     dataset = develop(library)
     print(json_format.dumps(to_mapping(dataset)) if json else format_development(dataset))
     if out is not None:

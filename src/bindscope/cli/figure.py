@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bindscope.cli.options import HERE, AtLeastOne, Flag, Jobs, Place, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Cluster, Flag, Jobs, Place, Seed
 from bindscope.runs.locate import is_shipped
 
 
@@ -18,6 +18,7 @@ def figure(
     seed: Seed = 0,
     fresh: Flag = False,
     jobs: Jobs = None,
+    cluster: Cluster = None,
     place: Place = HERE,
 ) -> None:
     """Draw the figure behind one claim about a run, or one beside the claims.
@@ -76,9 +77,9 @@ def figure(
     figure_format(path)  # refused before anything is measured
     with watch_results() as on_result:
         if isinstance(chosen, Drawing):
-            drawn, words = draw_results(library, chosen, on_result, jobs), chosen.title
+            drawn, words = draw_results(library, chosen, on_result, jobs, cluster), chosen.title
         else:
-            judged = verify(library, [chosen], on_result, jobs=jobs).judged[0]
+            judged = verify(library, [chosen], on_result, jobs=jobs, cluster=cluster).judged[0]
             drawn = judged.draw()
             words = f"{chosen.id} {chosen.title}: {judged.finding.verdict}. {judged.finding.reason}"
     save_figure(drawn, path)

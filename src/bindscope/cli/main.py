@@ -83,6 +83,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Patch": {
         "patch": ("patch:patch", "Patch activations of one program into another, see whether the answer follows."),
+        "grids": (
+            "grids:grids",
+            "Patch every cell of every pair at every checkpoint, into a series of files that grows.",
+        ),
         "path": ("path:patch_paths", "Measure what one part of the model tells another directly (path patching)."),
         "ablate": ("ablate:ablate", "Ablate heads or MLPs, or knock attention edges out, see which answers fall."),
         "subspace": ("subspace:subspace", "Find the subspace of values or names and swap it, with controls."),

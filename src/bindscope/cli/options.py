@@ -19,6 +19,13 @@ Jobs = Annotated[
         "out. The numbers are the same.",
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    Parameter(
+        help="Measure on the machines of a Ray cluster instead: its address, or auto for the one this machine belongs to. All "
+        "must share the run's directory; the numbers are the same.",
+    ),
+]
 Seed = Annotated[int, Parameter(validator=Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import HERE, AtLeastOne, Flag, Jobs, Place, Seed
+from bindscope.cli.options import HERE, AtLeastOne, Cluster, Flag, Jobs, Place, Seed
 from bindscope.cli.table import format_duration, format_table
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, results_folders, study_results
@@ -41,6 +41,7 @@ def verify(
     fresh: Flag = False,
     everything: Flag = False,
     jobs: Jobs = None,
+    cluster: Cluster = None,
     place: Place = HERE,
     out: Path | None = None,
     html: bool | None = None,
@@ -101,7 +102,8 @@ def verify(
         asked = [study.find_claim(name) for name in claim] or list(study.claims)
     try:
         with watch_results() as on_result:
-            verification = verify_claims(library, asked, on_result, _beside_claims(library) if everything else (), jobs)
+            beside = _beside_claims(library) if everything else ()
+            verification = verify_claims(library, asked, on_result, beside, jobs, cluster)
     except KeyboardInterrupt:
         kept = [filled for filled in library.filled.values() if filled.path is not None]
         message = f"interrupted; {len(kept)} results are saved in {library.folder}, give the command again to go on."

@@ -13,6 +13,7 @@ from bindscope.notebook.drawn import Drawn
 from bindscope.notebook.view import RunView, Step, Steps
 from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.edges import Edges, Method
+from bindscope.questions.grids import Effect, Grids, GridSeries
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
@@ -128,6 +129,33 @@ class ProgramsView(RunView):
         words = {"chain": "the chain's named positions", "residual": "the residual stream"}
         what = " + ".join(sites) or words.get(grid, grid)
         return self._drawn(question.answer(self.opened), "patch", title=f"{self.name}: {what}, {direction}")
+
+    @asks(Grids)
+    def grids(
+        self,
+        *,
+        grid: Grid = "residual",
+        metric: Effect = "logit_difference",
+        direction: Direction = "noising",
+        steps: Steps = "all",
+        n: int = 200,
+        depth: int | None = None,
+        first_root_line: int | None = None,
+        seed: int = 0,
+        jobs: int | None = None,
+        cluster: str | None = None,
+    ) -> GridSeries:
+        """Patch grids of ``n`` drawn pairs at every checkpoint, a file each: what is missing is measured in ``jobs``
+        processes, or on a Ray ``cluster``. ``summary()`` has the means over (step, cell …), ``pairs(step, pair=7)`` reads
+        one pair alone.
+
+        >>> run.grids(n=1000, jobs=2).summary().success.sel(layer=2)
+        """
+        question = Grids(
+            run=self.name, grid=grid, metric=metric, direction=direction, steps=self._steps(steps), n=n, depth=depth,
+            first_root_line=self._root_line(first_root_line), seed=seed,
+        )  # fmt: skip
+        return question.answer(self.opened, self.results_folders, jobs, cluster)
 
     @asks(Path)
     def path(

@@ -180,12 +180,15 @@ class RunView:
 
         return self._library(study_or_none(self.run.config.task.family).results)
 
+    @property
+    def results_folders(self) -> tuple[Path, ...]:
+        """Where results are read; new ones are saved in the first."""
+        return results_folders(self.run.path, self.name, is_shipped(self.run.path), placement=self.run.placement)
+
     def _library(self, results: Iterable[Result]) -> Library:
         from bindscope.studies.framework.results import Library
 
-        folder, *also_in = results_folders(
-            self.run.path, self.name, is_shipped(self.run.path), placement=self.run.placement
-        )
+        folder, *also_in = self.results_folders
         return Library(self.run, results, folder, also_in, runs_directory=RUNS_DIRECTORY)
 
     def __getattr__(self, name: str) -> Any:

@@ -13,6 +13,7 @@ from bindscope.questions.algorithm import Algorithm
 from bindscope.questions.coefficient import Coefficient
 from bindscope.questions.diagnostics import Diagnostics
 from bindscope.questions.edges import Edges
+from bindscope.questions.grids import Grids
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
@@ -28,7 +29,7 @@ from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 from bindscope.questions.transplants import Retrain, Transplant
 
 QUESTIONS: tuple[type[Question], ...] = (
-    Predict, Lens, Attention, Ablate, Patch, PathPatch, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Reassignment, Swap, Project, Sample, Sum,
+    Predict, Lens, Attention, Ablate, Patch, PathPatch, Grids, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Reassignment, Swap, Project, Sample, Sum,
     Transplant, Retrain, Kernel, TemplateSamples,
     TemplateCheck, Coefficient, Diagnostics,
 )  # fmt: skip

@@ -5,6 +5,7 @@
     checkpoints/step_00001000.safetensors   weights; of a linked checkpoint they are where the manifest says
     optimizer/latest.json                   points to the state a killed run goes on from, with its hash
     results/*.nc                            labelled arrays that studies made
+    results/grid-series/NAME/step_*.nc      of a series, one file for each checkpoint
 
 Files are replaced whole, and an index is written after what it names: a kill between the two leaves a file nobody
 points to, never a pointer to half a file.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from bindscope.runs.files import check_seal, explain_failure, read_bytes, seal, 
 if TYPE_CHECKING:
     import xarray
 
+KEY = "result_key"  # the attribute of a saved dataset that says what it was made from
 NAMES = 2  # raised when axes or variables are renamed; a dataset with older names is computed again
 
 
@@ -36,11 +37,20 @@ def write_dataset(path: Path, dataset: xarray.Dataset, encoding: Mapping[Any, An
 
 def read_result(path: Path) -> xarray.Dataset:
     """The dataset at ``path``, whole in memory; a damaged file is refused with a sentence."""
+    return read_part(path, None, {})
+
+
+def read_part(path: Path, names: Sequence[str] | None, at: Mapping[str, Any]) -> xarray.Dataset:
+    """Some variables of the dataset at ``path``, all when left out, at some indices of its axes; memory holds no others.
+
+    The file is compared with its hash all the same.
+    """
     import xarray
 
     check_seal(read_bytes(path, "this result"), path, "this result")
     try:
-        return xarray.load_dataset(path, engine="h5netcdf")
+        with xarray.open_dataset(path, engine="h5netcdf") as dataset:
+            return (dataset if names is None else dataset[list(names)]).isel(at).load()
     except (OSError, ValueError, KeyError, RuntimeError) as problem:
         raise BindscopeError(f"{path}: this result is damaged: {problem}.") from None
 

@@ -25,6 +25,7 @@ from bindscope.runs.directory import MANIFEST, Run
 from bindscope.runs.locate import results_folders
 from bindscope.runs.lock import is_locked
 from bindscope.runs.placement import CPU, Placement
+from bindscope.runs.series import list_series
 from bindscope.studies.framework.command import describe_origin, find_command
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import study_or_none
@@ -189,7 +190,9 @@ class LabRun:
     def version(self) -> str:
         """Changes whenever the run does: its files, its results, or whether it is being trained."""
         training = self._run.manifest.status == "training" and is_locked(self.path)
-        return _hash(self.name, self._stamp(), [_stamp_of(folder) for folder in self._results], training)
+        series = (each for name in list_series(self.results_folders).values() for each in (name.folder, *name.also_in))
+        folders = [_stamp_of(folder) for folder in (*self.results_folders, *series)]
+        return _hash(self.name, self._stamp(), folders, training)
 
     @cached_property
     def family(self) -> str:
@@ -264,7 +267,7 @@ class LabRun:
         with self._lock:
             version = self.version
             if self._library is None or self._library[0] != version:
-                folder, *also_in = self._results
+                folder, *also_in = self.results_folders
                 results = study_or_none(self.family).results
                 library = Library(self.run, results, folder, also_in, runs_directory=self._kept_in)
                 self._library = version, library
@@ -275,7 +278,7 @@ class LabRun:
         return tuple(_stamp_of(self.path / file) for file in (MANIFEST, "metrics.jsonl"))
 
     @cached_property
-    def _results(self) -> tuple[Path, ...]:
+    def results_folders(self) -> tuple[Path, ...]:
         """Where results are: new ones are saved in the first folder, which another process may add to at any time."""
         name, placement = plain_name(self._run.name), self._run.placement
         return results_folders(self.path, name, self._read_only, self._kept_in, placement=placement)

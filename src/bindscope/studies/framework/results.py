@@ -11,7 +11,6 @@ is computed again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 import time
@@ -23,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bindscope.errors import BindscopeError, NotYet, suggest_nearest
 from bindscope.own_files import OwnCodeFailed
+from bindscope.runs.files import hash_json
 from bindscope.runs.placement import CPU
-from bindscope.runs.results import NAMES, is_current, read_result, write_result
+from bindscope.runs.results import KEY, NAMES, is_current, read_result, write_result
 from bindscope.schema import to_mapping
 from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 OnProgress = Callable[[int, int], None]
 Origin = Literal["computed", "kept", "read"]
-KEY = "result_key"  # the attribute of a saved dataset that says what it was made from
 CHECKPOINT = "checkpoint"  # the coordinate of a growing result that holds the hash of each step's weights
 STEM = "result_stem"  # … and of one that grows with its run, what does not change while it does
 
@@ -215,7 +214,7 @@ class Library:
         result = self._find(name)
         if not result.grows or self.fresh:
             return None
-        stem = _hash(self._stem(result))
+        stem = hash_json(self._stem(result))
         for folder in (self.folder, *self.also_in):
             path = folder / f"{result.name}.nc"
             with suppress(BindscopeError):  # a damaged one is of no use
@@ -241,7 +240,7 @@ class Library:
         read = {str(step): self.run.manifest.checkpoints[step].sha256 for step in self.steps(result)}
         needs = {need: self.fill(need).key for need in result.needs}
         evaluations = [self.run.status, self.run.metrics] if result.metrics else None
-        return _hash([*self._stem(result), read, evaluations, needs])
+        return hash_json([*self._stem(result), read, evaluations, needs])
 
     def _stem(self, result: Result) -> list[Any]:
         """What a dataset depends on besides what it read."""
@@ -335,7 +334,7 @@ class Library:
         if self.opened is not None and self.opened.placement != CPU:
             dataset.attrs |= {"measured_on": self.opened.placement.device, "dtype": self.opened.placement.dtype}
         if result.grows:
-            dataset.attrs[STEM] = _hash(self._stem(result))
+            dataset.attrs[STEM] = hash_json(self._stem(result))
         path = write_result(self.folder, result.name, _storable(dataset))
         dataset = read_result(path)  # as whoever asks next will find it
         return Filled(result.name, dataset, "computed", path=path, seconds=seconds, note=note, key=key)
@@ -356,10 +355,6 @@ class _Unavailable(Exception):
 
     def explain(self, name: str) -> Filled:
         return Filled(name, None, "computed", reason=str(self), may_come=self.may_come)
-
-
-def _hash(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _storable(dataset: xr.Dataset) -> xr.Dataset:

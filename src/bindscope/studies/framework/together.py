@@ -1,4 +1,4 @@
-"""Measure the results of a run in several processes, one thread each, which give what one process gives.
+"""Measure the results of a run in several processes, or on a cluster, which give what one process gives.
 
 What is handed out is a *piece*: a result that another result does not wait for, or of a growing one some of its
 checkpoints. The first process puts the checkpoints together, labels and saves everything; the others only measure.
@@ -8,20 +8,15 @@ checkpoints. The first process puts the checkpoints together, labels and saves e
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bindscope.errors import BindscopeError, NotYet
 from bindscope.families import find_family
-from bindscope.runs.directory import Run
-from bindscope.runs.sweep import end_with_parent
+from bindscope.runs.directory import MANIFEST, Run
+from bindscope.runs.workers import Workers, open_workers, usable_cores
 from bindscope.studies.framework.measuring import RESULTS
 from bindscope.studies.framework.results import CHECKPOINT, Context, Library, OnProgress, Result
 
@@ -60,21 +55,24 @@ class Measured:
         return self.dataset
 
 
-def usable_cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def fill_together(
-    library: Library, names: Sequence[str], jobs: int | None = None, on_result: OnResult | None = None
+    library: Library,
+    names: Sequence[str],
+    jobs: int | None = None,
+    on_result: OnResult | None = None,
+    cluster: str | None = None,
 ) -> None:
     """Fill these results, each named after all that it needs, ``jobs`` processes at a time.
 
-    Left out, as many as there are processors, if that pays; on a GPU one. Results that are saved or take no time are read
-    here, and no process is started for them.
+    Left out, as many as there are processors, if that pays; on a GPU one. With the address of a Ray ``cluster`` (or
+    ``auto``) its machines measure instead. Results that are saved or take no time are read here, and no process is
+    started for them.
     """
-    if (_choose_jobs(library, names) if jobs is None else jobs) > 1:
-        _Filling(library, names, jobs or usable_cores(), on_result).finish()
+    if cluster is not None or (_choose_jobs(library, names) if jobs is None else jobs) > 1:
+        manifest = None if library.opened is None else library.opened.path / MANIFEST
+        gpu = library.opened is not None and library.opened.placement.device == "cuda"
+        with open_workers(jobs or usable_cores(), cluster, manifest, gpu) as workers:
+            _Filling(library, names, workers, on_result).finish()
         return
     for index, name in enumerate(names):
         library.fill(name, on_result(library.results[name], index, len(names)) if on_result else None)
@@ -104,31 +102,18 @@ def results_of(family: str) -> dict[str, Result]:
 class _Filling:
     """The results that are left to fill, and the pieces on their way."""
 
-    def __init__(self, library: Library, names: Sequence[str], jobs: int, on_result: OnResult | None) -> None:
-        self.library, self.jobs, self.on_result = library, jobs, on_result
+    def __init__(self, library: Library, names: Sequence[str], workers: Workers, on_result: OnResult | None) -> None:
+        self.library, self.workers, self.on_result = library, workers, on_result
         self.waiting, self.n_total, self.n_done = list(names), len(names), 0
         self.pieces: dict[Future[Measured], str] = {}  # on their way, with the result each belongs to
         self.found: dict[str, list[Measured]] = {}
-        self.pool: ProcessPoolExecutor | None = None
-        self.stop = multiprocessing.get_context("spawn").Event()
 
     def finish(self) -> None:
-        try:
+        self.hand_out()
+        while self.pieces:
+            for piece in self.workers.wait(self.pieces):
+                self.take(piece)
             self.hand_out()
-            while self.pieces:
-                ended, _ = wait(self.pieces, return_when=FIRST_COMPLETED)
-                for piece in ended:
-                    self.take(piece)
-                self.hand_out()
-        except BrokenProcessPool:
-            raise BindscopeError(
-                f"{self.library.name}: a process that measured was ended from outside, perhaps for want of memory; give the "
-                "command again to go on, with --jobs 1."
-            ) from None
-        finally:
-            self.stop.set()
-            if self.pool is not None:
-                self.pool.shutdown(wait=True, cancel_futures=True)
 
     def hand_out(self) -> None:
         """Whatever waits for nothing: it is read, made here, or its pieces are given to the others."""
@@ -148,21 +133,20 @@ class _Filling:
 
     def share(self, name: str) -> None:
         """Give out the pieces of a result."""
-        context, run = replace(self.library.context(name), opened=None, on_progress=None), self.library.run
-        whole = Piece(name, str(run.path), run.placement, context)
-        groups = _split(_new_steps(self.library, name, context.before), PIECES_A_JOB * self.jobs)
+        run = self.library.run
+        context = replace(self.library.context(name), opened=None, on_progress=None)
+        context = replace(context, runs_directory=context.runs_directory.resolve())  # wherever the other process stands
+        whole = Piece(name, str(run.path.resolve()), run.placement, context)
+        groups = _split(_new_steps(self.library, name, context.before), PIECES_A_JOB * self.workers.n)
         pieces = [replace(whole, steps=steps) for steps in groups] if len(groups) > 1 else [whole]
         self.found[name] = []
-        if self.pool is None:
-            methods = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(self.jobs, methods, initializer=_begin, initargs=(self.stop,))
         for piece in pieces:
-            self.pieces[self.pool.submit(measure_piece, piece)] = name
+            self.pieces[self.workers.submit(measure_piece, piece)] = name
 
     def take(self, piece: Future[Measured]) -> None:
         """A piece has ended; with the last one of a result, save the result."""
         name = self.pieces.pop(piece)
-        self.found[name].append(piece.result())
+        self.found[name].append(self.workers.take(piece))
         if name in self.pieces.values():
             return
         parts = self.found.pop(name)
@@ -204,18 +188,6 @@ def measure_piece(piece: Piece) -> Measured:
         return Measured(result.compute(replace(piece.context, opened=opened)))
     except BindscopeError as problem:
         return Measured(None, str(problem), isinstance(problem, NotYet))
-
-
-def _begin(stop: Any) -> None:
-    """A process that ends when it is told to, or when the first one does; keys pressed are for the first one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
-
-    def watch() -> None:
-        stop.wait()
-        os._exit(1)
-
-    threading.Thread(target=watch, name="stop", daemon=True).start()
 
 
 def _new_steps(library: Library, name: str, before: xr.Dataset | None) -> list[int]:

@@ -149,6 +149,7 @@ def verify(
     on_result: OnResult | None = None,
     also: Sequence[str] = (),
     jobs: int | None = 1,
+    cluster: str | None = None,
 ) -> Verification:
     """Fill every result that ``claims`` read, and those named ``also``, and judge the claims.
 
@@ -157,14 +158,21 @@ def verify(
     """
     if not claims and not also:
         raise BindscopeError(f"{library.name}: no published claims are about runs of this family.")
-    filled = fill_results((*(name for claim in claims for name in claim.results), *also), library, on_result, jobs)
+    names = (*(name for claim in claims for name in claim.results), *also)
+    filled = fill_results(names, library, on_result, jobs, cluster)
     settings = {name: library.settings(library.results[name]) for name in filled}
     return Verification(library.name, tuple(judge(claim, filled, library.name) for claim in claims), filled, settings)
 
 
-def draw_results(library: Library, drawing: Drawing, on_result: OnResult | None = None, jobs: int | None = 1) -> Figure:
+def draw_results(
+    library: Library,
+    drawing: Drawing,
+    on_result: OnResult | None = None,
+    jobs: int | None = 1,
+    cluster: str | None = None,
+) -> Figure:
     """A drawing of a run; its results are filled first."""
-    filled = fill_results(drawing.results, library, on_result, jobs)
+    filled = fill_results(drawing.results, library, on_result, jobs, cluster)
     shown = filled[drawing.results[0]]
     if shown.dataset is None:
         raise BindscopeError(f"{drawing.id}: no figure, for nothing could be measured: {shown.reason}")
@@ -173,11 +181,15 @@ def draw_results(library: Library, drawing: Drawing, on_result: OnResult | None 
 
 
 def fill_results(
-    names: Iterable[str], library: Library, on_result: OnResult | None, jobs: int | None = 1
+    names: Iterable[str],
+    library: Library,
+    on_result: OnResult | None,
+    jobs: int | None = 1,
+    cluster: str | None = None,
 ) -> dict[str, Filled]:
-    """These results and all they need, in ``jobs`` processes; None: as many as pay (``framework.together``)."""
+    """These results and all they need, in ``jobs`` processes or on a cluster; None: as many as pay (``together``)."""
     ordered = library.order(names)
-    fill_together(library, ordered, jobs, on_result)
+    fill_together(library, ordered, jobs, on_result, cluster)
     return {name: library.filled[name] for name in ordered}
 
 

@@ -48,6 +48,11 @@ class CounterfactualPairs:
     def __len__(self) -> int:
         return len(self.base)
 
+    def take(self, rows: slice) -> CounterfactualPairs:
+        """Only these pairs."""
+        base, counterfactual = self.base.take(rows), self.counterfactual.take(rows)
+        return replace(self, base=base, counterfactual=counterfactual, chain_positions=self.chain_positions[rows])
+
     def written_by(self, task: BindingTask) -> CounterfactualPairs:
         """The same pairs as the task's model reads them."""
         base = task.write(self.base)

@@ -11,6 +11,7 @@ from bindscope.questions.patch import LARGE, Patch
 from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
 from bindscope.web.body import Provenance, to_body
+from bindscope.web.grid_series import GRID_SERIES
 from bindscope.web.kept import kept_result
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.page import Operation, Page, Resource
@@ -139,6 +140,7 @@ PAGE = Page(
         ),
         Resource("runs/{run}/algorithm.json", algorithm, "By which algorithm chains are followed", kinds=KINDS),
         Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", kinds=KINDS),
+        *GRID_SERIES,
     ),
     operations=(
         Operation(
