@@ -1,7 +1,8 @@
 """What leaving out hardly changed positions saves in a residual grid on trained weights, and what it costs in exactness.
 
-    python benchmarks/tolerance.py --size deep --pairs 16
+    python benchmarks/tolerance.py --pairs 16
     python benchmarks/tolerance.py --size paper --pairs 8 --rounds 1
+    python benchmarks/tolerance.py --run binding-plain --tolerances
 
 The model is the shipped run ``binding-deep`` (12 layers, d 128), or the same function at the paper's size (d 512, 8 heads of 64,
 MLP 2048; ``widened.py``). Printed are
@@ -48,19 +49,25 @@ def main() -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     contrast = draw_pairs(options.pairs)
-    model = load_model(options.size, contrast)
-    print(f"{options.size}, {options.pairs} pairs, one thread, {options.rounds} round(s), {options.clock} time, medians\n")
+    model = load_model(options.run, options.size, contrast)
+    print(
+        f"{options.size}, {options.pairs} pairs, one thread, {options.rounds} round(s), {options.clock} time, medians\n"
+    )
     report_moves(model, contrast.take(slice(0, 2)))
-    report_tolerances(model, contrast, options)
+    if options.tolerances:
+        report_tolerances(model, contrast, options)
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", choices=("deep", "paper"), default="deep")
+    parser.add_argument(
+        "--run", default="binding-deep", help="whose weights; made wider, it must have no identity scaling"
+    )
+    parser.add_argument("--size", choices=("own", "paper"), default="own", help="paper: four times as wide")
     parser.add_argument("--pairs", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3, help="how often everyone has a turn")
     parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu")
-    parser.add_argument("--tolerances", type=float, nargs="+", default=[1e-4, 1e-3, 1e-2], help="in logits")
+    parser.add_argument("--tolerances", type=float, nargs="*", default=[1e-4, 1e-3, 1e-2], help="in logits")
     return parser.parse_args()
 
 
@@ -69,9 +76,9 @@ def draw_pairs(n_pairs: int) -> Contrast:
     return contrast_pairs(sample_root_pairs(task, np.random.default_rng(0), n_pairs, first_root_line=3))
 
 
-def load_model(size: str, contrast: Contrast) -> Transformer:
-    model = Run.open(find_run("binding-deep")).checkpoint().eval()
-    if size == "deep":
+def load_model(run: str, size: str, contrast: Contrast) -> Transformer:
+    model = Run.open(find_run(run)).checkpoint().eval()
+    if size == "own":
         return model
     wide = widen(model, 4)
     with torch.no_grad():

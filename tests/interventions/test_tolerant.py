@@ -69,7 +69,7 @@ def test_without_a_tolerance_nothing_of_it_runs():
 
 def test_slopes_are_those_of_small_steps():
     config = ModelConfig(d_vocab=9, n_positions=8, d_out=1, n_layers=3, n_heads=2, d_model=8, d_head=4, d_mlp=12)
-    model, tokens, at, step = make_model(config), make_contrast(config).base[:1], 6, 1e-6
+    model, tokens, at, step = make_model(config), torch.arange(8)[None], 6, 1e-6
     slopes = logit_slopes(model, tokens, tokens, at)  # [layer, 1, position]
     assert slopes.shape == (4, 1, 7)
     for layer, position in [(0, 0), (1, 3), (2, 6)]:
@@ -104,10 +104,10 @@ def test_the_stated_error_is_that_of_the_exact_grid_at_the_checked_cells(name):
 
 def test_a_coarse_tolerance_is_off_and_says_so():
     """A control: the error is measured, not promised."""
-    model, contrast = random_model(), contrast_pairs(sample_pairs(6))
+    model, contrast = Run.open(find_run("binding-plain")).checkpoint(), contrast_pairs(sample_pairs(6))
     fine, coarse = (residual_grid(model, contrast, tolerance=amount).attrs for amount in (1e-6, 100.0))
     assert fine["error_of_logits"] < 1e-3
-    assert coarse["error_of_logits"] > 0.1
+    assert coarse["error_of_logits"] > 1
     assert coarse["error_of_logit_difference"] > 0.1
 
 

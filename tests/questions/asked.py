@@ -73,6 +73,8 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (Patch, {"run": st.just(ON_PROGRAMS), **pair, "steps": step, "approximate": st.booleans(),
              "grid": st.sampled_from(["chain", "residual", "heads", "mlps"])}),
     (Patch, {"run": st.just(ON_PROGRAMS), "grid": st.just("heads"), **drawn, **lines, **metric}),
+    (Patch, {"run": st.just(ON_PROGRAMS), "grid": st.sampled_from(["chain", "residual"]), **drawn, **lines, **metric,
+             "tolerance": st.sampled_from([0.0, 0.001, 0.25])}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), **pair, "sender": site, "receivers": sites.filter(bool), "step": step}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines,
                  **metric}),

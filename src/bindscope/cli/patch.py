@@ -100,7 +100,9 @@ def _remarks(attrs: dict[str, Any]) -> list[str]:
     if "tolerance" in attrs:
         errors = {name.removeprefix("error_of_"): attrs[name] for name in attrs if name.startswith("error_of_")}
         largest = ", ".join(f"{name} {error:.2g}" for name, error in errors.items())
-        remarks.append(f"tolerance {attrs['tolerance']:g} logits; largest error over {attrs['n_checked']} cells: {largest}")
+        remarks.append(
+            f"tolerance {attrs['tolerance']:g} logits; largest error over {attrs['n_checked']} cells: {largest}"
+        )
     identity = str(attrs.get("remark", attrs.get("heads", "")))
     if "identity-scaling term" in identity and "no identity" not in identity and "follows" not in identity:
         remarks.append(identity)

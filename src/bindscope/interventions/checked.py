@@ -22,7 +22,7 @@ from bindscope.interventions.own_metric import OwnMetric
 from bindscope.model.run import to_host
 
 FRACTION = 1 / 20  # of the columns are computed again
-MOST_COLUMNS = 24
+FEWEST_COLUMNS, MOST_COLUMNS = 8, 24
 MOST_PAIRS = 4  # whose base and source runs are needed again
 
 Exact = Callable[[Contrast, Tensor], Iterable[Columns]]  # (pairs, their wanted columns [pair, position])
@@ -38,7 +38,7 @@ class Check:
         self.contrast = contrast
         self.pairs = torch.from_numpy(np.sort(rng.permutation(having)[:MOST_PAIRS]))
         columns = candidates[self.pairs].nonzero().numpy()  # [column, (which of the pairs, position)]
-        n_columns = min(MOST_COLUMNS, int(np.ceil(FRACTION * int(candidates.sum()))), len(columns))
+        n_columns = round(np.clip(FRACTION * int(candidates.sum()), FEWEST_COLUMNS, MOST_COLUMNS))
         pair, position = rng.permutation(columns)[:n_columns].T
         self.chosen = torch.zeros_like(candidates)
         self.chosen[self.pairs[pair], position] = True

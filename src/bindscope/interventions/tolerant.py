@@ -105,7 +105,9 @@ class TolerantSweep(Sweep):
                 some += term
         last = layer.index == self.parts.last
         leaving = x.new_empty(*x.shape[:2], 1, x.shape[3]) if last else x
-        leaving.copy_((kept.end[self.rows][:, None] if last else self.kept_stream(kept, layer.index + 1)).expand_as(leaving))
+        leaving.copy_(
+            (kept.end[self.rows][:, None] if last else self.kept_stream(kept, layer.index + 1)).expand_as(leaving)
+        )
         leaving[felt] = layer.add_mlp(some, entering)
         return leaving
 

@@ -50,7 +50,9 @@ class Patch:
     direction: Direction = "noising"
     approximate: bool = False  # the gradient's estimate instead of the exact outcome
     metric: OwnMetric | Function | None = None  # of one's own, measured beside the others
-    tolerance: float = 0.0  # of the two grids of the residual stream, in logits: what the answer feels less of is left out
+    tolerance: float = (
+        0.0  # of the two grids of the residual stream, in logits: what the answer feels less of is left out
+    )
 
     @property
     def dims(self) -> tuple[str, ...]:
