@@ -51,7 +51,7 @@ def main() -> None:
     contrast = draw_pairs(options.pairs)
     model = load_model(options.run, options.size, contrast)
     print(
-        f"{options.size}, {options.pairs} pairs, one thread, {options.rounds} round(s), {options.clock} time, medians\n"
+        f"{options.run}, {options.size} size, {options.pairs} pairs, one thread, {options.rounds} round(s), {options.clock} time, medians\n"
     )
     report_moves(model, contrast.take(slice(0, 2)))
     if options.tolerances:
