@@ -102,6 +102,14 @@ def test_an_estimate_says_how_far_it_is_from_the_exact_grid(
     assert "correlation" in text
 
 
+def test_a_grid_with_a_tolerance_says_how_far_it_is_off(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("patch", "small", *SMALL, "--grid", "residual", "--tolerance", "0.001")
+    assert "tolerance 0.001 logits; largest error over" in answer(capsys, *asked)
+    both = answer(capsys, *asked, "--steps", "0,last")
+    assert "logits " in both.split("largest error over")[1].splitlines()[0]
+    assert "tolerance" not in answer(capsys, "patch", "small", *SMALL, "--grid", "residual")
+
+
 def test_a_single_neuron_does_less_than_its_layer(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     layer = ("--site", "L0.post", "--metric", "kl", *SMALL)
     (neuron,), (every,) = cells(capsys, *layer, "--neuron", "3"), cells(capsys, *layer)
@@ -132,6 +140,9 @@ def test_a_single_neuron_does_less_than_its_layer(workplace: Path, capsys: pytes
         (["--site", "L0.post", "--neuron", "99999"], "dimensions 0 to"),
         (["--approximate", "--metric", "success"], "not success"),
         (["--approximate", "--steps", "all"], "one checkpoint"),
+        (["--grid", "heads", "--tolerance", "0.01"], "grids of the residual stream"),
+        (["--site", "L0.H1", "--tolerance", "0.01"], "grids of the residual stream"),
+        (["--tolerance", "-1"], "--tolerance"),
         (["--out", "grid.jpg"], "svg, pdf, png, nc"),
     ],
 )

@@ -77,6 +77,8 @@ FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (Grids, {"run": st.just(ON_PROGRAMS), **drawn, **lines, "direction": direction, "steps": steps,
              "grid": st.sampled_from(["chain", "residual", "heads", "mlps"]),
              "metric": st.sampled_from(["logit_difference", "new_logit", "kl", "kept"])}),
+    (Patch, {"run": st.just(ON_PROGRAMS), "grid": st.sampled_from(["chain", "residual"]), **drawn, **lines, **metric,
+             "tolerance": st.sampled_from([0.0, 0.001, 0.25])}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), **pair, "sender": site, "receivers": sites.filter(bool), "step": step}),
     (PathPatch, {"run": st.just(ON_PROGRAMS), "sender": site, "receivers": sites.filter(bool), **drawn, **lines,
                  **metric}),

@@ -30,6 +30,7 @@ def patch(
         bindscope patch binding-laptop --grid heads --depth 3 --out heads.svg
         bindscope patch binding-laptop --site "L2.H1@rhs 2" --site L3.mlp_out --steps all
         bindscope patch binding-plain --grid heads --approximate
+        bindscope patch binding-deep --grid residual --tolerance 0.001
         bindscope patch binding-laptop --metric examples/metrics.py:source_probability
 
     Parameters
@@ -96,6 +97,12 @@ def _remarks(attrs: dict[str, Any]) -> list[str]:
     remarks = []
     if "source_step" in attrs:
         remarks.append(f"activations taken from step {attrs['source_step']:,}")
+    if "tolerance" in attrs:
+        errors = {name.removeprefix("error_of_"): attrs[name] for name in attrs if name.startswith("error_of_")}
+        largest = ", ".join(f"{name} {error:.2g}" for name, error in errors.items())
+        remarks.append(
+            f"tolerance {attrs['tolerance']:g} logits; largest error over {attrs['n_checked']} cells: {largest}"
+        )
     identity = str(attrs.get("remark", attrs.get("heads", "")))
     if "identity-scaling term" in identity and "no identity" not in identity and "follows" not in identity:
         remarks.append(identity)

@@ -108,15 +108,20 @@ def attend(
 
 def add_attended(layer: Layer, x: Tensor, z: Tensor, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:
     """Add all heads to the residual stream x [row, pair, query, d_model], in place."""
-    scaled = None  # reads the residual stream, which without LayerNorm is x itself
-    if layer.b is not None:
-        scaled = _gather(torch.einsum("h,bhrqk->rbqk", layer.b, pattern), rows, before)
+    scaled = sum_scaled(layer, pattern, rows, before)  # reads the residual stream, which without LayerNorm is x itself
     mixed = z.permute(2, 0, 3, 1, 4).reshape(-1, layer.out.shape[0])  # [row·pair·query, head·d_head]
     x.view(-1, x.shape[-1]).addmm_(mixed, layer.out)
     for term in (layer.out_bias, scaled):
         if term is not None:
             x += term
     return x
+
+
+def sum_scaled(layer: Layer, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor | None:
+    """What the identity-scaling terms of all heads add, [row, pair, query, d_model], if there are any."""
+    if layer.b is None:
+        return None
+    return _gather(torch.einsum("h,bhrqk->rbqk", layer.b, pattern), rows, before)
 
 
 def scaled_terms(layer: Layer, pattern: Tensor, rows: Rows, before: Before | None) -> Tensor:

@@ -12,6 +12,7 @@ from bindscope.errors import BindscopeError, name_nearest
 from bindscope.interventions.chunks import Chunk, as_slice, near_groups, run_chunks, tokens_at_once
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed
+from bindscope.interventions.tolerant import Tolerance, check_tolerance, logit_slopes, run_within
 from bindscope.model.transformer import Transformer
 
 NEEDS_MIDDLE = {"resid_pre": False, "resid_post": False, "resid_mid": True, "attn_out": True, "mlp_out": True}
@@ -58,17 +59,26 @@ def residual_columns(
     site: str = "resid_pre",
     wanted: Tensor | None = None,
     source_model: Transformer | None = None,
+    tolerance: float = 0.0,
 ) -> Iterator[Columns]:
     """Every wanted column, [pair, position], as soon as it is known; of each pair, ascending positions.
+
+    They are exact, or with a ``tolerance`` leave out what the answer would feel less of, in logits.
 
     >>> for columns in residual_columns(model, contrast):
     ...     show(columns.positions, columns.logits)
     """
+    check_tolerance(tolerance)
     layers = site_layers(model, site)
+    also = (*(("middle",) if NEEDS_MIDDLE[site] else ()), *(("z",) if tolerance else ()))
     wanted = torch.ones_like(contrast.base, dtype=torch.bool) if wanted is None else wanted
-    for chunk in run_chunks(model, contrast, source_model, ("middle",) if NEEDS_MIDDLE[site] else ()):
+    for chunk in run_chunks(model, contrast, source_model, also):
         arrivals = [_arrive(model, chunk, site, layer) for layer in layers]
-        yield from _change_columns(chunk, arrivals, wanted[chunk.pairs].T, site == "resid_pre")
+        within = None
+        if tolerance:
+            pairs = contrast.take(chunk.pairs)
+            within = Tolerance(tolerance, logit_slopes(model, pairs.base, pairs.source, pairs.at))
+        yield from _change_columns(chunk, arrivals, wanted[chunk.pairs].T, site == "resid_pre", within)
 
 
 def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals:
@@ -101,7 +111,9 @@ def _mark_changes(chunk: Chunk, start: int, new: Tensor, old: Tensor) -> Arrival
     return Arrivals(start, new, changed)
 
 
-def _change_columns(chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from_tokens: bool) -> Iterator[Columns]:
+def _change_columns(
+    chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from_tokens: bool, within: Tolerance | None
+) -> Iterator[Columns]:
     """The wanted columns, [position, pair]: the base run's logits, except where a change arrives."""
     base, source = chunk.base, chunk.source
     positions, rows = wanted.nonzero(as_tuple=True)  # [column]: ascending positions, and which pair of the chunk
@@ -126,7 +138,7 @@ def _change_columns(chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from
         group = (begin == lowest).nonzero()[:, 0]
         used = [row for row in range(lowest, len(arrivals)) if bool(needed[row, group].any())]
         for chosen in _batches(base, positions, group, len(used)):
-            found = _run_columns(base, [arrivals[row] for row in used], rows[chosen], positions[chosen])
+            found = _run_columns(base, [arrivals[row] for row in used], rows[chosen], positions[chosen], within)
             for index, row in enumerate(used):
                 changing = needed[row, chosen, None].to(found.device)
                 logits[row, chosen] = torch.where(changing, found[index], logits[row, chosen])
@@ -149,7 +161,9 @@ def _batches(base: KeptRun, positions: Tensor, group: Tensor, n_rows: int) -> It
         yield from group[members].split(max(1, tokens_at_once(base.parts.model) // n_tokens))
 
 
-def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, positions: Tensor) -> Tensor:
+def _run_columns(
+    base: KeptRun, arrivals: list[Arrivals], rows: Tensor, positions: Tensor, within: Tolerance | None
+) -> Tensor:
     """Logits [arrival, column, output]."""
     first = int(positions.min()) if base.parts.config.causal else 0
     taken = as_slice(rows)
@@ -165,4 +179,6 @@ def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, position
             values = base.stream[arrival.start][taken, first:].clone()
             values[columns, positions - first] = arrival.values[rows, positions]
         starts[arrival.start] = values[None]
-    return run_changed(base, first, starts, taken)
+    if within is None:
+        return run_changed(base, first, starts, taken)
+    return run_within(within, base, first, starts, taken)

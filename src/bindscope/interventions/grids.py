@@ -17,6 +17,7 @@ import torch
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.interventions.checked import Check
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.outcome import label_outcomes, measure_outcomes, name_metrics
@@ -39,6 +40,7 @@ def residual_grid(
     wanted: np.ndarray | None = None,
     source_model: Transformer | None = None,
     metric: OwnMetric | Function | None = None,
+    tolerance: float = 0.0,
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, position, pair) of taking the residual stream from the source at one layer and position.
@@ -46,6 +48,10 @@ def residual_grid(
     ``site`` may also be resid_mid, resid_post, attn_out or mlp_out. ``wanted`` [pair, position] limits the cells; others
     are missing. ``source_model`` is run on the source rows instead, for instance another checkpoint. ``metric`` is a
     function of your own, ``f(patched, base, source, answers)``, measured beside the others: ``own_metric``.
+
+    The grid is exact unless a ``tolerance`` in logits is given: then changes that the answer would feel less of are left
+    out, position by position (``tolerant``), and the attributes ``error_of_logits`` and ``error_of_METRIC`` are the
+    largest differences from the exact grid over ``n_checked`` of its cells.
     """
     wanted = np.ones(tuple(contrast.base.shape), dtype=bool) if wanted is None else np.asarray(wanted)
     _check_marks(wanted, contrast, "wanted")
@@ -53,7 +59,10 @@ def residual_grid(
     own = own_metric(metric)
     outcomes = _missing(own, len(layers), n_positions, len(contrast))
     done, total = 0, int(wanted.sum())
-    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model):
+    check = Check(contrast, _changing(model, contrast, wanted, source_model)) if tolerance else None
+    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model, tolerance):
+        if check is not None:
+            check.note(columns)
         pairs = contrast.take(columns.pairs)
         found = measure_outcomes(columns.logits, columns.base_logits, columns.source_logits, pairs, own)
         for name, values in found.items():
@@ -62,7 +71,11 @@ def residual_grid(
         if on_progress is not None:
             on_progress(done, total)
     coords = {"layer": list(layers), "position": np.arange(n_positions)}
-    return label_outcomes(outcomes, ("layer", "position"), coords, _attributes(model, contrast, site, source_model))
+    attributes = _attributes(model, contrast, site, source_model)
+    if check is not None:
+        errors = check.errors(lambda pairs, some: residual_columns(model, pairs, site, some, source_model), own)
+        attributes |= {"tolerance": tolerance, **errors}
+    return label_outcomes(outcomes, ("layer", "position"), coords, attributes)
 
 
 def position_grid(
@@ -73,6 +86,7 @@ def position_grid(
     site: str = "resid_pre",
     source_model: Transformer | None = None,
     metric: OwnMetric | Function | None = None,
+    tolerance: float = 0.0,
     on_progress: Progress = None,
 ) -> xr.Dataset:
     """Outcomes over (layer, position, pair) at named columns [pair], −1 where a pair has no such position.
@@ -89,7 +103,14 @@ def position_grid(
     for column in columns:
         wanted[pairs[column >= 0], column[column >= 0]] = True
     grid = residual_grid(
-        model, contrast, site=site, wanted=wanted, source_model=source_model, metric=metric, on_progress=on_progress
+        model,
+        contrast,
+        site=site,
+        wanted=wanted,
+        source_model=source_model,
+        metric=metric,
+        tolerance=tolerance,
+        on_progress=on_progress,
     )
     outcomes = {}
     for name, cells in grid.data_vars.items():
@@ -156,6 +177,18 @@ def _collect(
         if on_progress is not None:
             on_progress(done, len(contrast))
     return outcomes
+
+
+def _changing(
+    model: Transformer, contrast: Contrast, wanted: np.ndarray, source_model: Transformer | None
+) -> torch.Tensor:
+    """The wanted columns [pair, position] where the source can differ from the base, and the asked column can see it."""
+    changing, positions = torch.from_numpy(wanted).clone(), torch.arange(wanted.shape[1])
+    if model.config.causal:
+        changing &= positions <= contrast.at
+        if source_model is None:
+            changing &= positions >= contrast.first_difference[:, None]
+    return changing
 
 
 def _missing(metric: OwnMetric | None, *shape: int) -> dict[str, np.ndarray]:

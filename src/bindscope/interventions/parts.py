@@ -100,6 +100,18 @@ class Parts:
             x = x + self.model.pos_embed[first : first + tokens.shape[1]]
         return x
 
+    def turn(self, raw: Tensor, positions: Tensor, only: slice) -> Tensor:
+        """Queries, keys and values, or ``only`` some, of tokens at these positions, [token, part, head, d_head], rotated."""
+        turned = raw * self.cos[only, 0, 0, 0][:, positions].transpose(0, 1)[:, :, None]
+        n_turning = min(only.stop, 2) - only.start
+        if self.sin is None or n_turning <= 0:
+            return turned
+        first, second = (half[only, 0, 0, 0][:, positions].transpose(0, 1)[:, :, None] for half in self.sin)
+        half = first.shape[-1]
+        turned[:, :n_turning, :, :half] += raw[:, :n_turning, :, half : 2 * half] * first
+        turned[:, :n_turning, :, half : 2 * half] += raw[:, :n_turning, :, :half] * second
+        return turned
+
 
 def _rotation(model: Transformer, n_positions: int) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
     """cos of what turns queries and keys, [q·k·v, 1, 1, 1, position, d_head], values left alone; and sin of both halves.

@@ -50,6 +50,9 @@ class Patch:
     direction: Direction = "noising"
     approximate: bool = False  # the gradient's estimate instead of the exact outcome
     metric: OwnMetric | Function | None = None  # of one's own, measured beside the others
+    tolerance: float = (
+        0.0  # of the two grids of the residual stream, in logits: what the answer feels less of is left out
+    )
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -81,10 +84,17 @@ def patch_steps(
         if on_progress is not None:
             on_progress(done, len(steps))
     dataset = xr.concat(parts, dim="step").assign_coords(step=list(steps))
-    dataset.attrs = {**parts[0].attrs, "direction": patch.direction}
+    dataset.attrs = {**parts[0].attrs, **_worst_errors(parts), "direction": patch.direction}
     if source_step is not None:
         dataset.attrs["source_step"] = source_step
     return dataset
+
+
+def _worst_errors(parts: Sequence[xr.Dataset]) -> dict[str, float]:
+    """Over all checkpoints, how far grids with a tolerance are off, and how many cells tell."""
+    names = [name for name in map(str, parts[0].attrs) if name.startswith("error_of_")]
+    worst = {name: max(part.attrs[name] for part in parts) for name in names}
+    return worst | ({"n_checked": sum(part.attrs["n_checked"] for part in parts)} if worst else {})
 
 
 def patch_model(
@@ -103,11 +113,15 @@ def patch_model(
             model, contrast, sites, positions=positions, edit=edit, source_model=source_model, metric=patch.metric
         )
     if patch.grid == "chain":
-        return position_grid(model, contrast, named, source_model=source_model, metric=patch.metric)
+        return position_grid(
+            model, contrast, named, source_model=source_model, metric=patch.metric, tolerance=patch.tolerance
+        )
     if patch.grid == "residual":
         wanted = np.zeros(tuple(contrast.base.shape), dtype=bool)
         wanted[:, columns] = True
-        grid = residual_grid(model, contrast, wanted=wanted, source_model=source_model, metric=patch.metric)
+        grid = residual_grid(
+            model, contrast, wanted=wanted, source_model=source_model, metric=patch.metric, tolerance=patch.tolerance
+        )
         return _at_columns(grid, columns)
     grid_of = {"heads": head_grid, "mlps": mlp_grid}[patch.grid]
     return grid_of(model, contrast, source_model=source_model, metric=patch.metric)
