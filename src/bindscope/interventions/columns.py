@@ -12,6 +12,7 @@ from bindscope.errors import BindscopeError, name_nearest
 from bindscope.interventions.chunks import Chunk, as_slice, near_groups, run_chunks, tokens_at_once
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed
+from bindscope.interventions.workers import map_in_order
 from bindscope.model.transformer import Transformer
 
 NEEDS_MIDDLE = {"resid_pre": False, "resid_post": False, "resid_mid": True, "attn_out": True, "mlp_out": True}
@@ -58,17 +59,25 @@ def residual_columns(
     site: str = "resid_pre",
     wanted: Tensor | None = None,
     source_model: Transformer | None = None,
+    *,
+    early: Tensor | None = None,
+    n_workers: int = 1,
 ) -> Iterator[Columns]:
     """Every wanted column, [pair, position], as soon as it is known; of each pair, ascending positions.
 
     >>> for columns in residual_columns(model, contrast):
     ...     show(columns.positions, columns.logits)
+
+    Of the columns that have to be computed those that are ``early`` [pair, position] come before the others. Several workers
+    (``map_in_order``) leave the order as it is.
     """
     layers = site_layers(model, site)
     wanted = torch.ones_like(contrast.base, dtype=torch.bool) if wanted is None else wanted
+    early = torch.zeros_like(wanted) if early is None else early
     for chunk in run_chunks(model, contrast, source_model, ("middle",) if NEEDS_MIDDLE[site] else ()):
         arrivals = [_arrive(model, chunk, site, layer) for layer in layers]
-        yield from _change_columns(chunk, arrivals, wanted[chunk.pairs].T, site == "resid_pre")
+        cells = Cells(chunk, arrivals, wanted[chunk.pairs].T, early[chunk.pairs].T, site == "resid_pre")
+        yield from cells.run(n_workers)
 
 
 def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals:
@@ -101,36 +110,56 @@ def _mark_changes(chunk: Chunk, start: int, new: Tensor, old: Tensor) -> Arrival
     return Arrivals(start, new, changed)
 
 
-def _change_columns(chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from_tokens: bool) -> Iterator[Columns]:
-    """The wanted columns, [position, pair]: the base run's logits, except where a change arrives."""
-    base, source = chunk.base, chunk.source
-    positions, rows = wanted.nonzero(as_tuple=True)  # [column]: ascending positions, and which pair of the chunk
-    logits = base.logits[rows].repeat(len(arrivals), 1, 1)  # [layer, column, output]
-    needed = torch.stack([_arrives(arrival, base, rows, positions) for arrival in arrivals])  # [layer, column]
-    if from_tokens:  # what changes the only token that differs gives the source run
-        whole = needed[0] & chunk.single[rows]
-        logits[0, whole] = source.logits[rows[whole]]
-        needed[0] &= ~whole
+class Cells:
+    """The wanted cells of a chunk, [layer, column]: the base run's logits, except where a change arrives."""
 
-    def columns(chosen: Tensor) -> Columns:
-        pairs = rows[chosen]
-        return Columns(
-            chunk.pairs[pairs], positions[chosen], logits[:, chosen], base.logits[pairs], source.logits[pairs]
+    def __init__(
+        self, chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, early: Tensor, from_tokens: bool
+    ) -> None:
+        base, source = chunk.base, chunk.source
+        self.chunk, self.arrivals = chunk, arrivals
+        self.positions, self.rows = wanted.nonzero(as_tuple=True)  # [column]: ascending, and which pair of the chunk
+        self.early = early[self.positions, self.rows]  # [column]
+        self.logits = base.logits[self.rows].repeat(len(arrivals), 1, 1)  # [layer, column, output]
+        self.needed = torch.stack([_arrives(arrival, base, self.rows, self.positions) for arrival in arrivals])
+        if from_tokens:  # what changes the only token that differs gives the source run
+            whole = self.needed[0] & chunk.single[self.rows]
+            self.logits[0, whole] = source.logits[self.rows[whole]]
+            self.needed[0] &= ~whole
+
+    def run(self, n_workers: int) -> Iterator[Columns]:
+        """All columns; first those that nothing changes."""
+        known = (~self.needed.any(0)).nonzero()[:, 0]
+        if len(known):
+            yield self.read(known)
+        batches = list(self.batches())
+        for found, (used, chosen) in zip(map_in_order(self.sweep, batches, n_workers), batches):
+            for index, row in enumerate(used):
+                changing = self.needed[row, chosen, None].to(found.device)
+                self.logits[row, chosen] = torch.where(changing, found[index], self.logits[row, chosen])
+            yield self.read(chosen)
+
+    def batches(self) -> Iterator[tuple[list[int], Tensor]]:
+        """Which arrivals and which columns to sweep together."""
+        begin = torch.where(self.needed.any(0), self.needed.int().argmax(0), len(self.arrivals))  # [column]
+        for early in (True, False):
+            among = (self.early == early) & (begin < len(self.arrivals))
+            for lowest in begin[among].unique().tolist():
+                group = (among & (begin == lowest)).nonzero()[:, 0]
+                used = [row for row in range(lowest, len(self.arrivals)) if bool(self.needed[row, group].any())]
+                for chosen in _batches(self.chunk.base, self.positions, group, len(used)):
+                    yield used, chosen
+
+    def sweep(self, batch: tuple[list[int], Tensor]) -> Tensor:
+        used, chosen = batch
+        return _run_columns(
+            self.chunk.base, [self.arrivals[row] for row in used], self.rows[chosen], self.positions[chosen]
         )
 
-    begin = torch.where(needed.any(0), needed.int().argmax(0), len(arrivals))  # [column]
-    known = (begin == len(arrivals)).nonzero()[:, 0]
-    if len(known):
-        yield columns(known)
-    for lowest in begin.unique()[: None if not len(known) else -1].tolist():
-        group = (begin == lowest).nonzero()[:, 0]
-        used = [row for row in range(lowest, len(arrivals)) if bool(needed[row, group].any())]
-        for chosen in _batches(base, positions, group, len(used)):
-            found = _run_columns(base, [arrivals[row] for row in used], rows[chosen], positions[chosen])
-            for index, row in enumerate(used):
-                changing = needed[row, chosen, None].to(found.device)
-                logits[row, chosen] = torch.where(changing, found[index], logits[row, chosen])
-            yield columns(chosen)
+    def read(self, chosen: Tensor) -> Columns:
+        base, source, rows = self.chunk.base, self.chunk.source, self.rows[chosen]
+        logits = self.logits[:, chosen]
+        return Columns(self.chunk.pairs[rows], self.positions[chosen], logits, base.logits[rows], source.logits[rows])
 
 
 def _arrives(arrival: Arrivals, base: KeptRun, rows: Tensor, positions: Tensor) -> Tensor:
@@ -152,17 +181,16 @@ def _batches(base: KeptRun, positions: Tensor, group: Tensor, n_rows: int) -> It
 def _run_columns(base: KeptRun, arrivals: list[Arrivals], rows: Tensor, positions: Tensor) -> Tensor:
     """Logits [arrival, column, output]."""
     first = int(positions.min()) if base.parts.config.causal else 0
-    taken = as_slice(rows)
-    alone = base.parts.config.causal and int(positions.max()) == first
-    columns = torch.arange(len(rows))
+    stop = int(positions.max()) + 1  # behind that all enters as in the base run
+    taken, columns = as_slice(rows), torch.arange(len(rows))
     starts = {}
     for arrival in arrivals:
         if arrival.start == base.parts.config.n_layers:
             values = arrival.values[taken]
-        elif alone:
-            values = arrival.values[taken, first : first + 1]
+        elif stop == first + 1:
+            values = arrival.values[taken, first:stop]
         else:
-            values = base.stream[arrival.start][taken, first:].clone()
+            values = base.stream[arrival.start][taken, first:stop].clone()
             values[columns, positions - first] = arrival.values[rows, positions]
         starts[arrival.start] = values[None]
     return run_changed(base, first, starts, taken)
