@@ -87,13 +87,13 @@ def assert_same_outcomes(grid, expected, mask=None):
 
 
 @contextmanager
-def saving_everything(really=True):
-    """As for large models: nothing is computed twice to have fewer calls."""
+def saving_everything(really=True, together=False):
+    """As for large models: nothing is computed twice to have fewer calls, unless near positions are swept ``together``."""
     worth = -1 if really else engine.WORTH_SAVING
-    free = 0 if really else chunks.FREE_TOKENS
+    free, far = (0, worth) if really and not together else (chunks.FREE_TOKENS, chunks.WORTH_SAVING)
     with (
         patch.object(engine, "WORTH_SAVING", worth),
-        patch.object(chunks, "WORTH_SAVING", worth),
+        patch.object(chunks, "WORTH_SAVING", far),
         patch.object(chunks, "FREE_TOKENS", free),
     ):
         yield
@@ -108,9 +108,9 @@ SMALL = ModelConfig(
 )
 
 
-@settings(max_examples=18)
-@given(configs(), st.sampled_from(SITES), st.booleans(), st.booleans(), st.integers(0, 99))
-def test_every_cell_of_a_residual_grid_is_a_whole_run(config, site, other_source, saving, seed):
+@settings(max_examples=24)
+@given(configs(), st.sampled_from(SITES), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 99))
+def test_every_cell_of_a_residual_grid_is_a_whole_run(config, site, other_source, saving, together, seed):
     if site == "resid_mid" and config.parallel:
         with pytest.raises(BindscopeError, match="work in parallel"):
             residual_grid(make_model(config), make_contrast(config), site=site)
@@ -124,7 +124,7 @@ def test_every_cell_of_a_residual_grid_is_a_whole_run(config, site, other_source
         ],
         1,
     )  # [layer, position, pair, output]
-    with saving_everything(saving):
+    with saving_everything(saving, together):
         grid = residual_grid(model, contrast, site=site, source_model=source_model)
     assert grid.success.dims == ("layer", "position", "pair")
     assert_same_outcomes(grid, naive_outcomes(model, contrast, expected, source_model))
@@ -248,6 +248,32 @@ def test_cells_that_cannot_differ_are_not_computed(monkeypatch):
     assert swept == [(position, 2, [1, 2]) for position in (3, 4, 5, 6)]
 
 
+def test_early_columns_come_before_the_others_however_many_workers_there_are():
+    model, contrast = make_model(SMALL), make_contrast(SMALL)
+    early = torch.zeros_like(contrast.base, dtype=torch.bool)
+    early[:, 5] = True
+    with saving_everything():
+        plain = list(residual_columns(model, contrast))
+        alone, shared = (list(residual_columns(model, contrast, early=early, n_workers=n)) for n in (1, 3))
+    order = [found.positions.unique().tolist() for found in alone]
+    n_early = order.count([5])
+    assert n_early
+    assert order[1 : 1 + n_early] == [[5]] * n_early  # after those that nothing changes
+    assert len(order) > 1 + n_early
+    for one, other in zip(alone, shared, strict=True):
+        for name in ("pairs", "positions", "logits"):
+            assert torch.equal(getattr(one, name), getattr(other, name))
+    cells = [
+        torch.cat([found.logits for found in each], 1)[:, torch.cat([_number(found) for found in each]).argsort()]
+        for each in (plain, alone)
+    ]
+    torch.testing.assert_close(cells[0], cells[1])
+
+
+def _number(found):
+    return found.pairs * N_POSITIONS + found.positions
+
+
 def test_changing_the_only_token_that_differs_gives_the_source_run():
     model, contrast = make_model(SMALL), make_contrast(SMALL)
     grid = residual_grid(model, contrast).sel(layer=0, position=3, pair=[0, 3])
@@ -270,14 +296,15 @@ def test_the_rest_of_a_run_is_the_run(changes):
 
 
 def test_streams_that_are_not_changed_give_the_kept_run():
-    """However they are given: all positions from the first on, or that one alone; in every layer and behind the last."""
+    """However they are given: all positions from the first on, or a few of them; in every layer and behind the last."""
     model, contrast = make_model(SMALL), make_contrast(SMALL)
     kept = run_whole(model, contrast.base, contrast.at)
-    for width in (1, None):
+    for width in (1, 2, None):
         starts = {layer: kept.stream[layer][None, :, 2:][:, :, :width] for layer in range(3)} | {
             3: kept.end[None, :, None]
         }
-        logits = run_changed(kept, 2, starts)
+        with saving_everything():
+            logits = run_changed(kept, 2, starts)
         torch.testing.assert_close(logits, kept.logits.expand_as(logits))
 
 

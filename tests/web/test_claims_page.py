@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,7 +15,7 @@ from bindscope.runs.locate import shipped_runs
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import find_study, judge_kept, verify
 from bindscope.web.app import create_app
-from bindscope.web.claims import NOT_MEASURED
+from bindscope.web.claims import NOT_MEASURED, judge_once
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages import claims
 from bindscope.web.security import LOOPBACK
@@ -46,6 +47,25 @@ def body(client: TestClient) -> dict:
 
 def column(body: dict, name: str) -> list:
     return body["variables"][name]["values"]
+
+
+def test_a_claim_is_judged_once_for_the_same_results(lab: Lab) -> None:
+    library, claim = lab.find(NAME).library, STUDY.find_claim("VB4")
+    judged = judge_once(library, claim)
+    assert not isinstance(judged, tuple)
+    assert judge_once(library, claim) is judged
+    assert judge_once(library, replace(claim, title="another")) is not judged
+    (name, *_) = claim.results
+    before = library.filled[name]
+    assert before.dataset is not None
+    try:
+        library.filled[name] = replace(before, dataset=before.dataset.copy())
+        again = judge_once(library, claim)
+        assert again is not judged
+        assert isinstance(again, type(judged))
+        assert again.finding == judged.finding
+    finally:
+        library.filled[name] = before
 
 
 def test_the_table_is_what_verify_says(lab: Lab, body: dict, tmp_path: Path) -> None:

@@ -91,8 +91,10 @@ def test_columns_that_are_wanted_first_come_first_and_change_nothing(lab: Lab) -
             values[part.at : part.at + len(part.values["kl"])] = part.values["kl"]
         grids.append(values)
         if first:
-            begun = sorted(part.at // body.sizes["layer"] for part in parts[: len(first)])
+            begun = sorted(part.at // body.sizes["layer"] for part in parts[1 : 1 + len(first)])
             assert begun == sorted(first)
+            assert parts[0].at == 0
+            assert not parts[0].values["kl"].any()  # what is before the first difference is known already
     np.testing.assert_allclose(grids[0], grids[1], atol=1e-5)
     assert np.isfinite(grids[0]).all()
 

@@ -13,6 +13,7 @@ from bindscope.interventions.chunks import Chunk, as_slice, near_groups, run_chu
 from bindscope.interventions.contrast import Contrast
 from bindscope.interventions.engine import KeptRun, run_changed
 from bindscope.interventions.tolerant import Tolerance, check_tolerance, logit_slopes, run_within
+from bindscope.interventions.workers import map_in_order
 from bindscope.model.transformer import Transformer
 
 NEEDS_MIDDLE = {"resid_pre": False, "resid_post": False, "resid_mid": True, "attn_out": True, "mlp_out": True}
@@ -59,7 +60,10 @@ def residual_columns(
     site: str = "resid_pre",
     wanted: Tensor | None = None,
     source_model: Transformer | None = None,
+    *,
     tolerance: float = 0.0,
+    early: Tensor | None = None,
+    n_workers: int = 1,
 ) -> Iterator[Columns]:
     """Every wanted column, [pair, position], as soon as it is known; of each pair, ascending positions.
 
@@ -67,18 +71,23 @@ def residual_columns(
 
     >>> for columns in residual_columns(model, contrast):
     ...     show(columns.positions, columns.logits)
+
+    Of the columns that have to be computed those that are ``early`` [pair, position] come before the others. Several workers
+    (``map_in_order``) leave the order as it is.
     """
     check_tolerance(tolerance)
     layers = site_layers(model, site)
     also = (*(("middle",) if NEEDS_MIDDLE[site] else ()), *(("z",) if tolerance else ()))
     wanted = torch.ones_like(contrast.base, dtype=torch.bool) if wanted is None else wanted
+    early = torch.zeros_like(wanted) if early is None else early
     for chunk in run_chunks(model, contrast, source_model, also):
         arrivals = [_arrive(model, chunk, site, layer) for layer in layers]
         within = None
         if tolerance:
             pairs = contrast.take(chunk.pairs)
             within = Tolerance(tolerance, logit_slopes(model, pairs.base, pairs.source, pairs.at))
-        yield from _change_columns(chunk, arrivals, wanted[chunk.pairs].T, site == "resid_pre", within)
+        marked = wanted[chunk.pairs].T, early[chunk.pairs].T
+        yield from Cells(chunk, arrivals, *marked, site == "resid_pre", within).run(n_workers)
 
 
 def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals:
@@ -111,38 +120,61 @@ def _mark_changes(chunk: Chunk, start: int, new: Tensor, old: Tensor) -> Arrival
     return Arrivals(start, new, changed)
 
 
-def _change_columns(
-    chunk: Chunk, arrivals: list[Arrivals], wanted: Tensor, from_tokens: bool, within: Tolerance | None
-) -> Iterator[Columns]:
-    """The wanted columns, [position, pair]: the base run's logits, except where a change arrives."""
-    base, source = chunk.base, chunk.source
-    positions, rows = wanted.nonzero(as_tuple=True)  # [column]: ascending positions, and which pair of the chunk
-    logits = base.logits[rows].repeat(len(arrivals), 1, 1)  # [layer, column, output]
-    needed = torch.stack([_arrives(arrival, base, rows, positions) for arrival in arrivals])  # [layer, column]
-    if from_tokens:  # what changes the only token that differs gives the source run
-        whole = needed[0] & chunk.single[rows]
-        logits[0, whole] = source.logits[rows[whole]]
-        needed[0] &= ~whole
+class Cells:
+    """The wanted cells of a chunk, [layer, column]: the base run's logits, except where a change arrives."""
 
-    def columns(chosen: Tensor) -> Columns:
-        pairs = rows[chosen]
-        return Columns(
-            chunk.pairs[pairs], positions[chosen], logits[:, chosen], base.logits[pairs], source.logits[pairs]
-        )
+    def __init__(
+        self,
+        chunk: Chunk,
+        arrivals: list[Arrivals],
+        wanted: Tensor,
+        early: Tensor,
+        from_tokens: bool,
+        within: Tolerance | None,
+    ) -> None:
+        base, source = chunk.base, chunk.source
+        self.chunk, self.arrivals, self.within = chunk, arrivals, within
+        self.positions, self.rows = wanted.nonzero(as_tuple=True)  # [column]: ascending, and which pair of the chunk
+        self.early = early[self.positions, self.rows]  # [column]
+        self.logits = base.logits[self.rows].repeat(len(arrivals), 1, 1)  # [layer, column, output]
+        self.needed = torch.stack([_arrives(arrival, base, self.rows, self.positions) for arrival in arrivals])
+        if from_tokens:  # what changes the only token that differs gives the source run
+            whole = self.needed[0] & chunk.single[self.rows]
+            self.logits[0, whole] = source.logits[self.rows[whole]]
+            self.needed[0] &= ~whole
 
-    begin = torch.where(needed.any(0), needed.int().argmax(0), len(arrivals))  # [column]
-    known = (begin == len(arrivals)).nonzero()[:, 0]
-    if len(known):
-        yield columns(known)
-    for lowest in begin.unique()[: None if not len(known) else -1].tolist():
-        group = (begin == lowest).nonzero()[:, 0]
-        used = [row for row in range(lowest, len(arrivals)) if bool(needed[row, group].any())]
-        for chosen in _batches(base, positions, group, len(used)):
-            found = _run_columns(base, [arrivals[row] for row in used], rows[chosen], positions[chosen], within)
+    def run(self, n_workers: int) -> Iterator[Columns]:
+        """All columns; first those that nothing changes."""
+        known = (~self.needed.any(0)).nonzero()[:, 0]
+        if len(known):
+            yield self.read(known)
+        batches = list(self.batches())
+        for found, (used, chosen) in zip(map_in_order(self.sweep, batches, n_workers), batches):
             for index, row in enumerate(used):
-                changing = needed[row, chosen, None].to(found.device)
-                logits[row, chosen] = torch.where(changing, found[index], logits[row, chosen])
-            yield columns(chosen)
+                changing = self.needed[row, chosen, None].to(found.device)
+                self.logits[row, chosen] = torch.where(changing, found[index], self.logits[row, chosen])
+            yield self.read(chosen)
+
+    def batches(self) -> Iterator[tuple[list[int], Tensor]]:
+        """Which arrivals and which columns to sweep together."""
+        begin = torch.where(self.needed.any(0), self.needed.int().argmax(0), len(self.arrivals))  # [column]
+        for early in (True, False):
+            among = (self.early == early) & (begin < len(self.arrivals))
+            for lowest in begin[among].unique().tolist():
+                group = (among & (begin == lowest)).nonzero()[:, 0]
+                used = [row for row in range(lowest, len(self.arrivals)) if bool(self.needed[row, group].any())]
+                for chosen in _batches(self.chunk.base, self.positions, group, len(used)):
+                    yield used, chosen
+
+    def sweep(self, batch: tuple[list[int], Tensor]) -> Tensor:
+        used, chosen = batch
+        arrivals = [self.arrivals[row] for row in used]
+        return _run_columns(self.chunk.base, arrivals, self.rows[chosen], self.positions[chosen], self.within)
+
+    def read(self, chosen: Tensor) -> Columns:
+        base, source, rows = self.chunk.base, self.chunk.source, self.rows[chosen]
+        logits = self.logits[:, chosen]
+        return Columns(self.chunk.pairs[rows], self.positions[chosen], logits, base.logits[rows], source.logits[rows])
 
 
 def _arrives(arrival: Arrivals, base: KeptRun, rows: Tensor, positions: Tensor) -> Tensor:
@@ -166,17 +198,16 @@ def _run_columns(
 ) -> Tensor:
     """Logits [arrival, column, output]."""
     first = int(positions.min()) if base.parts.config.causal else 0
-    taken = as_slice(rows)
-    alone = base.parts.config.causal and int(positions.max()) == first
-    columns = torch.arange(len(rows))
+    stop = int(positions.max()) + 1  # behind that all enters as in the base run
+    taken, columns = as_slice(rows), torch.arange(len(rows))
     starts = {}
     for arrival in arrivals:
         if arrival.start == base.parts.config.n_layers:
             values = arrival.values[taken]
-        elif alone:
-            values = arrival.values[taken, first : first + 1]
+        elif stop == first + 1:
+            values = arrival.values[taken, first:stop]
         else:
-            values = base.stream[arrival.start][taken, first:].clone()
+            values = base.stream[arrival.start][taken, first:stop].clone()
             values[columns, positions - first] = arrival.values[rows, positions]
         starts[arrival.start] = values[None]
     if within is None:

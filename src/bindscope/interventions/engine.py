@@ -8,8 +8,8 @@ middle of it:
     >>> logits = run_changed(kept, first=p, starts={2: streams, 3: others})  # [row, pair, output]
 
 ``starts`` maps a layer to the changed streams [row, pair, position, d_model] that enter it, of the positions from
-``first`` on; or to those of position ``first`` alone ([row, pair, 1, d_model]), which saves the projections of all
-others. The layers are swept once: rows that start in a layer join those on their way. What stands before ``first`` is
+``first`` on; or to those of the first few of them alone ([row, pair, 1, d_model], say), which saves the projections of
+all others. The layers are swept once: rows that start in a layer join those on their way. What stands before ``first`` is
 shared by all rows of a pair. In a bidirectional model a change reaches every position, so ``first`` must be 0.
 """
 
@@ -142,7 +142,6 @@ class Sweep:
         self.parts, self.first, self.at, self.rows = parts, first, at - first, rows
         self.n = parts.n_positions - first
         self.everywhere, self.asked = Projection(parts, slice(first, None)), Projection(parts, slice(at, at + 1))
-        self.alone = Projection(parts, slice(first, first + 1))
         self.bias = None if parts.bias is None else parts.bias[first:, first:]  # [query, key]
 
     def pass_layers(self, kept: KeptRun, starts: Mapping[int, Tensor]) -> Iterator[Tensor]:
@@ -169,12 +168,11 @@ class Sweep:
         yield x if behind is None else behind if not n_below else torch.cat([x, behind])
 
     def enter(self, layer: Layer, kept: KeptRun, start: Tensor, x: Tensor) -> None:
-        """Write the streams that start here to x [row, pair, position, d_model]; kept ones where only ``first`` is given."""
-        if start.shape[2] == self.n:
-            x.copy_(start)
-            return
-        x.copy_(kept.stream[layer.index][self.rows, self.first :].expand_as(x))
-        x[:, :, :1] = start
+        """Write the streams that start here to x [row, pair, position, d_model]; kept ones behind those that are given."""
+        n_given = start.shape[2]
+        x[:, :, :n_given] = start
+        if n_given < self.n:
+            x[:, :, n_given:] = kept.stream[layer.index][self.rows, self.first + n_given :]
 
     def pass_layer(self, layer: Layer, kept: KeptRun, x: Tensor, start: Tensor | None, n_below: int) -> Tensor:
         """Pass the streams x through the layer, in place; in the last layer only ``at`` leaves, as a new tensor."""
@@ -189,7 +187,7 @@ class Sweep:
         return layer.add_mlp(add_attended(layer, leaving, z, pattern, rows, before), entering)
 
     def saves(self, layer: Layer, start: Tensor) -> bool:
-        """Whether it pays to take from the cached run what a change of one position leaves as it was."""
+        """Whether it pays to take from the cached run what a change of few positions leaves as it was."""
         n_known = start.shape[0] * start.shape[1] * (self.n - start.shape[2])
         return n_known > 0 and n_known * layer.qkv.numel() > WORTH_SAVING
 
@@ -205,14 +203,16 @@ class Sweep:
         return self.as_rows(layer, x, heads[0][..., columns, :], heads)
 
     def join_known(self, layer: Layer, kept: KeptRun, x: Tensor, start: Tensor, n_below: int) -> Rows:
-        """Rows from below, and rows that have the kept queries, keys and values except at position ``first``."""
+        """Rows from below, and rows that have the kept queries, keys and values except at the positions given."""
         heads = self.take_heads(x)
         if n_below:
             self.project_rows(layer, x[:n_below], heads[:, :, :, :n_below])
         known = kept.heads[layer.index][:, self.rows, :, self.first :][:, :, :, None]
         joining = heads[:, :, :, n_below:]
         joining.copy_(known.expand_as(joining))
-        self.alone.project(layer, start, joining[..., :1, :])
+        n_given = start.shape[2]
+        given = Projection(self.parts, slice(self.first, self.first + n_given))
+        given.project(layer, start, joining[..., :n_given, :])
         return self.as_rows(layer, x, heads[0][..., self.columns(layer), :], heads)
 
     def take_heads(self, x: Tensor) -> Tensor:

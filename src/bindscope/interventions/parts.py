@@ -6,6 +6,7 @@ A patch grid calls each layer thousands of times on few rows, where looking thin
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from functools import partial
 
@@ -62,10 +63,10 @@ class Layer:
         return self.activation(up) if self.gate is None else self.activation(F.linear(y, *self.gate)) * up
 
 
-class Workspace:
+class Workspace(threading.local):
     """Memory that one layer after another computes in: fresh memory costs as much time as the products written there.
 
-    What is taken under a name is overwritten when something is taken under that name again.
+    What is taken under a name is overwritten when something is taken under that name again. Every thread has its own.
     """
 
     def __init__(self, like: Tensor) -> None:

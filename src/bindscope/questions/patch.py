@@ -202,8 +202,11 @@ class Patch(MeasuredQuestion):
             dataset = dataset.assign_coords(token=("position", tokens))
         return dataset.assign_attrs(_answers(drawn, self.direction))
 
-    def parts(self, opened: Opened) -> Iterator[GridPart]:
-        """The grid of a typed pair, part by part as it is made; of a large model the chain's columns first."""
+    def parts(self, opened: Opened, n_workers: int = 1) -> Iterator[GridPart]:
+        """The grid of a typed pair, part by part as it is made; of a large model the chain's columns first.
+
+        ``n_workers`` threads compute a residual grid.
+        """
         from bindscope.measures.binding.patching_live import stream_grid
         from bindscope.tasks.binding import columns_of
 
@@ -211,9 +214,11 @@ class Patch(MeasuredQuestion):
         source = None if self.source_step is None else opened.model(self.source_step)
         pairs, first = drawn.pairs, set[int]()
         if model.config.n_parameters >= LARGE:
-            first = {*pairs.chain_positions[0].tolist(), pairs.query_position, pairs.colon_position}
+            chain = pairs.chain_positions[0]
+            first = {*chain[chain >= 0].tolist(), pairs.query_position, pairs.colon_position}
         columns = columns_of(pairs.base)
-        yield from stream_grid(model, self._contrast(drawn), self.grid, source, first, columns)  # type: ignore[arg-type]
+        contrast = self._contrast(drawn)
+        yield from stream_grid(model, contrast, self.grid, source, first, columns, n_workers)  # type: ignore[arg-type]
 
     @property
     def note(self) -> str:

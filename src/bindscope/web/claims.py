@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from bindscope.errors import BindscopeError
 from bindscope.web.again import in_python, in_shell
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 NOT_MEASURED = "not measured yet"
 INTERVAL = "95 % intervals"
 _DRAWING = threading.Lock()  # the settings of figures are the process's own
+_JUDGED: WeakKeyDictionary[Library, dict[str, Judged]] = WeakKeyDictionary()  # claims by id, of libraries in use
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,8 @@ def claims_body(subject: Subject) -> dict[str, Any]:
     """All claims about a subject as a body."""
     import xarray as xr
 
-    from bindscope.studies.framework.verify import judge_kept
-
     study = subject.study
-    judged = [judge_kept(subject.library, claim) for claim in study.claims]
+    judged = [judge_once(subject.library, claim) for claim in study.claims]
     dataset = xr.Dataset(
         _claim_columns(subject, judged) | _quantity_columns(judged),
         {"claim": [claim.id for claim in study.claims]},
@@ -67,14 +67,13 @@ def claims_body(subject: Subject) -> dict[str, Any]:
 
 def claim_figure(subject: Subject, claim: str) -> str:
     """The figure behind one claim as a whole SVG file."""
-    from bindscope.studies.framework.verify import judge_kept
     from bindscope.studies.plots.style import figure_to_svg_file
 
     try:
         found = subject.study.find_claim(claim)
     except BindscopeError as problem:
         raise Missing(str(problem)) from None
-    judged = judge_kept(subject.library, found)
+    judged = judge_once(subject.library, found)
     if isinstance(judged, tuple):
         raise Missing(f"{subject.name}: {_say_missing(subject, found, judged)}")
     if not judged.has_figure:
@@ -85,12 +84,26 @@ def claim_figure(subject: Subject, claim: str) -> str:
 
 def drawable_claims(subject: Subject) -> Iterator[Parameters]:
     """The claims that have a figure, for the export."""
-    from bindscope.studies.framework.verify import judge_kept
-
     for claim in subject.study.claims:
-        judged = judge_kept(subject.library, claim)
+        judged = judge_once(subject.library, claim)
         if not isinstance(judged, tuple) and judged.has_figure:
             yield {"claim": claim.id}
+
+
+def judge_once(library: Library, claim: Claim) -> Judged | tuple[str, ...]:
+    """A claim as ``judge_kept`` judges it; judged again only where one of its results is another than before."""
+    from bindscope.studies.framework.verify import judge_kept
+
+    known = _JUDGED.setdefault(library, {})
+    if claim.id in known and known[claim.id].claim is claim:
+        found = {name: library.find(name) for name in claim.results}
+        datasets = known[claim.id].datasets
+        if all(each is not None and each.dataset is datasets.get(name) for name, each in found.items()):
+            return known[claim.id]
+    judged = judge_kept(library, claim)
+    if not isinstance(judged, tuple):
+        known[claim.id] = judged
+    return judged
 
 
 def _claim_columns(subject: Subject, judged: Iterable[Judged | tuple[str, ...]]) -> dict[str, Any]:

@@ -129,9 +129,10 @@ def _write_site(
         shutil.copytree(built, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
         index = (unfinished / "index.html").read_text()
         (unfinished / "index.html").write_text(add_policy(index))
+    stored = Stored(lab)
     for _ in range(MOST_ROUNDS):
         version = lab.version
-        skipped = _write_bodies(lab, wanted, unfinished, directory, on_progress)
+        skipped = _write_bodies(stored, wanted, unfinished, directory, on_progress)
         if lab.version == version:
             break
     marker = {"bindscope": bindscope.__version__, "runs": list(lab.runs)}
@@ -140,13 +141,13 @@ def _write_site(
 
 
 def _write_bodies(
-    lab: Lab,
+    stored: Stored,
     wanted: list[tuple[Resource, Parameters]],
     unfinished: Path,
     directory: Path,
     on_progress: Progress | None,
 ) -> tuple[tuple[str, str], ...]:
-    stored, skipped = Stored(lab), []
+    skipped = []
     wanted = wanted[
         ::-1
     ]  # the list of runs last: it says the version of each, and making a missing result changes that

@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 import torch
 import xarray as xr
-from torch import Tensor
 
 from bindscope.interventions.columns import residual_columns, site_layers
 from bindscope.interventions.contrast import Contrast
@@ -61,20 +60,16 @@ def stream_grid(
     source_model: Transformer | None = None,
     first: Iterable[int] = (),
     columns: np.ndarray | None = None,
+    n_workers: int = 1,
 ) -> Iterator[GridPart]:
     """Every cell of the grid once, in parts; together they equal ``residual_grid``, ``head_grid`` or ``mlp_grid``.
 
-    A residual grid has the given ``columns``, in their order, all when left out. Those among ``first`` come before the
-    others: those that a reader looks for.
+    A residual grid has the given ``columns``, in their order, all when left out. Where nothing changes comes first, then those
+    among ``first``, which a reader looks for; ``n_workers`` threads compute them.
     """
     if grid == "residual":
         columns = np.arange(contrast.base.shape[1]) if columns is None else columns
-        asked, wanted = (torch.zeros_like(contrast.base, dtype=torch.bool) for _ in range(2))
-        asked[:, torch.from_numpy(columns)] = True
-        wanted[:, list(first)] = True
-        for marks in (asked & wanted, asked & ~wanted):
-            if marks.any():
-                yield from _stream_residual(model, contrast, source_model, marks, columns)
+        yield from _stream_residual(model, contrast, source_model, first, columns, n_workers)
         return
     patch = patch_heads if grid == "heads" else patch_mlps
     for found in patch(model, contrast, None, source_model):
@@ -83,10 +78,20 @@ def stream_grid(
 
 
 def _stream_residual(
-    model: Transformer, contrast: Contrast, source_model: Transformer | None, wanted: Tensor, columns: np.ndarray
+    model: Transformer,
+    contrast: Contrast,
+    source_model: Transformer | None,
+    first: Iterable[int],
+    columns: np.ndarray,
+    n_workers: int,
 ) -> Iterator[GridPart]:
     n_layers = len(site_layers(model, "resid_pre"))
-    for found in residual_columns(model, contrast, wanted=wanted, source_model=source_model):
+    wanted, early = (torch.zeros_like(contrast.base, dtype=torch.bool) for _ in range(2))
+    wanted[:, torch.from_numpy(columns)] = True
+    early[:, list(first)] = True
+    for found in residual_columns(
+        model, contrast, wanted=wanted, source_model=source_model, early=early, n_workers=n_workers
+    ):
         pairs = contrast.take(found.pairs)
         measured = measure_outcomes(found.logits, found.base_logits, found.source_logits, pairs)  # [layer, column]
         positions = np.searchsorted(columns, found.positions.numpy())

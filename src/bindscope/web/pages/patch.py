@@ -33,8 +33,9 @@ def stream_grid(lab: Lab, run: LabRun, question: Patch) -> Iterator[dict[str, An
     ]
     about = {"step": question.steps, "n": 1, "note": question.note}
     yield answer_body(question, question.empty(at), title, run=run, **about)
-    use_threads(os.cpu_count() or 1 if run.run.config.model.n_parameters >= LARGE else 1)
-    for part in question.parts(at):
+    n_cores = count_cores(run)
+    use_threads(n_cores)
+    for part in question.parts(at, n_workers=n_cores):
         yield {"at": part.at, "variables": part.values}
 
 
@@ -47,7 +48,7 @@ def patch(lab: Lab, run: LabRun, question: Patch) -> dict[str, Any]:
 
 def stream_edges(lab: Lab, run: LabRun, question: Edges) -> Iterator[dict[str, Any]]:
     """First the attributed edges, then exact patches and circuits as they are made, with what they say in a sentence each."""
-    use_threads(os.cpu_count() or 1 if run.run.config.model.n_parameters >= LARGE else 1)
+    use_threads(count_cores(run))
     for index, report in enumerate(question.parts(opened(run))):
         dataset = lay_out_edges(report)
         if index:
@@ -76,8 +77,13 @@ def lay_out_edges(report: xr.Dataset) -> xr.Dataset:
     return numbers.assign(told).assign_attrs(report.attrs, n_checked=report.sizes["edge"])
 
 
+def count_cores(run: LabRun) -> int:
+    """How many cores an answer is computed with: the work on a small model is too little to share."""
+    return os.cpu_count() or 1 if run.run.config.model.n_parameters >= LARGE else 1
+
+
 def use_threads(n_threads: int) -> None:
-    """How many threads the worker computes with: the products of a small model are too small to share."""
+    """How many threads the worker's products are computed with."""
     import torch
 
     torch.set_num_threads(n_threads)

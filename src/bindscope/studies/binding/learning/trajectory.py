@@ -13,10 +13,13 @@ from bindscope.measures.binding.phases import PhaseCriterion, PhaseCurves, detec
 if TYPE_CHECKING:
     from bindscope.measures.phases import Phase
 
+OF_TEST = ("split_accuracy", "split_chance", "split_n")
+PHASE_VARIABLES = (*OF_TEST, "follows_chain", "follows_early_lines", "accuracy_by_depth")  # what phases are found in
+
 
 def find_phases(dataset: xr.Dataset, criterion: PhaseCriterion | None = None) -> list[Phase]:
     """The phases in a trajectory."""
-    test = dataset.sel(split="test")
+    test = dataset[list(OF_TEST)].sel(split="test")
     curves = PhaseCurves(
         steps=dataset.step.values,
         accuracy=test.split_accuracy.values,
