@@ -60,7 +60,7 @@ def residual_grid(
     outcomes = _missing(own, len(layers), n_positions, len(contrast))
     done, total = 0, int(wanted.sum())
     check = Check(contrast, _changing(model, contrast, wanted, source_model)) if tolerance else None
-    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model, tolerance):
+    for columns in residual_columns(model, contrast, site, torch.from_numpy(wanted), source_model, tolerance=tolerance):
         if check is not None:
             check.note(columns)
         pairs = contrast.take(columns.pairs)
