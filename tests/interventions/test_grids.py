@@ -222,6 +222,28 @@ def test_memory_bounds_do_not_change_numbers(changes, monkeypatch):
         assert_same_outcomes(grid(model, contrast), expected)
 
 
+def test_a_gpu_takes_as_much_at_once_as_its_free_memory_holds(monkeypatch):
+    model, contrast = make_model(SMALL), make_contrast(SMALL)
+    whole = residual_grid(model, contrast)
+    few = chunks.pairs_at_once(model, N_POSITIONS, ()), chunks.tokens_at_once(model)
+    monkeypatch.setattr(chunks, "free_memory", lambda device: 8 * 2**30)
+    many = chunks.pairs_at_once(model, N_POSITIONS, ()), chunks.tokens_at_once(model)
+    assert many[0] > few[0]
+    assert few[1] < many[1] <= chunks.MOST_TOKENS
+    assert_same_outcomes(residual_grid(model, contrast), whole)
+    monkeypatch.setattr(chunks, "free_memory", lambda device: 0)
+    assert (chunks.pairs_at_once(model, N_POSITIONS, ()), chunks.tokens_at_once(model)) == (chunks.FEWEST_PAIRS, 2048)
+
+
+def test_free_memory_is_asked_of_the_device_that_computes(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (5 * 2**30, 2**33))
+    monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 3 * 2**30)
+    monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 2**30)
+    assert chunks.free_memory(torch.device("cuda", 0)) == 5 * 2**30
+    assert chunks.free_memory(torch.device("mps")) == 2 * 2**30
+    assert chunks.free_memory(torch.device("cpu")) is None
+
+
 def test_cells_that_cannot_differ_are_the_base_run():
     model, contrast = make_model(SMALL), make_contrast(SMALL)
     grid = residual_grid(model, contrast)

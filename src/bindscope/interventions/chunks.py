@@ -14,7 +14,9 @@ from bindscope.interventions.engine import WORTH_SAVING, KeptRun, run_rest, run_
 from bindscope.interventions.parts import Parts
 from bindscope.model.transformer import Transformer
 
-KEPT_BYTES = 16 * 2**20  # of cached runs at a time
+KEPT_BYTES = 16 * 2**20  # of cached runs at a time: few enough to stay near the processor
+KEPT_PART, SWEPT_PART = 0.3, 0.2  # of the memory that is free on a GPU, for cached runs and for what is swept
+MOST_TOKENS = 2**20  # that are swept together there: more fill no GPU better
 FEWEST_PAIRS = 4  # whatever they take: with fewer, the weights are fetched for too little work
 FREE_TOKENS = 24  # so many more take no longer, since the weights must be fetched anyway
 
@@ -73,18 +75,36 @@ def run_chunks(
 
 
 def pairs_at_once(model: Transformer, n_positions: int, also: Iterable[str]) -> int:
-    """How many pairs' two runs fit into ``KEPT_BYTES``; at least ``FEWEST_PAIRS``."""
-    config = model.config
+    """How many pairs' two runs are cached at a time; at least ``FEWEST_PAIRS``."""
+    config, free = model.config, free_memory(model.W_E.device)
     inner = config.n_heads * config.d_head
     width = 2 * config.d_model + 3 * inner + 2 * config.d_model * ("middle" in also)
     if "z" in also:
         width += 2 * (inner + config.n_heads * config.d_model * config.identity_vo)
-    return max(FEWEST_PAIRS, KEPT_BYTES // (config.n_layers * n_positions * width * model.W_E.element_size()))
+    room = KEPT_BYTES if free is None else int(KEPT_PART * free)
+    return max(FEWEST_PAIRS, room // (config.n_layers * n_positions * width * model.W_E.element_size()))
 
 
 def tokens_at_once(model: Transformer) -> int:
-    """How many positions of rows are swept together: enough for large products, few enough to stay near the processor."""
-    return max(2048, 2**19 // model.config.d_model)
+    """How many positions of rows are swept together: enough for large products, few enough to stay near the processor.
+
+    On a GPU as many as its free memory holds.
+    """
+    config, free = model.config, free_memory(model.W_E.device)
+    if free is None:
+        return max(2048, 2**19 // config.d_model)
+    width = 2 * config.d_model + 4 * config.n_heads * config.d_head + config.n_heads * config.n_positions
+    a_token = (width + 2 * config.d_mlp) * model.W_E.element_size()
+    return int(min(MOST_TOKENS, max(2048, SWEPT_PART * free / a_token)))
+
+
+def free_memory(device: torch.device) -> int | None:
+    """The bytes that are free on a GPU; None for a processor, whose caches and not whose memory set the pace."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type == "mps":
+        return int(torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
+    return None
 
 
 def check_models(model: Transformer, source_model: Transformer | None) -> None:
