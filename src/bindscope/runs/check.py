@@ -76,9 +76,9 @@ def check_run(path: Path, on_file: Callable[[Path], None] = lambda path: None) -
         on_file(path / "optimizer" / STATE)
         with found.reading():
             run.load_state()
-    for name in run.result_names:
-        on_file(path / "results" / f"{name}.nc")
-        _read_dataset(found, path / "results" / f"{name}.nc")
+    for file in sorted((path / "results").rglob("*.nc")):  # those of series are deeper
+        on_file(file)
+        _read_dataset(found, file)
     _find_strangers(found, run)
     return found
 
