@@ -37,11 +37,11 @@ from patching import GRIDS, ask_memory
 SHAPE = dict(n_layers=6, d_model=128, n_heads=4, d_head=32, d_mlp=512)
 LINES, PAIRS, SHIPPED = 16, 16, "binding-deep"
 AXES = {
-    "tokens of a row": (4, 6, 8, 12, 16, 20, 26),  # in lines
-    "layers": (2, 3, 4, 6, 8, 12, 16),
-    "pairs": (4, 8, 16, 32, 64, 128),
-    "parameters": (32, 64, 128, 192, 256, 384, 512),  # in widths
-    "checkpoints": (1, 2, 4, 8, 16),
+    "tokens of a row": (4, 8, 16, 26),  # in lines
+    "layers": (3, 6, 9, 12),
+    "pairs": (8, 16, 32, 64),
+    "parameters": (64, 128, 256, 384),  # in widths
+    "checkpoints": (1, 2, 4),
 }
 
 
