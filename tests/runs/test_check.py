@@ -165,6 +165,10 @@ def test_the_command_names_what_is_damaged(measured: Run, capsys: pytest.Capture
     said = capsys.readouterr().out
     assert f"damaged  {path}: this checkpoint is damaged" in said
     assert "1 damaged" in said
+    assert run_command(["check", str(measured.path), "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["path"] == str(measured.path)
+    assert len(found["damaged"]) == 1
 
 
 def test_a_run_of_format_1_is_read_resumed_and_written_in_the_present_format(tmp_path: Path) -> None:

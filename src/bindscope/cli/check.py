@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bindscope.cli.failure import OK, REFUSED
+from bindscope.cli.options import Flag
 from bindscope.runs import locate
 from bindscope.runs.locate import RUNS_DIRECTORY
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from bindscope.runs.check import Checked
 
 
-def check(*names: str) -> int:
+def check(*names: str, json: Flag = False) -> int:
     """Read every file of runs and datasets, and name what is damaged.
 
     Weights, evaluations, manifests, results and the state to resume from carry hashes, and are
@@ -29,6 +31,8 @@ def check(*names: str) -> int:
     ----------
     names
         Runs, by path or name, datasets (.nc), or folders of both; ./runs and all that is shipped when left out.
+    json
+        One JSON object for each run or dataset.
     """
     from rich.console import Console
 
@@ -40,9 +44,14 @@ def check(*names: str) -> int:
         for place in places:
             for found in check_folder(place, lambda path: status.update(f"reading {path}")):
                 n_files, n_damaged = n_files + found.n_files, n_damaged + len(found.damaged)
-                print(*describe(found), sep="\n")
-    print(f"\n{n_files} files read, {n_damaged or 'none'} damaged.")
+                print(json_format.dumps(to_mapping(found)) if json else "\n".join(describe(found)))
+    if not json:
+        print(f"\n{n_files} files read, {n_damaged or 'none'} damaged.")
     return REFUSED if n_damaged else OK
+
+
+def to_mapping(found: Checked) -> dict[str, object]:
+    return {"path": str(found.path), "files": found.n_files, "damaged": found.damaged, "notes": found.notes}
 
 
 def describe(found: Checked) -> list[str]:

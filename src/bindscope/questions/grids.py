@@ -30,7 +30,6 @@ from bindscope.runs.files import explain_failure, hash_json, remove_unfinished
 from bindscope.runs.lock import LOCK_FILE, hold_file
 from bindscope.runs.placement import Placement
 from bindscope.runs.series import Series, Unusable, series_of
-from bindscope.runs.workers import open_workers, usable_cores
 from bindscope.schema import to_mapping
 
 if TYPE_CHECKING:
@@ -252,6 +251,8 @@ def _measure_all(
     on_progress: Progress | None,
 ) -> None:
     """Measure the pieces; a run of a person's own family, which other processes do not know, always here."""
+    from bindscope.runs.workers import open_workers, usable_cores
+
     run, done = found.opened.run, n_steps - len(pieces)
     usual = usable_cores() if run.placement.device == "cpu" else 1
     n_jobs = min(jobs or usual, len(pieces))
