@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import shutil
 import threading
 from dataclasses import replace
@@ -28,9 +27,8 @@ def copy_run(source: Path, target: Path, **changes: object) -> Path:
 
 def write_evaluation(run: Path, step: int) -> None:
     """One more evaluation, as the last one was."""
-    last = Run.open(run).metrics[-1]
-    with (run / "metrics.jsonl").open("a") as file:
-        file.write(json.dumps({**last, "step": step}) + "\n")
+    grown = Run.open(run)
+    grown.keep_evaluation({**grown.metrics[-1], "step": step})
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from bindscope.web.body import Body, encode
 from bindscope.web.lab import Lab, LabRun
 from bindscope.web.pages import trajectory
 from bindscope.web.stored import Stored
+from rewriting import rewrite_metrics
 from studies.made_runs import make_run
 
 EXPERIMENT = {"binding-laptop": "seeds", "binding-plain": "seeds-plain"}
@@ -83,7 +84,7 @@ def test_a_fraction_nobody_counted_has_no_interval() -> None:
 
 def test_a_run_without_evaluations_says_so(tmp_path: Path) -> None:
     made = make_run(tmp_path / "made")
-    (made.path / "metrics.jsonl").unlink()
+    rewrite_metrics(made.path, "")
     run = LabRun(Run.open(made.path), tmp_path)
     resource = next(each for each in trajectory.PAGE.resources if each.path.endswith("trajectory.json"))
     body = orjson.loads(Stored(Lab([run], tmp_path)).read(resource, {"run": "made"}))
