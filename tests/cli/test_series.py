@@ -19,6 +19,7 @@ from bindscope.runs.thin import thin_run
 from bindscope.studies.framework.command import describe_origin, find_command
 from cli.answers import answer, refusal
 from cli.small_run import SMALL, small_options
+from rewriting import rewrite_manifest
 
 TASK = [f"{key}={value}" for key, value in SMALL.items() if key.startswith("task.")]
 
@@ -164,10 +165,8 @@ def test_a_link_to_a_pipe_is_not_waited_for_and_a_damaged_one_is_refused(here: P
     weights.unlink()
     os.mkfifo(weights)
     assert "is linked and no longer there" in refusal(capsys, "evaluate", "linked")
-    manifest = Path("runs/linked/manifest.json")
-    content = json.loads(manifest.read_text())
-    content["checkpoints"]["8"]["original"]["files"] = ["model.safetensors"]
-    manifest.write_text(json.dumps(content))
+    names = ["model.safetensors"]
+    rewrite_manifest(Path("runs/linked"), lambda content: content["checkpoints"]["8"]["original"].update(files=names))
     assert "the manifest is damaged: it names no files of" in refusal(capsys, "evaluate", "linked")
 
 

@@ -70,7 +70,10 @@ def set_back(found: Mapping[int, Descent]) -> dict[int, int]:
 
 def test_a_training_is_one_lineage_even_early_and_where_its_weights_move_fast(one) -> None:
     fast = train(initial=1, data=1, lr=5e-2)
-    assert read_lineage(fast)[700].distance > 0.3  # it does move: by a third of its length between two checkpoints
+    late = [descent.distance for step, descent in read_lineage(fast).items() if step >= 400]
+    assert (
+        max(late) > 0.3
+    )  # it does move: by a third of its length between two checkpoints; which ones hangs on the machine
     for series in (one, fast, [one[0], one[-1]], [fast[0], fast[-1]]):
         found = read_lineage(series)
         assert (independent_steps(found), set_back(found), describe(found)) == ([], {}, [])

@@ -108,6 +108,7 @@ class ProgramsView(RunView):
         steps: Steps = "last",
         source_step: Step | None = None,
         approximate: bool = False,
+        tolerance: float = 0.0,
         metric: str | Function | None = None,
         n: int = 200,
         depth: int | None = None,
@@ -123,7 +124,7 @@ class ProgramsView(RunView):
         question = Patch(
             run=self.name, program=program, counterfactual=counterfactual, grid=grid, sites=tuple(sites),
             neurons=tuple(neurons), direction=direction, steps=self._steps(steps), source_step=source_step,
-            approximate=approximate, metric=metric, n=n, depth=depth,
+            approximate=approximate, tolerance=tolerance, metric=metric, n=n, depth=depth,
             first_root_line=self._root_line(first_root_line), seed=seed,
         )  # fmt: skip
         words = {"chain": "the chain's named positions", "residual": "the residual stream"}

@@ -1,7 +1,7 @@
 """How fast subspaces are swapped and learned, ours beside other libraries on the same weights and pairs.
 
-    python benchmarks/subspaces.py --size laptop --pairs 128
-    python benchmarks/subspaces.py --size paper --pairs 32 --batch 16 --steps 2 --rounds 1
+    python benchmarks/subspace_swaps.py --size laptop --pairs 128
+    python benchmarks/subspace_swaps.py --size paper --pairs 32 --batch 16 --steps 2 --rounds 1
 
 *Steps*: one step of distributed alignment search, forward, backward and Adam, for a rank-8 rotation of the residual stream
 that enters a layer, at several layers. *Swaps*: a rank-8 subspace swapped in every layer in turn, ``--subspaces`` of them a
@@ -40,7 +40,7 @@ from bindscope.tasks.binding.pairs import CounterfactualPairs
 from bindscope.training.memory import keep_freed_memory
 from patching import SIZES, build_setting
 from patching_peers import PlainHooks
-from subspaces_peers import PEERS, Rotation
+from subspace_peers import PEERS, Rotation
 
 Clock = Callable[[], float]
 OURS, RANK, SEARCH = "ours", 8, 100

@@ -1,4 +1,4 @@
-"""Swapping and learning a subspace as others do it, a whole run of one exported GPT-NeoX each time; for ``subspaces.py``.
+"""Swapping and learning a subspace as others do it, a whole run of one exported GPT-NeoX each time; for ``subspace_swaps.py``.
 
 A peer takes the source's streams once. Its ``Rotation`` then gives the logits of the last column with the part of the stream
 along its directions swapped at marked columns, and has parameters to learn. The model's weights are frozen for everyone.
