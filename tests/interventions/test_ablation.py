@@ -6,7 +6,7 @@ import torch
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
-from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_together
+from bindscope.interventions.ablation import ablate_heads, ablate_mlps, ablate_sets, ablate_together
 from bindscope.interventions.answers import accuracy_by
 from bindscope.model.run import run
 from bindscope.tasks.binding.structure import named_positions
@@ -138,3 +138,23 @@ def test_impossible_ablations_are_refused(arguments: dict, sentence: str) -> Non
 def test_a_model_without_mlps_has_none_to_ablate() -> None:
     with pytest.raises(BindscopeError, match="has an MLP"):
         ablate_mlps(dereferencer(), BATCH)
+
+
+def test_sets_of_sites_are_ablated_as_each_set_alone_is() -> None:
+    model, batch, reference = random_model(), BATCH, OTHER
+    sets = [["L0.H1"], [], ["L0.H0", "L1.H1", "L1.mlp_out"]]
+    ticks: list[tuple[int, int]] = []
+    found = ablate_sets(model, batch, sets, reference=reference, on_progress=lambda *done: ticks.append(done))
+    assert found.answer.dims == ("set", "example")
+    assert ticks == [(1, 3), (2, 3), (3, 3)]
+    for index, sites in enumerate(sets):
+        alone = ablate_together(model, batch, sites, reference=reference)
+        np.testing.assert_array_equal(found.answer.isel(set=index), alone.answer)
+        np.testing.assert_allclose(found.log_probability.isel(set=index), alone.log_probability, atol=1e-6)
+    np.testing.assert_array_equal(found.log_probability.isel(set=1), found.base_log_probability)
+    assert not np.allclose(found.log_probability.isel(set=0), found.base_log_probability)
+
+
+def test_no_set_at_all_is_refused() -> None:
+    with pytest.raises(BindscopeError, match="no set of sites"):
+        ablate_sets(random_model(), BATCH, [])

@@ -7,7 +7,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.config import RunConfig, config_to_mapping, override
-from bindscope.studies.binding.experiments.conclude import conclude_comparison, conclude_seeds
+from bindscope.studies.binding.experiments.conclude import conclude_comparison, conclude_held_out, conclude_seeds
 from bindscope.studies.framework.cells import gather_cells
 from bindscope.studies.framework.experiments import (
     SHIPPED_DATASETS,
@@ -207,3 +207,11 @@ def test_unknown_variants_are_refused_with_the_nearest():
 def test_nothing_trained_is_nothing_concluded():
     with pytest.raises(BindscopeError, match="none of its runs"):
         experiment_dataset(find_experiment("loss"), {})
+
+
+def test_a_seed_that_stopped_before_another_reached_what_it_reached() -> None:
+    """Seeds of 'held-out' stop when they answer 99 %, so the shorter ones have no numbers at the last steps."""
+    dataset = load_experiment_dataset(SHIPPED_DATASETS / "held-out.nc")
+    said = conclude_held_out(dataset)
+    assert said.count("it reaches 90 % at step 1,") == dataset.sizes["seed"] == 3
+    assert "never on" not in said

@@ -13,6 +13,7 @@ PUBLIC = {
     "summarise_outcomes": "bindscope.interventions.outcome",
     "ablate_heads": "bindscope.interventions.ablation",
     "ablate_mlps": "bindscope.interventions.ablation",
+    "ablate_sets": "bindscope.interventions.ablation",
     "ablate_together": "bindscope.interventions.ablation",
     "knock_out_edges": "bindscope.interventions.knockout",
     "knock_out_each": "bindscope.interventions.knockout",

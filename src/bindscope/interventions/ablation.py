@@ -33,6 +33,7 @@ from bindscope.interventions.address import (
     mark_site,
     merge_marks,
     resolve_site,
+    whole,
 )
 from bindscope.interventions.answers import ROWS_AT_ONCE, Edits, label_answers, read_changed, read_logits
 from bindscope.interventions.replacement import Replacement, layers_with_mlp, replace_heads, replace_mlps
@@ -117,6 +118,37 @@ def ablate_together(
     return label_answers(model, batch, readings, (), {}, _describe(kind, reference, found, model))
 
 
+def ablate_sets(
+    model: Transformer,
+    batch: Batch,
+    sets: Sequence[Sequence[Site | str]],
+    kind: Kind = "mean",
+    *,
+    reference: Batch | None = None,
+    rng: np.random.Generator | None = None,
+    on_progress: Progress | None = None,
+) -> xr.Dataset:
+    """Several sets of sites, each set at once and one set after another: as ``ablate_together``, over (set, example).
+
+    Means are taken, and the unchanged run is made, once for all of them; an empty set changes nothing.
+
+    >>> ablate_sets(model, batch, [["L2.H1", "L3.H0"], ["L4.H2"]])
+    """
+    if not sets:
+        raise BindscopeError("ablate_sets: no set of sites was given; give at least one.")
+    found = [tuple(resolve_site(site, model, batch.tokens.shape[1]) for site in sites) for sites in sets]
+    every = tuple(dict.fromkeys(site for sites in found for site in sites))
+    stand_ins = _stand_ins(model, batch, list(dict.fromkeys(map(whole, every))), kind, reference, rng)
+    parts = []
+    for index, sites in enumerate(found):
+        parts.append(read_changed(model, batch, _edits(batch, sites, None, stand_ins)))
+        if on_progress is not None:
+            on_progress(index + 1, len(found))
+    readings = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+    coords = {"set": np.arange(len(sets))}
+    return label_answers(model, batch, readings, ("set",), coords, _describe(kind, reference, every, model))
+
+
 def ablation_edits(
     model: Transformer,
     batch: Batch,
@@ -133,9 +165,16 @@ def ablation_edits(
     >>> run(model, tokens, read=["L3.pattern"], write=edits(slice(0, len(tokens))))
     """
     found = tuple(resolve_site(site, model, batch.tokens.shape[1]) for site in sites)
-    check_positions(positions, found)
-    merged = merge_marks({site: mark_site(site, positions, *batch.tokens.shape) for site in found})
-    stand_ins = _stand_ins(model, batch, list(merged), kind, reference, rng)
+    stand_ins = _stand_ins(model, batch, list(dict.fromkeys(map(whole, found))), kind, reference, rng)
+    return _edits(batch, found, positions, stand_ins)
+
+
+def _edits(
+    batch: Batch, sites: Sequence[Site], positions: Positions, stand_ins: Callable[[Site, np.ndarray], Tensor]
+) -> Callable[[slice], Edits]:
+    """What puts stand-ins at these sites, in some of the rows."""
+    check_positions(positions, sites)
+    merged = merge_marks({site: mark_site(site, positions, *batch.tokens.shape) for site in sites})
     rows_of = np.arange(len(batch))
 
     def edits(rows: slice) -> Edits:
@@ -182,7 +221,7 @@ def _stand_ins(
     """What stands in for a site in some rows, in a shape that broadcasts to the site's value there."""
     if kind not in KINDS:
         raise BindscopeError(f"ablation kind '{kind}': choose one of {', '.join(KINDS)}.")
-    if kind == "zero":
+    if kind == "zero" or not sites:
         return lambda site, rows: model.W_E.new_zeros(())
     of = batch if reference is None else reference
     aligned = np.array_equal(batch.layout.position_ids, of.layout.position_ids)

@@ -27,10 +27,9 @@ import xarray as xr
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
-from bindscope.interventions.ablation import ablate_heads, ablate_together
+from bindscope.interventions.ablation import ablate_heads, ablate_sets
 from bindscope.measures.binding.contributions import logit_contributions
 from bindscope.measures.binding.random_variable import compare_with_random_variable
-from bindscope.measures.evaluation import read_answers
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import to_digits
 from bindscope.tasks.task import Batch
@@ -70,7 +69,7 @@ def measure_retention(
         raise BindscopeError(f"retention: step {before[0]} was given twice; it compares two checkpoints.")
     halves = batch.take(slice(0, None, 2)), batch.take(slice(1, None, 2))
     groups = [_group_masks(half) for half in halves]
-    tick = _counter(2 * (1 + len(CONDITIONS) - 2 + n_random), on_progress)
+    tick = _counter(2 * (len(CONDITIONS) + n_random), on_progress)
 
     drops = {
         before[0]: _drop_by_head(before[1], halves[0], batch, groups[0], "line 1", tick),
@@ -168,18 +167,10 @@ def _ablate_sets(
     model: Transformer, half: Batch, reference: Batch, sets: dict[str, list[list[Head]]], tick: Callable[[], None]
 ) -> dict[str, np.ndarray]:
     """Output ids [set, example] under each condition."""
-    answers = {}
-    for condition in CONDITIONS:
-        rows = []
-        for heads in sets[condition]:
-            if heads:
-                sites = [f"L{layer}.H{head}" for layer, head in heads]
-                rows.append(ablate_together(model, half, sites, "mean", reference=reference).answer.values)
-                tick()
-            else:
-                rows.append(read_answers(model, half).argmax(1))
-        answers[condition] = np.stack(rows)
-    return answers
+    conditions = [condition for condition in CONDITIONS for _ in sets[condition]]
+    sites = [[f"L{layer}.H{head}" for layer, head in heads] for condition in CONDITIONS for heads in sets[condition]]
+    given = ablate_sets(model, half, sites, "mean", reference=reference, on_progress=lambda *_: tick()).answer.values
+    return {condition: given[[name == condition for name in conditions]] for condition in CONDITIONS}
 
 
 def _fractions_of_sets(answers: dict[str, np.ndarray], half: Batch, groups: np.ndarray) -> dict[str, np.ndarray]:

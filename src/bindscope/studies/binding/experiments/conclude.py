@@ -53,10 +53,11 @@ def conclude_fixed_length(dataset: xr.Dataset) -> str:
 def conclude_held_out(dataset: xr.Dataset) -> str:
     parts = []
     for cell in _cells(dataset, str(dataset.variant.values[0])):
-        last = cell.dropna("step", subset=["accuracy"]).isel(step=-1)
+        known = cell.dropna("step", subset=["accuracy"])  # other seeds may have been trained for longer
+        last = known.isel(step=-1)
         ordinary = _with_interval(float(last.accuracy), float(cell.n))
         held = _with_interval(float(last.held_out_accuracy), float(cell.n_held_out))
-        reached = [find_transition(cell.step.values, cell[name].values) for name in ("held_out_accuracy", "accuracy")]
+        reached = [find_transition(known.step.values, known[name].values) for name in ("held_out_accuracy", "accuracy")]
         plateau = _in_phase(cell.held_out_accuracy, cell, "heuristic", "step")
         parts.append(
             f"Seed {int(cell.seed)} ends at {held} on questions about combinations that it never met, and at {ordinary} on "
