@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -70,6 +71,10 @@ class Processes:
         total = value.clone()
         dist.all_reduce(total)
         return total / self.n
+
+    def averaging(self, replica: nn.Module, now: bool) -> AbstractContextManager[None]:
+        """Where gradients of a replica are made: averaged over processes ``now``, or only added up until then."""
+        return nullcontext() if self.n == 1 or now else replica.no_sync()  # type: ignore[operator, return-value]
 
     def replicate(self, model: nn.Module, device: torch.device) -> nn.Module:
         """The model as training calls it: itself, or wrapped so that gradients are averaged over processes."""
