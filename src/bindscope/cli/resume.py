@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from bindscope.cli.options import Device
+from bindscope.cli.options import Device, Flag
 from bindscope.cli.train import continue_run
 
 
-def resume(run: str, /, *, device: Device | None = None, threads: int | None = None) -> None:
+def resume(
+    run: str,
+    /,
+    *,
+    device: Device | None = None,
+    threads: int | None = None,
+    any_world_size: Flag = False,
+) -> None:
     """Continue an interrupted run exactly where it was.
 
-    On a CPU with the same number of threads the finished run is the same, bit
-    for bit, as one that was never stopped.
+    On a CPU with the same number of threads and processes the finished run is
+    the same, bit for bit, as one that was never stopped.
 
     Examples:
         bindscope resume binding-tiny
         bindscope resume runs/fast --threads 2
+        torchrun --standalone --nproc-per-node=4 -m bindscope resume runs/large
 
     Parameters
     ----------
@@ -24,5 +32,7 @@ def resume(run: str, /, *, device: Device | None = None, threads: int | None = N
         Where to train; where it began when left out.
     threads
         How many CPU threads to use; as many as it began with when left out.
+    any_world_size
+        Also go on with another number of processes than began it, which ends with slightly different weights.
     """
-    continue_run(run, device, threads)
+    continue_run(run, device, threads, any_world_size)
