@@ -1,7 +1,7 @@
 """Several processes training one model: torchrun starts them, each works on its part of the same global batch.
 
 Every process samples the whole global batch (sampling is cheap and pure in the step), takes rows rank, rank + n, …, and
-weights its mean loss by its fraction of the rows. DDP averages the gradients, so
+weights its mean loss by its fraction of the rows. The gradients are averaged, so
 
     1/n · Σ_rank (n · rows_rank / rows) · ∇mean_rank  =  ∇mean over the global batch
 
@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -83,16 +82,25 @@ class Processes:
         dist.all_reduce(total)
         return total / self.n
 
-    def averaging(self, replica: nn.Module, now: bool) -> AbstractContextManager[None]:
-        """Where gradients of a replica are made: averaged over processes ``now``, or only added up until then."""
-        return nullcontext() if self.n == 1 or now else replica.no_sync()  # type: ignore[operator, return-value]
+    def average_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Replace each gradient by its mean over processes, all of them in one sum.
 
-    def replicate(self, model: nn.Module, device: torch.device) -> nn.Module:
-        """The model as training calls it: itself, or wrapped so that gradients are averaged over processes."""
-        if self.n == 1:
-            return model
-        device_ids = [device.index] if device.type == "cuda" else None
-        return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, gradient_as_bucket_view=True)
+        The order in which four numbers are added depends on where in the sum they stand. Here that is always the same
+        place, so a run that goes on rounds as one that was never interrupted; DDP moves gradients after its first step.
+        """
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        if self.n == 1 or not gradients:
+            return
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        means = self.mean(flat).split([gradient.numel() for gradient in gradients])
+        for gradient, mean in zip(gradients, means):
+            gradient.copy_(mean.view_as(gradient))
+
+    def share_weights(self, model: nn.Module) -> None:
+        """Let every process begin with the first one's weights."""
+        if self.n > 1:
+            for tensor in model.state_dict().values():
+                dist.broadcast(tensor, src=0)
 
 
 def detect_processes(environment: Mapping[str, str] = os.environ) -> Processes:

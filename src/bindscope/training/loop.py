@@ -108,7 +108,8 @@ class _Training:
             self.model.load_state_dict(state.weights)
             self.optimizer.load_state_dict(state.optimizer)
             self.tally = state.tally
-        self.replica = self.processes.replicate(shorten(self.model), self.device)
+        self.processes.share_weights(self.model)
+        self.shortened = shorten(self.model)
         self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.frozen = Frozen(self.model, self.frozen_marks)
         self.unread = _UnreadLosses()
@@ -124,6 +125,7 @@ class _Training:
         self.optimizer.scale_rates(factor)
         with self._seeded(step):
             loss = self._add_up_gradients(*self.processes.shard(self._next_batch()))
+        self.processes.average_gradients(self.parameters)
         self.frozen.mask_gradients()
         norm = self._clip_gradients()
         self.optimizer.step()
@@ -136,10 +138,9 @@ class _Training:
         n_parts, losses = min(self.config.accumulate, len(batch)), []
         for index in range(n_parts):
             part = batch.shard(index, n_parts)
-            with self.processes.averaging(self.replica, index == n_parts - 1):
-                with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-                    loss = batch_loss(self.replica, part, self.config.loss) * (fraction * len(part) / len(batch))
-                loss.backward()
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+                loss = batch_loss(self.shortened, part, self.config.loss) * (fraction * len(part) / len(batch))
+            loss.backward()
             losses.append(loss.detach())
         return torch.stack(losses).sum()
 
