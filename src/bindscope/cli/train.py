@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.display import accuracy_of, watch_training
 from bindscope.cli.failure import Interrupted
+from bindscope.cli.launch import launch, launches
 from bindscope.cli.one_voice import is_first
 from bindscope.cli.options import Device, Setting
 from bindscope.cli.own_families import named_family, option_of
@@ -35,14 +36,14 @@ def train(
     device: Device = "auto",
     threads: int | None = None,
     resume: str | None = None,
-) -> None:
+    processes: int = 1,
+    restarts: int = 0,
+) -> int | None:
     """Train a preset into a run directory.
 
     The run can be stopped at any moment, even by pulling the plug, and
-    continued with 'bindscope resume'. To train with several processes, start
-    the command with torchrun; one that is lost is started again with
-    --max-restarts, and training goes on from its last saved state
-    (docs/scale.md).
+    continued with 'bindscope resume'. With --processes several processes train
+    it together; on several machines torchrun starts them (docs/scale.md).
 
     Examples:
         bindscope train binding-tiny
@@ -51,7 +52,7 @@ def train(
         bindscope train binding-laptop --set model.n_layers=6 --set task.lines=20
         bindscope train mine.toml
         bindscope train --resume runs/fast
-        torchrun --standalone --nproc-per-node=4 --max-restarts=3 -m bindscope train binding-paper
+        bindscope train binding-paper --processes 4 --restarts 3
 
     Parameters
     ----------
@@ -76,7 +77,13 @@ def train(
         faster: threads that wait for each other waste more than they add.
     resume
         Continue this run instead of starting one.
+    processes
+        How many processes of this machine train the run together, each on its part of every batch; with a GPU for each.
+    restarts
+        How often they are started again when one is lost; training goes on from its last saved state.
     """
+    if launches(processes, restarts):
+        return launch(processes, restarts)
     if preset is None and resume is None:
         preset = _standing_preset()
     if (preset is None) == (resume is None):
@@ -85,11 +92,12 @@ def train(
         if name is not None or settings or steps is not None or seed is not None:
             raise BindscopeError("--resume continues a run as it is; leave out --name, --set, --steps and --seed.")
         continue_run(resume, None if device == "auto" else device, threads)
-        return
+        return None
     assert preset is not None
     shorthands = {"training.steps": steps, "seed": seed, "name": name}
     config = configure(preset, settings, shorthands)
     start_run(config, out / config.name, device, threads)
+    return None
 
 
 def _standing_preset() -> str | None:

@@ -5,7 +5,6 @@ Started by torchrun, all processes call the same function; the first one alone w
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -118,10 +117,9 @@ def _was_begun(path: Path, config: RunConfig, processes: Processes) -> bool:
 def _check_world_size(run: Run, n: int) -> None:
     began = run.manifest.machine.get("processes", 1)
     if began != n:
-        start = f"torchrun --standalone --nproc-per-node={began} -m bindscope resume" if began > 1 else "bindscope resume"
         raise BindscopeError(
             f"{run.path}: the run was begun by {began} process{'es' if began > 1 else ''} and {n} would go on with it, "
-            f"which rounds differently; go on with '{start} {shlex.quote(str(run.path))}', or say --any-world-size."
+            f"which rounds differently; say --processes {began}, or --any-world-size to go on all the same."
         )
 
 
