@@ -11,7 +11,7 @@ LOWER_HALF := $(addprefix tests/,tasks model training interventions subspaces me
 LINT := lint-types lint-page lint-imports lint-style
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test evidence check lint $(LINT) test-page test-lower format docs types clean help
+.PHONY: demo test cluster evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ demo: $(VENV)/.installed  ## open the lab on the shipped runs and watch a small 
 test: $(VENV)/.installed-test $(VENV)/.browser  ## everything that is checked: style, types, import directions, tests
 	@$(TOGETHER) $(LINT) test-page
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10
+
+cluster: $(VENV)/.installed-cluster  ## two Ray nodes of which one is lost: every run and measure once, and as here (not part of make test)
+	$(BIN)/python -m pytest --durations=10 --timeout=1200 tests/cluster tests/runs/test_cluster.py
 
 check: $(VENV)/.installed-test  ## the daily check, two minutes: style, types, import directions, tests of the lower half
 	@$(TOGETHER) lint-types lint-imports lint-style test-lower
@@ -81,6 +84,10 @@ $(VENV)/.installed: pyproject.toml $(PAGE_SOURCES) | $(BIN)/python
 $(VENV)/.installed-test: pyproject.toml $(PAGE_SOURCES) | $(BIN)/python
 	$(PIP) install --quiet --editable '.[test,interop]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-cluster: $(VENV)/.installed-test
+	$(PIP) install --quiet --editable '.[test,interop,cluster]'
+	@touch $@
 
 # Browser tests drive Chromium: the one that is there, or Debian's package where it may be installed.
 $(VENV)/.browser: | $(BIN)/python

@@ -10,7 +10,6 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ from bindscope.runs.directory import Run
 from bindscope.runs.execute import train_run
 from bindscope.runs.sweep import train_sweep
 from bindscope.studies.framework.presets import find_preset
-from ray_cluster import start_cluster
+from ray_cluster import process_that_locks, start_cluster
 
 FLASH = {
     "training.steps": 6, "training.batch_size": 8, "training.evaluate_every": 3, "training.evaluation_size": 20,
@@ -74,7 +73,7 @@ def test_a_run_whose_process_is_lost_goes_on_elsewhere_as_if_nothing_had_happene
         for _ in range(600):
             time.sleep(0.1)
             states = list((tmp_path / "lost" / "optimizer").glob("*"))
-            trainer = _process_that_locks(tmp_path / "lost") if states else None
+            trainer = process_that_locks(tmp_path / "lost") if states else None
             if trainer is not None:
                 os.kill(trainer, signal.SIGKILL)
                 killed.append(trainer)
@@ -107,19 +106,6 @@ def test_another_version_on_a_machine_is_refused(cluster, tmp_path, monkeypatch)
     monkeypatch.setattr(on_cluster, "_look_around", lambda token: (True, "0.0.1"))
     with pytest.raises(BindscopeError, match=r"has Bindscope 0\.0\.1 and this machine"):
         list(train_sweep([flash("a")], tmp_path, cluster=cluster))
-
-
-def _process_that_locks(directory: Path) -> int | None:
-    """Who holds a run's lock open, by the system's own list."""
-    lock = str(directory / ".lock")
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit() and int(process.name) != os.getpid():
-            try:
-                if any(os.readlink(handle) == lock for handle in (process / "fd").iterdir()):
-                    return int(process.name)
-            except OSError:
-                continue
-    return None
 
 
 def test_runs_opened_after_a_cluster_has_trained_are_ordinary_runs(cluster, tmp_path):

@@ -180,7 +180,7 @@ def test_tasks_without_splits_of_their_own_are_sampled_once(config):
     assert sorted(first) == sorted(later)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_two_processes_make_one_run_and_the_first_alone_writes_it(config, run, tmp_path):
     """Eight rows a step in two shards of four; a second torchrun into the same directory is refused by both."""
     program = tmp_path / "train.py"

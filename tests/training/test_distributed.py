@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,9 @@ WORKER = Path(__file__).with_name("train_by_torchrun.py")
 def test_torchruns_environment_is_read_and_a_process_alone_is_the_first():
     assert detect_processes({"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4"}) == Processes(3, 1, 4)
     assert detect_processes({}) == Processes()
+    named = {"RANK": "1", "WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "a", "TORCHELASTIC_RESTART_COUNT": "3"}
+    assert detect_processes(named) == Processes(1, 1, 2, launch="a", attempt=3)
+    assert detect_processes(named | {"TORCHELASTIC_RUN_ID": "none"}).launch == ""
     assert Processes().is_first
     assert not Processes(rank=1, n=2).is_first
 
@@ -53,7 +57,27 @@ def test_several_processes_cannot_share_an_apple_gpu():
         pass
 
 
-@pytest.mark.timeout(300)
+def test_processes_that_never_come_are_waited_for_so_long_and_no_longer(monkeypatch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": "0", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BindscopeError, match=rf"2 processes .* did not connect within 1 s by way of 127\.0\.0\.1:{port}"):
+        join_processes(Processes(0, 0, 2), torch.device("cpu"), seconds=1)
+    assert not torch.distributed.is_initialized()
+
+
+def test_an_environment_that_names_no_meeting_point_is_refused_too(monkeypatch):
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(BindscopeError, match=r"did not connect .* \(.*MASTER_ADDR expected"):
+        join_processes(Processes(0, 0, 2), torch.device("cpu"), seconds=1)
+
+
+@pytest.mark.timeout(900)
 @pytest.mark.slow
 def test_two_processes_train_the_same_weights_as_one(tmp_path):
     """Seven rows a step, so that the two shards differ in size; with evaluation and an early stop that both obey."""

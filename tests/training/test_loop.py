@@ -75,6 +75,29 @@ def test_dropout_depends_on_its_seed_and_leaves_the_global_generator_alone(make_
     assert not torch.equal(one.weights[12]["embed.weight"], other.weights[12]["embed.weight"])
 
 
+@pytest.mark.parametrize("loss", ["answer", "all"])
+@pytest.mark.parametrize("accumulate", [2, 3, 8])
+def test_a_batch_in_parts_trains_the_same_weights_as_the_whole_and_is_never_there_at_once(
+    make_model, stream, loss, accumulate
+):
+    whole = run(make_model().double(), stream, replace(CONFIG, loss=loss))
+    model = make_model().double()
+    rows: list[int] = []
+    model.embed.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
+    parts = run(model, stream, replace(CONFIG, loss=loss, accumulate=accumulate))
+    assert sum(rows) == CONFIG.steps * CONFIG.batch_size
+    assert max(rows) == math.ceil(CONFIG.batch_size / accumulate)
+    for record, other in zip(whole.evaluations[1:], parts.evaluations[1:], strict=True):
+        assert record["loss"] == pytest.approx(other["loss"], abs=1e-12)
+    for name, value in whole.weights[12].items():
+        torch.testing.assert_close(value, parts.weights[12][name], rtol=0, atol=1e-9, msg=name)
+
+
+def test_more_parts_than_examples_are_refused():
+    with pytest.raises(BindscopeError, match=r"training\.accumulate: must not be more than the 8 examples .* got 9"):
+        replace(CONFIG, accumulate=9)
+
+
 def test_training_makes_the_loss_smaller(make_model, stream):
     kept = run(make_model(), stream, replace(CONFIG, steps=60, evaluate_every=20))
     losses = [record["loss"] for record in kept.evaluations]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from bindscope.cli.options import AtLeastOne, Flag
+from bindscope.cli.options import EACH_RUN, AtLeastOne, EachRun, Flag
 from bindscope.cli.table import format_duration, format_table
 from bindscope.runs.locate import RUNS_DIRECTORY
 from bindscope.runs.placement import Device
@@ -24,6 +24,7 @@ def evidence(
     jobs: AtLeastOne = 1,
     hours: Annotated[float | None, Parameter(validator=Number(gt=0))] = None,
     cluster: str | None = None,
+    each_run: EachRun = EACH_RUN,
     device: Device = "cpu",
     runs: Path = RUNS_DIRECTORY,
 ) -> None:
@@ -63,7 +64,7 @@ def evidence(
     if not train:
         return
     seconds: dict[str, float] = {}
-    for item, run in train_evidence(items, runs, jobs, hours, cluster, device):
+    for item, run in train_evidence(items, runs, jobs, hours, cluster, device, each_run):
         last = run.metrics[-1]
         seconds[run.name] = float(last["elapsed"])
         print(

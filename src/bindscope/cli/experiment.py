@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.options import AtLeastOne, Flag
+from bindscope.cli.options import EACH_RUN, AtLeastOne, EachRun, Flag
 from bindscope.cli.table import format_duration, format_table
+from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY
 from bindscope.runs.placement import Device
 
@@ -29,6 +30,7 @@ def experiment(
     steps: int | None = None,
     jobs: AtLeastOne = 1,
     cluster: str | None = None,
+    each_run: EachRun = EACH_RUN,
     device: Device = "cpu",
     only: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     out: Path | None = None,
@@ -62,7 +64,7 @@ def experiment(
         How many runs to train at once, one CPU thread each.
     cluster
         Train on the machines of a Ray cluster instead: its address, or auto for the one this machine belongs to.
-        All must share the directory; one run takes one processor, whatever --jobs says.
+        All must share the directory; as many runs are trained at once as they have room for, whatever --jobs says.
     device
         Where new runs are trained; auto takes a GPU when there is one. Several jobs share it.
     only
@@ -79,7 +81,7 @@ def experiment(
     show
         Train nothing: the answer from the dataset made here before, else from the shipped one.
     """
-    from bindscope.studies.framework.experiments import all_experiments, find_experiment, plan_cells
+    from bindscope.studies.framework.experiments import all_experiments, find_experiment, plan_cells, train_cells
 
     if name is None:
         print(format_experiments(all_experiments()))
@@ -93,12 +95,13 @@ def experiment(
         _show(chosen, out, figure)
     else:
         cells = plan_cells(chosen, None if seeds is None else range(seeds), only, steps, full)
-        _train(chosen, cells, jobs, cluster, device, out or RUNS_DIRECTORY / f"experiment-{chosen.name}", figure)
+        directory = out or RUNS_DIRECTORY / f"experiment-{chosen.name}"
+        trained = train_cells(cells, directory, jobs, cluster, device, each_run)
+        _answer(chosen, len(cells), trained, directory, figure)
 
 
 def _find_pretrained(name: str, directory: Path) -> Experiment:
     """The experiment on GPT-2 with the variants that start from ``directory``."""
-    from bindscope.errors import BindscopeError
     from bindscope.studies.symbols.pretrained.define import NAME, PRETRAINED, explain_left_out, gpt2_experiment
 
     if name != NAME:
@@ -174,26 +177,26 @@ def _format_splits(dataset: xr.Dataset, heading: str) -> str:
     return format_table([heading, "seeds", "steps", *splits], rows, numbers=range(1, 3 + len(splits)))
 
 
-def _train(
-    chosen: Experiment,
-    cells: list[Cell],
-    jobs: int,
-    cluster: str | None,
-    device: Device,
-    directory: Path,
-    figure: Path | None,
+def _answer(
+    chosen: Experiment, n_cells: int, trained: Iterator[tuple[Cell, Run]], directory: Path, figure: Path | None
 ) -> None:
+    """Tell of each run as it ends and answer the question by all of them, or by those that could be trained."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from bindscope.studies.framework.experiments import train_cells
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs: dict[Cell, Run] = {}
-    with Progress(*columns) as progress:
-        bar = progress.add_task("training", total=len(cells))
-        for cell, run in train_cells(cells, directory, jobs, cluster, device):
-            runs[cell] = run
-            progress.update(bar, advance=1, description=run.name)
+    try:
+        with Progress(*columns) as progress:
+            bar = progress.add_task("training", total=n_cells)
+            for cell, run in trained:
+                runs[cell] = run
+                progress.update(bar, advance=1, description=run.name)
+                if not progress.console.is_terminal:  # as in the log of a job
+                    print(f"{run.name} has ended, {len(runs)} of {n_cells}", flush=True)
+    except BindscopeError:
+        if runs:
+            finish_experiment(chosen, runs, directory, figure)
+        raise
     finish_experiment(chosen, runs, directory, figure)
 
 
@@ -216,7 +219,6 @@ def finish_experiment(chosen: Experiment, runs: Mapping[Cell, Run], directory: P
 
 
 def _show(chosen: Experiment, out: Path | None, figure: Path | None) -> None:
-    from bindscope.errors import BindscopeError
     from bindscope.studies.framework.experiments import find_experiment_dataset, load_experiment_dataset
 
     found = find_experiment_dataset(chosen.name, RUNS_DIRECTORY) if out is None else out / f"{chosen.name}.nc"

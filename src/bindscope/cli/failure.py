@@ -12,6 +12,7 @@ from typing import Any
 
 from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnknownCommandError, UnusedCliTokensError
 
+from bindscope.cli.one_voice import say_once, started_by_torchrun
 from bindscope.errors import BindscopeError, suggest_nearest
 
 OK, REFUSED, INTERRUPTED = 0, 2, 130
@@ -96,9 +97,16 @@ def _point_to_help(arguments: Sequence[str]) -> str:
 
 
 def _say(sentence: str, code: int) -> int:
-    with suppress(OSError):  # where nobody is listening the exit code still speaks
-        print(f"bindscope: {sentence}", file=sys.stderr)
+    if started_by_torchrun():
+        say_once(sentence, _print)
+    else:
+        _print(sentence)
     return code
+
+
+def _print(sentence: str) -> None:
+    with suppress(OSError):  # where nobody is listening the exit code still speaks
+        print(f"bindscope: {sentence}", file=sys.stderr, flush=True)
 
 
 def _close_output_quietly() -> int:

@@ -16,6 +16,7 @@ from cyclopts import App, Group
 
 from bindscope import __version__
 from bindscope.cli.failure import guard
+from bindscope.cli.one_voice import started_by_torchrun
 from bindscope.cli.own_families import take_families
 
 BACKGROUND = "live"  # the thread of ``web.background``, by its name
@@ -192,13 +193,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     >>> main(["presets", "binding-tiny"])
     """
     code = run(sys.argv[1:] if arguments is None else list(arguments))
-    if any(thread.name == BACKGROUND for thread in threading.enumerate()):
+    if started_by_torchrun() or any(thread.name == BACKGROUND for thread in threading.enumerate()):
         leave_at_once(code)
     sys.exit(code)
 
 
 def leave_at_once(code: int) -> NoReturn:
-    """End without waiting for a thread that loads what nobody will ask for any more, nor taking Python from under it."""
+    """End without waiting for a thread that loads what nobody will ask for any more, nor taking Python from under it.
+
+    Likewise of several processes: connections to those that have left already must not change the exit code.
+    """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # where nobody is listening the exit code still speaks
             stream.flush()

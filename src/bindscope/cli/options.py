@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from bindscope.runs.cluster import N_RETRIES, PerRun
 from bindscope.runs.placement import Device, Dtype, Placement
 
 AtLeastOne = Annotated[int, Parameter(validator=Number(gte=1))]
@@ -29,6 +30,34 @@ Cluster = Annotated[
 Seed = Annotated[int, Parameter(validator=Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class EachRun(PerRun):
+    """What each run of a sweep asks of a cluster."""
+
+    cpus: Annotated[
+        int,
+        Parameter(name="--cpus-per-run", help="With --cluster: how many processors, and threads, each run has."),
+    ] = 1
+    gpus: Annotated[
+        float | None,
+        Parameter(
+            name="--gpus-per-run",
+            help="With --cluster: how many GPUs each run has; a fraction shares one. One with --device cuda, when left out.",
+        ),
+    ] = None
+    retries: Annotated[
+        int,
+        Parameter(
+            name="--retries",
+            help="With --cluster: how often a run goes on elsewhere when its machine or process is lost.",
+        ),
+    ] = N_RETRIES
+
+
+EACH_RUN = EachRun()
 
 
 @Parameter(name="*", help="Where the models of the command are put.")

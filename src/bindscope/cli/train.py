@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.cli.display import accuracy_of, watch_training
 from bindscope.cli.failure import Interrupted
+from bindscope.cli.launch import launch, launches
+from bindscope.cli.one_voice import is_first
 from bindscope.cli.options import Device, Setting
 from bindscope.cli.own_families import named_family, option_of
 from bindscope.cli.settings import parse_settings
@@ -35,12 +36,14 @@ def train(
     device: Device = "auto",
     threads: int | None = None,
     resume: str | None = None,
-) -> None:
+    processes: int = 1,
+    restarts: int = 0,
+) -> int | None:
     """Train a preset into a run directory.
 
     The run can be stopped at any moment, even by pulling the plug, and
-    continued with 'bindscope resume'. To train with several processes, start
-    the command with torchrun.
+    continued with 'bindscope resume'. With --processes several processes train
+    it together; on several machines torchrun starts them (docs/scale.md).
 
     Examples:
         bindscope train binding-tiny
@@ -49,6 +52,7 @@ def train(
         bindscope train binding-laptop --set model.n_layers=6 --set task.lines=20
         bindscope train mine.toml
         bindscope train --resume runs/fast
+        bindscope train binding-paper --processes 4 --restarts 3
 
     Parameters
     ----------
@@ -73,7 +77,13 @@ def train(
         faster: threads that wait for each other waste more than they add.
     resume
         Continue this run instead of starting one.
+    processes
+        How many processes of this machine train the run together, each on its part of every batch; with a GPU for each.
+    restarts
+        How often they are started again when one is lost; training goes on from its last saved state.
     """
+    if launches(processes, restarts):
+        return launch(processes, restarts)
     if preset is None and resume is None:
         preset = _standing_preset()
     if (preset is None) == (resume is None):
@@ -82,11 +92,12 @@ def train(
         if name is not None or settings or steps is not None or seed is not None:
             raise BindscopeError("--resume continues a run as it is; leave out --name, --set, --steps and --seed.")
         continue_run(resume, None if device == "auto" else device, threads)
-        return
+        return None
     assert preset is not None
     shorthands = {"training.steps": steps, "seed": seed, "name": name}
     config = configure(preset, settings, shorthands)
     start_run(config, out / config.name, device, threads)
+    return None
 
 
 def _standing_preset() -> str | None:
@@ -125,7 +136,9 @@ def start_run(config: RunConfig, directory: Path, device: Device = "auto", threa
     report_end(run)
 
 
-def continue_run(name: str, device: Device | None = None, threads: int | None = None) -> None:
+def continue_run(
+    name: str, device: Device | None = None, threads: int | None = None, any_world_size: bool = False
+) -> None:
     """Find a run by name and train it to its end, on show."""
     from bindscope.runs.directory import Run
     from bindscope.runs.execute import resume_run
@@ -134,11 +147,14 @@ def continue_run(name: str, device: Device | None = None, threads: int | None = 
     if is_shipped(run.path):
         raise BindscopeError(f"{run.name} is a finished run that comes with Bindscope; train your own to continue it.")
     if run.status in ("finished", "stopped early"):
-        print(f"{run.path} is complete ({run.status}); nothing to do.")
+        if is_first():
+            print(f"{run.path} is complete ({run.status}); nothing to do.")
         return
     past = [(record["step"], record) for record in run.metrics]
     with resumable(run.path), watch_training(describe_run(run.config, run.path), past) as observer:
-        run = resume_run(run.path, device=device, threads=threads, observer=observer)
+        run = resume_run(
+            run.path, device=device, threads=threads, observer=observer, any_world_size=any_world_size
+        )
     report_end(run)
 
 
@@ -158,7 +174,7 @@ def describe_run(config: RunConfig, directory: Path) -> str:
 
 def report_end(run: Run) -> None:
     """Say how training ended and what can be done with the run now; of several processes the first one speaks."""
-    if os.environ.get("RANK", "0") != "0":
+    if not is_first():
         return
     from bindscope.families import family_of
 

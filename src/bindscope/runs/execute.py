@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from bindscope.errors import BindscopeError
 from bindscope.families import family_of
 from bindscope.measures.evaluation import build_evaluator
 from bindscope.model.baselines import build_baseline
@@ -20,7 +21,7 @@ from bindscope.model.convert.checkpoint import check_names_and_shapes
 from bindscope.model.transformer import Transformer
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.data import TrainingData, prepare_data
-from bindscope.runs.directory import Run
+from bindscope.runs.directory import MANIFEST, Run
 from bindscope.runs.lock import hold_lock
 from bindscope.runs.manifest import Manifest, describe_origin
 from bindscope.runs.start import check_start, load_start
@@ -44,7 +45,7 @@ def train_run(
 ) -> Run:
     """Train from the beginning into a new directory, and return the finished run.
 
-    ``evaluate`` replaces the task's own evaluation.
+    ``evaluate`` replaces the task's own evaluation. What an earlier attempt of the same torchrun began goes on.
 
     >>> train_run(bindscope.preset("binding-tiny").config, "runs/tiny", observer=print)
     """
@@ -52,6 +53,8 @@ def train_run(
     chosen = select_device(device, processes.local_rank)
     with use_threads(threads) as n_threads:
         join_processes(processes, chosen)
+        if processes.share(lambda: _was_begun(path, config, processes)):
+            return resume_run(path, device=device, threads=threads, observer=observer, evaluate=evaluate)
         checkpoint_steps(config.training.checkpoints, config.total_steps)  # refuse a bad plan before anything is made
         data, (model, start) = prepare_data(config), _first_model(config)
         manifest = Manifest(
@@ -62,7 +65,7 @@ def train_run(
             data=data.fingerprint,
             start=start,
             family_from=family_of(config.task).origin,
-            **describe_origin(chosen.type, n_threads, processes.n),
+            **describe_origin(chosen.type, n_threads, processes.n, processes.launch),
         )
         run = processes.share(lambda: Run.create(path, manifest))
         with _locked(run, processes):
@@ -76,17 +79,20 @@ def resume_run(
     threads: int | None = None,
     observer: Observer | None = None,
     evaluate: Evaluate | None = None,
+    any_world_size: bool = False,
 ) -> Run:
     """Go on with an interrupted run, on the device and threads it began with unless told otherwise.
 
-    On the same CPU and threads the weights come out as if it had never been interrupted, bit for bit. A run that has
-    ended is returned as it is.
+    On the same CPU, threads and number of processes the weights come out as if it had never been interrupted, bit for
+    bit; another number is refused unless ``any_world_size`` allows it. A run that has ended is returned as it is.
 
     >>> resume_run("runs/tiny", observer=print)
     """
     processes = detect_processes()
     run = Run.open(path)
     machine = run.manifest.machine
+    if not any_world_size:
+        _check_world_size(run, processes.n)
     chosen = select_device(device or machine.get("device", "auto"), processes.local_rank)
     join_processes(processes, chosen)
     with use_threads(threads or machine.get("threads") or None), _locked(run, processes):
@@ -98,6 +104,23 @@ def resume_run(
         data.check_unchanged(run.manifest.data)
         model = _same_first_model(run) if state is None else _new_model(run.config)
         return _train(run, model, data, state, chosen, processes, observer, evaluate)
+
+
+def _was_begun(path: Path, config: RunConfig, processes: Processes) -> bool:
+    """Whether an earlier attempt of this launch began this very run; any other run there is not ours to go on with."""
+    if processes.attempt == 0 or not processes.launch or not (path / MANIFEST).is_file():
+        return False
+    run = Run.open(path)
+    return run.manifest.machine.get("launch") == processes.launch and run.config == config
+
+
+def _check_world_size(run: Run, n: int) -> None:
+    began = run.manifest.machine.get("processes", 1)
+    if began != n:
+        raise BindscopeError(
+            f"{run.path}: the run was begun by {began} process{'es' if began > 1 else ''} and {n} would go on with it, "
+            f"which rounds differently; say --processes {began}, or --any-world-size to go on all the same."
+        )
 
 
 def _train(

@@ -122,7 +122,7 @@ def is_step(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 18
 
 
-def describe_origin(device: str, n_threads: int, n_processes: int) -> dict[str, Any]:
+def describe_origin(device: str, n_threads: int, n_processes: int, launch: str = "") -> dict[str, Any]:
     """The fields of a manifest that say when, with what and on what kind of machine a run was started."""
     machine = {
         "device": device,
@@ -132,6 +132,8 @@ def describe_origin(device: str, n_threads: int, n_processes: int) -> dict[str, 
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
     }
+    if launch:
+        machine["launch"] = launch  # of torchrun, whose next attempt may go on with the run
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _versions(),

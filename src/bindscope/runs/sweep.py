@@ -17,7 +17,7 @@ from typing import Any
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.cell import train_cell
-from bindscope.runs.cluster import train_on_cluster
+from bindscope.runs.cluster import ONE_PROCESSOR, PerRun, train_on_cluster
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run
 from bindscope.runs.placement import Device, Placement
@@ -31,12 +31,14 @@ def train_sweep(
     jobs: int = 1,
     cluster: str | None = None,
     device: Device = "cpu",
+    per_run: PerRun = ONE_PROCESSOR,
 ) -> Iterator[Run]:
     """Train every configuration into ``directory``/its name, ``jobs`` at a time with one thread each.
 
     Yields each run as it ends. Runs that have ended before are yielded at once, interrupted ones go on. With the address
-    of a Ray ``cluster`` (or ``auto``) its machines train them, as many at once as they have processors. ``device`` is
-    where new ones are trained; without a cluster, one that this machine lacks is refused before any is begun.
+    of a Ray ``cluster`` (or ``auto``) its machines train them, as many at once as they have room for, each with what
+    ``per_run`` asks; one that cannot be trained is told of when the others have ended. ``device`` is where new ones are
+    trained; without a cluster, one that this machine lacks is refused before any is begun.
 
     >>> for run in train_sweep([override(config, {"name": f"seed-{s}", "seed": s}) for s in range(3)], "runs/seeds", 2):
     ...     print(run.name, run.metrics[-1]["test"]["accuracy"])
@@ -58,7 +60,7 @@ def train_sweep(
     if cluster is None:
         ended = _train_in_processes(mappings, directory, jobs, Placement(device).check().device)
     else:
-        ended = train_on_cluster(mappings, directory, cluster, device)
+        ended = train_on_cluster(mappings, directory, cluster, device, per_run)
     with contextlib.closing(ended):
         for path in ended:
             yield Run.open(path)

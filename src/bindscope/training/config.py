@@ -77,6 +77,7 @@ class TrainingConfig:
 
     steps: int = 10_000  # how many to train, where ``epochs`` does not say it
     batch_size: int = 64  # examples a step, over all processes
+    accumulate: int = 1  # gradient accumulation: each process takes its rows in so many parts, for less memory
     data: Literal["stream", "fixed"] = "stream"
     epochs: int | None = None  # with fixed data: how often it is seen, instead of ``steps``
     loss: Literal["answer", "all"] = "answer"
@@ -95,8 +96,10 @@ class TrainingConfig:
     stop_fitted: float | None = None  # … or the training loss has, and nothing is left to learn from
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "evaluate_every", "evaluation_size", "save_every"):
+        for name in ("steps", "batch_size", "accumulate", "evaluate_every", "evaluation_size", "save_every"):
             _require(getattr(self, name) >= 1, name, "must be at least 1", getattr(self, name))
+        most = f"must not be more than the {self.batch_size} examples of training.batch_size"
+        _require(self.accumulate <= self.batch_size, "accumulate", most, self.accumulate)
         if self.epochs is not None:
             if self.data != "fixed":
                 raise BindscopeError("training.epochs: only with data = 'fixed' is there something to see again.")

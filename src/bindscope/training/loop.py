@@ -108,7 +108,8 @@ class _Training:
             self.model.load_state_dict(state.weights)
             self.optimizer.load_state_dict(state.optimizer)
             self.tally = state.tally
-        self.replica = self.processes.replicate(shorten(self.model), self.device)
+        self.processes.share_weights(self.model)
+        self.shortened = shorten(self.model)
         self.parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.frozen = Frozen(self.model, self.frozen_marks)
         self.unread = _UnreadLosses()
@@ -122,17 +123,26 @@ class _Training:
         self.optimizer.zero_grad()
         factor = learning_rate_factor(self.config.schedule, step, self.total_steps, self._last_stage_start())
         self.optimizer.scale_rates(factor)
-        batch, fraction = self.processes.shard(self._next_batch())
         with self._seeded(step):
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-                loss = batch_loss(self.replica, batch, self.config.loss) * fraction
-            loss.backward()
+            loss = self._add_up_gradients(*self.processes.shard(self._next_batch()))
+        self.processes.average_gradients(self.parameters)
         self.frozen.mask_gradients()
         norm = self._clip_gradients()
         self.optimizer.step()
         self.frozen.restore()
-        self.unread.add(self.processes.mean(loss.detach()), norm)
+        self.unread.add(self.processes.mean(loss), norm)
         self.tally = replace(self.tally, step=step + 1)
+
+    def _add_up_gradients(self, batch: Batch, fraction: float) -> Tensor:
+        """The loss of a batch, its gradient left on the parameters: computed in parts, each counting as its rows do."""
+        n_parts, losses = min(self.config.accumulate, len(batch)), []
+        for index in range(n_parts):
+            part = batch.shard(index, n_parts)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+                loss = batch_loss(self.shortened, part, self.config.loss) * (fraction * len(part) / len(batch))
+            loss.backward()
+            losses.append(loss.detach())
+        return torch.stack(losses).sum()
 
     def advance_stage(self) -> None:
         """Of staged data: open the next stage once fresh examples of the present one are answered well enough."""

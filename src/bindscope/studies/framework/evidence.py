@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bindscope.errors import BindscopeError, suggest_nearest
+from bindscope.runs.cluster import ONE_PROCESSOR, PerRun
 from bindscope.runs.placement import Device
 from bindscope.studies.framework.claims import Study, Wanted
 from bindscope.studies.framework.experiments import (
@@ -99,6 +100,7 @@ def train_evidence(
     hours: float | None = None,
     cluster: str | None = None,
     device: Device = "cpu",
+    per_run: PerRun = ONE_PROCESSOR,
     say: Callable[[str], None] = print,
 ) -> Iterator[tuple[Item, Run]]:
     """Train what is left, in order, and yield each run as it ends with its item; an experiment's
@@ -115,7 +117,7 @@ def train_evidence(
         if len(cells) < len(item.left):
             say(f"{item.name}: {len(item.left) - len(cells)} of {len(item.left)} runs are left for another time.")
         with _Overrun(cells, len(cells) if cluster else jobs, say) as watch:
-            for cell, run in train_cells(cells, item.directory(runs_directory), jobs, cluster, device):
+            for cell, run in train_cells(cells, item.directory(runs_directory), jobs, cluster, device, per_run):
                 watch.end(cell)
                 yield item, run
         if item.experiment is not None and (cells or item.unsaved):

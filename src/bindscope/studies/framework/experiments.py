@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.families import all_families, family_of
+from bindscope.runs.cluster import ONE_PROCESSOR, PerRun
 from bindscope.runs.config import RunConfig, config_from_mapping, config_to_mapping, override
 from bindscope.runs.placement import Device
 
@@ -159,7 +160,12 @@ def split_name(name: str) -> tuple[str, int]:
 
 
 def train_cells(
-    cells: Sequence[Cell], directory: Path, jobs: int = 1, cluster: str | None = None, device: Device = "cpu"
+    cells: Sequence[Cell],
+    directory: Path,
+    jobs: int = 1,
+    cluster: str | None = None,
+    device: Device = "cpu",
+    per_run: PerRun = ONE_PROCESSOR,
 ) -> Iterator[tuple[Cell, Run]]:
     """Train what is missing and yield every cell with its run, as it ends: on a device here, or on a Ray ``cluster``.
 
@@ -174,7 +180,7 @@ def train_cells(
     trained = [cell for cell in cells if not cell.shipped]
     for path in dict.fromkeys(cell.path_in(directory).parent for cell in trained):
         by_name = {cell.config.name: cell for cell in trained if cell.path_in(directory).parent == path}
-        for run in train_sweep([cell.config for cell in by_name.values()], path, jobs, cluster, device):
+        for run in train_sweep([cell.config for cell in by_name.values()], path, jobs, cluster, device, per_run):
             yield by_name[run.name], run
 
 
