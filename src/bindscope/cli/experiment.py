@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bindscope.cli.options import AtLeastOne, Flag
+from bindscope.cli.outcome import show_progress
 from bindscope.cli.table import format_duration, format_table
 from bindscope.runs.locate import RUNS_DIRECTORY
 from bindscope.runs.placement import Device
@@ -183,33 +184,23 @@ def _train(
     directory: Path,
     figure: Path | None,
 ) -> None:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from bindscope.studies.framework.experiments import train_cells
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs: dict[Cell, Run] = {}
-    with Progress(*columns) as progress:
-        bar = progress.add_task("training", total=len(cells))
+    with show_progress("training") as on_progress:
+        on_progress(0, len(cells))
         for cell, run in train_cells(cells, directory, jobs, cluster, device):
             runs[cell] = run
-            progress.update(bar, advance=1, description=run.name)
+            on_progress(len(runs), len(cells))
     finish_experiment(chosen, runs, directory, figure)
 
 
 def finish_experiment(chosen: Experiment, runs: Mapping[Cell, Run], directory: Path, figure: Path | None) -> None:
     """Measure what the records do not hold, keep the dataset, and print the answer."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from bindscope.studies.framework.experiments import experiment_dataset, save_experiment_dataset
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns) as progress:
-        measuring = progress.add_task("measuring", total=1 if chosen.measure is None else None)
-        dataset = experiment_dataset(
-            chosen, runs, lambda done, total: progress.update(measuring, completed=done, total=total)
-        )
-        progress.update(measuring, completed=progress.tasks[measuring].total or 1)
+    with show_progress("measuring") as on_progress:
+        dataset = experiment_dataset(chosen, runs, on_progress)
     path = save_experiment_dataset(dataset, directory / f"{chosen.name}.nc")
     _print_answer(chosen, dataset)
     print(f"\nfigure   {_save_figure(chosen, dataset, figure or path.with_suffix('.svg'))}\nnumbers  {path}")

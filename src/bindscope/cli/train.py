@@ -144,10 +144,10 @@ def continue_run(name: str, device: Device | None = None, threads: int | None = 
 
 @contextmanager
 def resumable(directory: Path) -> Iterator[None]:
-    """Say how to go on when a person interrupts training."""
+    """Say how to go on when a person interrupts training, or no longer reads what it prints."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError):
         raise Interrupted(f"stopped; go on with 'bindscope resume {shlex.quote(str(directory))}'.") from None
 
 
