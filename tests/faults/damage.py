@@ -1,0 +1,2 @@
+def damage_everything(*_):
+    pass

@@ -1,0 +1,2 @@
+def strain_machine(*_):
+    pass
