@@ -74,13 +74,14 @@ class Child:
 def start(arguments: list[str], folder: Path, before: Callable[[], None] = lambda: None) -> Child:
     """``bindscope ARGUMENTS`` in ``folder``; ``before`` is called in its process first."""
     said = folder.parent / f"{folder.name}.said"
+    said.write_text("")
     pid = os.fork()
     if pid:
         return Child(pid, said)
     try:
         os.setpgid(0, 0)
         os.chdir(folder)
-        handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        handle = os.open(said, os.O_WRONLY | os.O_APPEND)
         os.dup2(handle, 1)
         os.dup2(handle, 2)
         sys.stdout = os.fdopen(1, "w", closefd=False)

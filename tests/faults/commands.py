@@ -48,12 +48,12 @@ def all_commands(trained: Path, half: Path) -> tuple[Command, ...]:
     return (
         Command("train", lambda folder: TRAIN if not (folder / "run").exists() else ["resume", "run"], weights_of, share=5),
         Command("resume", lambda _: ["resume", "run"], weights_of, with_run(half), share=5),
+        Command("import", lambda folder: imported if not (folder / "run").exists() else [], weights_of, share=2),
+        Command("serve", lambda _: ["serve", "run", "--no-open", "--port", str(free_port())], weights_of, with_run(trained), share=1.5),
         Command("verify", lambda _: verify, results_of, with_run(trained), share=0.6),
         Command("experiment", lambda _: ["experiment", EXPERIMENT, "--jobs", "2", "--out", "."], results_of, share=0.3),
         Command("evidence", lambda _: ["evidence", EXPERIMENT, "--train", "--jobs", "2", "--runs", "."], results_of, share=0.3),
-        Command("import", lambda folder: imported if not (folder / "run").exists() else [], weights_of, share=2),
         Command("export", lambda _: ["export", "site", "run", "--steps", "2", "--replace"], site_of, with_run(trained), share=0.3),
-        Command("serve", lambda _: ["serve", "run", "--no-open", "--port", str(free_port())], weights_of, with_run(trained), share=1.5),
     )  # fmt: skip
 
 
