@@ -11,7 +11,7 @@ LOWER_HALF := $(addprefix tests/,tasks model training interventions subspaces me
 LINT := lint-types lint-page lint-imports lint-style
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test evidence check lint $(LINT) test-page test-lower format docs types clean help
+.PHONY: demo test faults evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ demo: $(VENV)/.installed  ## open the lab on the shipped runs and watch a small 
 test: $(VENV)/.installed-test $(VENV)/.browser  ## everything that is checked: style, types, import directions, tests
 	@$(TOGETHER) $(LINT) test-page
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10
+
+faults: $(VENV)/.installed-test  ## hundreds of kills, full disks and damaged files, in a quarter of an hour; OPTIONS="--seed 1 --kills 600"
+	cd tests && PYTHONPATH=. $(abspath $(BIN))/python -m faults $(OPTIONS)
 
 check: $(VENV)/.installed-test  ## the daily check, two minutes: style, types, import directions, tests of the lower half
 	@$(TOGETHER) lint-types lint-imports lint-style test-lower
