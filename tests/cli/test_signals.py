@@ -6,15 +6,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 from filelock import FileLock
 
+from bindscope.cli.failure import LAST_RESORT, guard, heed_termination
 from bindscope.cli.main import run as run_command
+from bindscope.errors import BindscopeError
 from bindscope.runs.check import check_run
 from bindscope.runs.directory import Run
 from bindscope.runs.lock import LOCK_FILE, is_locked
@@ -106,6 +110,27 @@ def test_a_run_that_is_being_trained_is_not_resumed_by_another(
         assert run_command(["resume", str(trained)]) == 2
     sentence = f"bindscope: {trained}: another process is training this run; wait for it or end it.\n"
     assert capsys.readouterr().err == sentence
+
+
+def test_being_told_to_end_is_no_damaged_file() -> None:
+    """torch's readers turn what a signal raises into an error of theirs, and ours then called the file damaged."""
+
+    def read() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+        except KeyboardInterrupt:
+            raise BindscopeError("this file is damaged") from None
+
+    before = signal.getsignal(signal.SIGTERM)
+    heed_termination()
+    try:
+        assert guard(read) == 143
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        for thread in threading.enumerate():
+            if thread.name == LAST_RESORT:
+                cast(threading.Timer, thread).cancel()
 
 
 def test_a_command_without_an_output_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

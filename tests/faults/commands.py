@@ -82,7 +82,9 @@ def weights_of(folder: Path) -> Any:
 def results_of(folder: Path) -> Any:
     """The numbers of every dataset, whatever the moment and place they were made at."""
     return {
-        str(path.relative_to(folder)): repr(read_result(path).drop_attrs().drop_vars("seconds", errors="ignore").to_dict())
+        str(path.relative_to(folder)): repr(
+            read_result(path).drop_attrs().drop_vars("seconds", errors="ignore").to_dict()
+        )
         for path in sorted(folder.rglob("*.nc"))
     }
 

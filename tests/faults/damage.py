@@ -23,8 +23,21 @@ N_FLIPS = 25  # of every file
 KEY = "made of this"
 STATE, INDEX = "optimizer/step_00000024.safetensors", "optimizer/latest.json"
 RESULT, SERIES, DATASET = "results/chain.nc", "results/grid-series/heads/step_00000024.nc", "experiment.nc"
-FILES = ("manifest.json", "metrics.jsonl", "checkpoints/step_00000024.safetensors", STATE, INDEX, RESULT, SERIES, DATASET)
-WHOLE_IN_ITSELF = {RESULT, SERIES, DATASET}  # nothing names them: another's is read, and whoever wants one compares its key
+FILES = (
+    "manifest.json",
+    "metrics.jsonl",
+    "checkpoints/step_00000024.safetensors",
+    STATE,
+    INDEX,
+    RESULT,
+    SERIES,
+    DATASET,
+)
+WHOLE_IN_ITSELF = {
+    RESULT,
+    SERIES,
+    DATASET,
+}  # nothing names them: another's is read, and whoever wants one compares its key
 
 
 def damage_everything(trained: Path, folder: Path, rng: random.Random, tally: Tally) -> None:

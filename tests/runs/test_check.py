@@ -21,6 +21,7 @@ from bindscope.runs.directory import Run
 from bindscope.runs.execute import resume_run, train_run
 from bindscope.runs.files import seal, write_atomically
 from bindscope.runs.results import read_result, write_dataset
+from bindscope.runs.series import Series
 from damage import KINDS, damage_file
 from rewriting import rewrite_manifest
 
@@ -173,6 +174,20 @@ def test_a_run_of_format_1_is_read_resumed_and_written_in_the_present_format(tmp
     resumed = resume_run(run.path)
     assert json.loads((run.path / "manifest.json").read_text())["format"] == 2
     assert [record["step"] for record in Run.open(run.path).metrics] == [0, 4, 8]
+    again = train_run(resumed.config, tmp_path / "again", device="cpu", threads=1)
+    for name, weight in again.weights("last").items():
+        torch.testing.assert_close(resumed.weights("last")[name], weight, rtol=1e-4, atol=1e-5)
+
+
+def test_a_run_of_format_2_is_read_and_resumed(tmp_path: Path) -> None:
+    run = Run.open(shutil.copytree(FORMATS / "format-2", tmp_path / "kept"))
+    assert [record["step"] for record in run.metrics] == [0, 4]
+    assert run.result("numbers").a.values.tolist() == [0, 1, 2]
+    series = Series(run.path / "results" / "grid-series" / "heads")
+    assert series.read(4, "key").success.values.tolist() == [[0, 1], [2, 3], [4, 5]]
+    found = check_run(run.path)
+    assert (found.damaged, found.notes, found.n_files) == ([], [], 9)
+    resumed = resume_run(run.path)
     again = train_run(resumed.config, tmp_path / "again", device="cpu", threads=1)
     for name, weight in again.weights("last").items():
         torch.testing.assert_close(resumed.weights("last")[name], weight, rtol=1e-4, atol=1e-5)

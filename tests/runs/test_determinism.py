@@ -25,6 +25,7 @@ def test_the_same_seed_trains_the_same_bytes(config: RunConfig, trained: Path, t
     assert without_clock[0] == without_clock[1]
     states = [run.load_state() for run in (one, other)]
     assert all(torch.equal(states[0].optimizer[name], value) for name, value in states[1].optimizer.items())
+    assert list(one.weights("last")) == list(other.weights("last")) == sorted(one.weights("last"))
     assert one.manifest.data == other.manifest.data
 
 

@@ -19,6 +19,7 @@ from bindscope.errors import BindscopeError, suggest_nearest
 OK, REFUSED, INTERRUPTED = 0, 2, 130
 UNREAD, TERMINATED = 141, 143  # as of any process whose reader left, or that was told to end
 PATIENCE = 20.0  # seconds that a command which was told to end has for it
+LAST_RESORT = "told to end"  # the thread that waits for so long, by its name
 
 
 class Interrupted(Exception):
@@ -46,7 +47,7 @@ def guard(action: Callable[[], Any], arguments: Sequence[str] = ()) -> int:
     2
     """
     try:
-        result = action()
+        result = _heeding_the_end(action)
         if sys.stdout is not None:
             sys.stdout.flush()
         return result if isinstance(result, int) else OK
@@ -122,6 +123,17 @@ def _say(sentence: str, code: int) -> int:
     return code
 
 
+def _heeding_the_end(action: Callable[[], Any]) -> Any:
+    """Run ``action``; where a library took being told to end for a failure of its own, as torch's readers do, it is that still."""
+    try:
+        return action()
+    except Exception as problem:
+        told = any(thread.name == LAST_RESORT for thread in threading.enumerate())
+        if told and not isinstance(problem, Interrupted):
+            raise Terminated from problem
+        raise
+
+
 def _code_of(cause: BaseException | None) -> int:
     codes = {Terminated: TERMINATED, BrokenPipeError: UNREAD}
     return next((code for kind, code in codes.items() if isinstance(cause, kind)), INTERRUPTED)
@@ -130,7 +142,7 @@ def _code_of(cause: BaseException | None) -> int:
 def _terminate(number: int, _: object) -> None:
     signal.signal(number, signal.SIG_DFL)
     last_resort = threading.Timer(PATIENCE, os._exit, (TERMINATED,))  # files are whole at every moment
-    last_resort.daemon = True
+    last_resort.name, last_resort.daemon = LAST_RESORT, True
     last_resort.start()
     raise Terminated
 
