@@ -15,8 +15,8 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from faults.children import import_everything, start  # noqa: E402
-from faults.kills import Tally, kill_often  # noqa: E402
+from faults.children import import_everything, start
+from faults.kills import Tally, kill_often
 
 
 def main() -> int:
