@@ -112,7 +112,19 @@ def test_a_run_that_is_being_trained_is_not_resumed_by_another(
     assert capsys.readouterr().err == sentence
 
 
-def test_being_told_to_end_is_no_damaged_file() -> None:
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """This process heeds being told to end."""
+    before = signal.getsignal(signal.SIGTERM)
+    heed_termination()
+    yield
+    signal.signal(signal.SIGTERM, before)
+    for thread in threading.enumerate():
+        if thread.name == LAST_RESORT:
+            cast(threading.Timer, thread).cancel()
+
+
+def test_being_told_to_end_is_no_damaged_file(heeded: None) -> None:
     """torch's readers turn what a signal raises into an error of theirs, and ours then called the file damaged."""
 
     def read() -> None:
@@ -122,15 +134,21 @@ def test_being_told_to_end_is_no_damaged_file() -> None:
         except KeyboardInterrupt:
             raise BindscopeError("this file is damaged") from None
 
-    before = signal.getsignal(signal.SIGTERM)
-    heed_termination()
-    try:
-        assert guard(read) == 143
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        for thread in threading.enumerate():
-            if thread.name == LAST_RESORT:
-                cast(threading.Timer, thread).cancel()
+    assert guard(read) == 143
+
+
+def test_being_told_to_end_is_heard_while_an_object_is_deleted(heeded: None) -> None:
+    """Python ignores what is raised there."""
+
+    class Deleted:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def delete() -> None:
+        Deleted()
+        time.sleep(60)
+
+    assert guard(delete) == 143
 
 
 def test_a_command_without_an_output_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

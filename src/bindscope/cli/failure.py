@@ -8,8 +8,10 @@ import shlex
 import signal
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnknownCommandError, UnusedCliTokensError
@@ -139,7 +141,12 @@ def _code_of(cause: BaseException | None) -> int:
     return next((code for kind, code in codes.items() if isinstance(cause, kind)), INTERRUPTED)
 
 
-def _terminate(number: int, _: object) -> None:
+def _terminate(number: int, frame: FrameType | None) -> None:
+    if frame is not None and (frame.f_code.co_name == "__del__" or frame.f_code.co_filename == weakref.__file__):
+        again = threading.Timer(0.01, os.kill, (os.getpid(), number))  # Python ignores what is raised in here
+        again.daemon = True
+        again.start()
+        return
     signal.signal(number, signal.SIG_DFL)
     last_resort = threading.Timer(PATIENCE, os._exit, (TERMINATED,))  # files are whole at every moment
     last_resort.name, last_resort.daemon = LAST_RESORT, True
