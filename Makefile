@@ -23,7 +23,7 @@ test: $(VENV)/.installed-test $(VENV)/.browser  ## everything that is checked: s
 	@$(TOGETHER) $(LINT) test-page
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10
 
-faults: $(VENV)/.installed-test  ## hundreds of kills, full disks and damaged files, in a quarter of an hour; OPTIONS="--seed 1 --kills 600"
+faults: $(VENV)/.installed-test  ## hundreds of kills, full disks and damaged files: takes many minutes; OPTIONS="--seed 1 --kills 600"
 	cd tests && PYTHONPATH=. $(abspath $(BIN))/python -m faults $(OPTIONS)
 
 check: $(VENV)/.installed-test  ## the daily check, two minutes: style, types, import directions, tests of the lower half
