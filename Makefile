@@ -11,7 +11,7 @@ LOWER_HALF := $(addprefix tests/,tasks model training interventions subspaces me
 LINT := lint-types lint-page lint-imports lint-style
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test cluster evidence check lint $(LINT) test-page test-lower format docs types clean help
+.PHONY: demo test faults cluster evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ test: $(VENV)/.installed-test $(VENV)/.browser  ## everything that is checked: s
 
 cluster: $(VENV)/.installed-cluster  ## two Ray nodes of which one is lost: every run and measure once, and as here (not part of make test)
 	$(BIN)/python -m pytest --durations=10 --timeout=1200 tests/cluster tests/runs/test_cluster.py
+
+faults: $(VENV)/.installed-test  ## hundreds of kills, full disks and damaged files: takes many minutes; OPTIONS="--seed 1 --kills 600"
+	cd tests && PYTHONPATH=. $(abspath $(BIN))/python -m faults $(OPTIONS)
 
 check: $(VENV)/.installed-test  ## the daily check, two minutes: style, types, import directions, tests of the lower half
 	@$(TOGETHER) lint-types lint-imports lint-style test-lower

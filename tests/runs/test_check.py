@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +21,8 @@ from bindscope.runs.directory import Run
 from bindscope.runs.execute import resume_run, train_run
 from bindscope.runs.files import seal, write_atomically
 from bindscope.runs.results import read_result, write_dataset
+from bindscope.runs.series import Series
+from damage import KINDS, damage_file
 from rewriting import rewrite_manifest
 
 FORMATS = Path(__file__).parent / "formats"
@@ -80,26 +82,17 @@ def test_one_flipped_bit_is_refused_or_changes_nothing_that_is_read(measured: Ru
 
 
 @pytest.mark.parametrize("file", READERS)
-@pytest.mark.parametrize("damage", ["cut", "empty", "directory", "pipe", "of another run", "gone"])
+@pytest.mark.parametrize("damage", [kind for kind in KINDS if kind != "bit flipped"])
 def test_whatever_happens_to_a_file_is_named(
     measured: Run, file: str, damage: str, config: Any, tmp_path: Path
 ) -> None:
     path = measured.path / file
-    if damage == "of another run":
+    if damage in ("of another run", "link"):
         other = train_run(config.__class__(**{**vars(config), "seed": 5}), tmp_path / "other", device="cpu", threads=1)
         other.save_result("chain", xr.Dataset({"success": ("x", [1.0])}))
-    content = path.read_bytes()
-    path.unlink()
-    if damage in ("cut", "empty"):
-        path.write_bytes(content[: len(content) // 2 if damage == "cut" else 0])
-    elif damage == "directory":
-        path.mkdir()
-    elif damage == "pipe":
-        os.mkfifo(path)
-    elif damage == "of another run":
-        shutil.copyfile(other.path / file, path)
+    damage_file(path, damage, tmp_path / "other" / file, random.Random(0))
     found = check_run(measured.path)
-    if file == "results/chain.nc" and damage in ("of another run", "gone"):
+    if file == "results/chain.nc" and damage in ("of another run", "link", "gone"):
         assert not found.damaged  # whole in itself: whoever wants it compares its key, and measures what is missing
     elif file == "optimizer/latest.json" and damage == "gone":
         assert not found.damaged  # the run has ended, and nothing is resumed
@@ -181,6 +174,20 @@ def test_a_run_of_format_1_is_read_resumed_and_written_in_the_present_format(tmp
     resumed = resume_run(run.path)
     assert json.loads((run.path / "manifest.json").read_text())["format"] == 2
     assert [record["step"] for record in Run.open(run.path).metrics] == [0, 4, 8]
+    again = train_run(resumed.config, tmp_path / "again", device="cpu", threads=1)
+    for name, weight in again.weights("last").items():
+        torch.testing.assert_close(resumed.weights("last")[name], weight, rtol=1e-4, atol=1e-5)
+
+
+def test_a_run_of_format_2_is_read_and_resumed(tmp_path: Path) -> None:
+    run = Run.open(shutil.copytree(FORMATS / "format-2", tmp_path / "kept"))
+    assert [record["step"] for record in run.metrics] == [0, 4]
+    assert run.result("numbers").a.values.tolist() == [0, 1, 2]
+    series = Series(run.path / "results" / "grid-series" / "heads")
+    assert series.read(4, "key").success.values.tolist() == [[0, 1], [2, 3], [4, 5]]
+    found = check_run(run.path)
+    assert (found.damaged, found.notes, found.n_files) == ([], [], 9)
+    resumed = resume_run(run.path)
     again = train_run(resumed.config, tmp_path / "again", device="cpu", threads=1)
     for name, weight in again.weights("last").items():
         torch.testing.assert_close(resumed.weights("last")[name], weight, rtol=1e-4, atol=1e-5)

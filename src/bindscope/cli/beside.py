@@ -1,4 +1,7 @@
-"""A second command that runs while a first one goes on: training in a demo, writing the ideal mechanism while serving."""
+"""A second command that runs while a first one goes on: training in a demo, writing the ideal mechanism while serving.
+
+It ends with the first one, however that ends: the system closes the pipe that it has in place of a keyboard.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -19,13 +23,14 @@ def beside(*words: str, patience: float = PATIENCE, stdout: int | None = None) -
 
     It is the head of its own group of processes, so that Ctrl-C reaches it once, from here.
     """
-    process = subprocess.Popen([sys.executable, "-m", "bindscope", *words], process_group=0, stdout=stdout)
-    try:
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
-        yield process
-    finally:
-        stop(process, patience)
+    command = [sys.executable, "-m", "bindscope.cli.beside", *words]
+    with subprocess.Popen(command, process_group=0, stdin=subprocess.PIPE, stdout=stdout) as process:
+        try:
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+            yield process
+        finally:
+            stop(process, patience)
 
 
 def stop(process: subprocess.Popen[bytes], patience: float) -> None:
@@ -36,3 +41,15 @@ def stop(process: subprocess.Popen[bytes], patience: float) -> None:
         process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(patience)
+
+
+def _end_with_input() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    from bindscope.cli.main import main
+
+    threading.Thread(target=_end_with_input, name="end", daemon=True).start()
+    main()

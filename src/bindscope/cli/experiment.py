@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bindscope.cli.options import EACH_RUN, AtLeastOne, EachRun, Flag
+from bindscope.cli.outcome import show_progress
 from bindscope.cli.table import format_duration, format_table
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY
@@ -181,17 +182,14 @@ def _answer(
     chosen: Experiment, n_cells: int, trained: Iterator[tuple[Cell, Run]], directory: Path, figure: Path | None
 ) -> None:
     """Tell of each run as it ends and answer the question by all of them, or by those that could be trained."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs: dict[Cell, Run] = {}
     try:
-        with Progress(*columns) as progress:
-            bar = progress.add_task("training", total=n_cells)
+        with show_progress("training") as on_progress:
+            on_progress(0, n_cells)
             for cell, run in trained:
                 runs[cell] = run
-                progress.update(bar, advance=1, description=run.name)
-                if not progress.console.is_terminal:  # as in the log of a job
+                on_progress(len(runs), n_cells)
+                if not sys.stdout.isatty():  # as in the log of a job
                     print(f"{run.name} has ended, {len(runs)} of {n_cells}", flush=True)
     except BindscopeError:
         if runs:
@@ -202,17 +200,10 @@ def _answer(
 
 def finish_experiment(chosen: Experiment, runs: Mapping[Cell, Run], directory: Path, figure: Path | None) -> None:
     """Measure what the records do not hold, keep the dataset, and print the answer."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from bindscope.studies.framework.experiments import experiment_dataset, save_experiment_dataset
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns) as progress:
-        measuring = progress.add_task("measuring", total=1 if chosen.measure is None else None)
-        dataset = experiment_dataset(
-            chosen, runs, lambda done, total: progress.update(measuring, completed=done, total=total)
-        )
-        progress.update(measuring, completed=progress.tasks[measuring].total or 1)
+    with show_progress("measuring") as on_progress:
+        dataset = experiment_dataset(chosen, runs, on_progress)
     path = save_experiment_dataset(dataset, directory / f"{chosen.name}.nc")
     _print_answer(chosen, dataset)
     print(f"\nfigure   {_save_figure(chosen, dataset, figure or path.with_suffix('.svg'))}\nnumbers  {path}")

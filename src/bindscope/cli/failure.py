@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import signal
 import sys
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnknownCommandError, UnusedCliTokensError
@@ -16,10 +20,26 @@ from bindscope.cli.one_voice import say_once, started_by_torchrun
 from bindscope.errors import BindscopeError, suggest_nearest
 
 OK, REFUSED, INTERRUPTED = 0, 2, 130
+UNREAD, TERMINATED = 141, 143  # as of any process whose reader left, or that was told to end
+PATIENCE = 20.0  # seconds that a command which was told to end has for it
+LAST_RESORT = "told to end"  # the thread that waits for so long, by its name
 
 
 class Interrupted(Exception):
-    """A person stopped a command; the message says what was kept and how to go on."""
+    """A command was stopped, by whatever is its context; the message says what was kept and how to go on."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The system or another process told the command to end."""
+
+
+def heed_termination() -> None:
+    """Being told to end (SIGTERM) is as Ctrl-C: workers end too and nothing unfinished is left. Told twice, it ends at once.
+
+    Processes of torchrun wait for each other where no handler is called, so they end at once.
+    """
+    if "RANK" not in os.environ:
+        signal.signal(signal.SIGTERM, _terminate)
 
 
 def guard(action: Callable[[], Any], arguments: Sequence[str] = ()) -> int:
@@ -30,19 +50,23 @@ def guard(action: Callable[[], Any], arguments: Sequence[str] = ()) -> int:
     2
     """
     try:
-        result = action()
-        sys.stdout.flush()
+        result = _heeding_the_end(action)
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else OK
     except Interrupted as stop:
-        return _say(str(stop), INTERRUPTED)
-    except KeyboardInterrupt:
-        return _say("interrupted; nothing further was written.", INTERRUPTED)
+        if isinstance(stop.__context__, BrokenPipeError):
+            _close_output_quietly()
+        return _say(str(stop), _code_of(stop.__context__))
+    except KeyboardInterrupt as stop:
+        return _say("interrupted; nothing further was written.", _code_of(stop))
     except BindscopeError as problem:
         return _say(str(problem), REFUSED)
     except CycloptsError as problem:
         return _say(describe_usage_error(problem, arguments), REFUSED)
     except BrokenPipeError:
-        return _close_output_quietly()
+        _close_output_quietly()
+        return OK
     except OSError as problem:
         return _say(describe_system_error(problem), REFUSED)
     except (MemoryError, RuntimeError) as problem:
@@ -109,7 +133,35 @@ def _print(sentence: str) -> None:
         print(f"bindscope: {sentence}", file=sys.stderr, flush=True)
 
 
-def _close_output_quietly() -> int:
+def _heeding_the_end(action: Callable[[], Any]) -> Any:
+    """Run ``action``; where a library took being told to end for a failure of its own, as torch's readers do, it is that still."""
+    try:
+        return action()
+    except Exception as problem:
+        told = any(thread.name == LAST_RESORT for thread in threading.enumerate())
+        if told and not isinstance(problem, Interrupted):
+            raise Terminated from problem
+        raise
+
+
+def _code_of(cause: BaseException | None) -> int:
+    codes = {Terminated: TERMINATED, BrokenPipeError: UNREAD}
+    return next((code for kind, code in codes.items() if isinstance(cause, kind)), INTERRUPTED)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    if frame is not None and (frame.f_code.co_name == "__del__" or frame.f_code.co_filename == weakref.__file__):
+        again = threading.Timer(0.01, os.kill, (os.getpid(), number))  # Python ignores what is raised in here
+        again.daemon = True
+        again.start()
+        return
+    signal.signal(number, signal.SIG_DFL)
+    last_resort = threading.Timer(PATIENCE, os._exit, (TERMINATED,))  # files are whole at every moment
+    last_resort.name, last_resort.daemon = LAST_RESORT, True
+    last_resort.start()
+    raise Terminated
+
+
+def _close_output_quietly() -> None:
     # The reader of a pipe left (as ``head`` does): point stdout elsewhere so that closing it cannot complain again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return OK

@@ -15,7 +15,7 @@ from typing import NoReturn
 from cyclopts import App, Group
 
 from bindscope import __version__
-from bindscope.cli.failure import guard
+from bindscope.cli.failure import guard, heed_termination
 from bindscope.cli.one_voice import started_by_torchrun
 from bindscope.cli.own_families import take_families
 
@@ -192,6 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     >>> main(["presets", "binding-tiny"])
     """
+    heed_termination()
     code = run(sys.argv[1:] if arguments is None else list(arguments))
     if started_by_torchrun() or any(thread.name == BACKGROUND for thread in threading.enumerate()):
         leave_at_once(code)
@@ -210,7 +211,8 @@ def leave_at_once(code: int) -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code: 0, 2 for anything a person can put right, 130 when interrupted."""
+    """Run one command and return its exit code: 0, 2 for anything a person can put right, 130 when interrupted,
+    143 when told to end, 141 when work was given up because nobody reads on."""
     return guard(lambda: _dispatch(take_families(arguments)), arguments)
 
 

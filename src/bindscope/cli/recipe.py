@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from bindscope.cli.experiment import format_cells
 from bindscope.cli.options import AtLeastOne
+from bindscope.cli.outcome import show_progress
 from bindscope.runs.locate import RUNS_DIRECTORY
 from bindscope.runs.placement import Device
 
@@ -53,8 +54,6 @@ def ablate_recipe(
     out
         The directory that holds the runs; runs/recipe-PRESET when left out.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from bindscope.runs.files import write_atomically
     from bindscope.runs.sweep import train_sweep
     from bindscope.studies.binding.experiments.recipe import ablation_configs, ablation_dataset
@@ -62,13 +61,12 @@ def ablate_recipe(
 
     configs = ablation_configs(find_preset(preset).config, range(seeds), only or None, steps)
     directory = out or RUNS_DIRECTORY / f"recipe-{preset}"
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs = []
-    with Progress(*columns) as progress:
-        bar = progress.add_task("training", total=len(configs))
+    with show_progress("training") as on_progress:
+        on_progress(0, len(configs))
         for run in train_sweep(configs, directory, jobs, device=device):
             runs.append(run)
-            progress.update(bar, advance=1, description=run.name)
+            on_progress(len(runs), len(configs))
     dataset = ablation_dataset(runs)
     table = format_ablations(dataset)
     write_atomically(directory / "ablations.txt", f"{table}\n".encode())

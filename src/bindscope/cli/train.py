@@ -152,18 +152,16 @@ def continue_run(
         return
     past = [(record["step"], record) for record in run.metrics]
     with resumable(run.path), watch_training(describe_run(run.config, run.path), past) as observer:
-        run = resume_run(
-            run.path, device=device, threads=threads, observer=observer, any_world_size=any_world_size
-        )
+        run = resume_run(run.path, device=device, threads=threads, observer=observer, any_world_size=any_world_size)
     report_end(run)
 
 
 @contextmanager
 def resumable(directory: Path) -> Iterator[None]:
-    """Say how to go on when a person interrupts training."""
+    """Say how to go on when a person interrupts training, or no longer reads what it prints."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError):
         raise Interrupted(f"stopped; go on with 'bindscope resume {shlex.quote(str(directory))}'.") from None
 
 

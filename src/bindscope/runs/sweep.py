@@ -6,12 +6,8 @@ Each is a directory of its own, so a sweep stops and goes on run by run.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import os
-import threading
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +17,7 @@ from bindscope.runs.cluster import ONE_PROCESSOR, PerRun, train_on_cluster
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run
 from bindscope.runs.placement import Device, Placement
+from bindscope.runs.workers import open_workers
 
 ENDED = ("finished", "stopped early")  # what the status of a run with nothing left to train is
 
@@ -76,33 +73,14 @@ def existing_run(path: Path, config: RunConfig) -> Run | None:
     return run
 
 
-def end_with_parent() -> None:
-    """Let this process end when the one that started it does, however that ends; the run it trains can be resumed."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
-
-
 def _train_in_processes(
     mappings: Sequence[dict[str, Any]], directory: Path, jobs: int, device: str
 ) -> Generator[str, None, None]:
     """Processes of this machine train; yields the path of each run as it ends."""
-    context, n_workers = multiprocessing.get_context("spawn"), min(jobs, len(mappings))
-    with ProcessPoolExecutor(n_workers, context, initializer=end_with_parent) as pool:
-        futures = [pool.submit(train_cell, mapping, str(directory), device) for mapping in mappings]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BrokenProcessPool:
-            raise BindscopeError(
-                f"{directory}: a process that trained one of these runs was ended from outside, perhaps for want of "
-                "memory; give the command again to go on, with fewer jobs."
-            ) from None
-        finally:
-            for future in futures:
-                future.cancel()
+    with open_workers(min(jobs, len(mappings))) as workers:
+        train = partial(train_cell, directory=str(directory), device=device)
+        pending = {workers.submit(train, mapping) for mapping in mappings}
+        while pending:
+            ended = workers.wait(pending)
+            pending -= ended
+            yield from map(workers.take, ended)

@@ -46,9 +46,9 @@ def unpack_metadata(content: bytes) -> dict[str, str]:
 
 
 def unpack_tensors(content: bytes, path: Path, what: str) -> dict[str, Tensor]:
-    """The tensors of a safetensors file; ``path`` is only named in the error."""
+    """The tensors of a safetensors file by name, in the order of names; ``path`` is only named in the error."""
     try:
-        return safetensors.torch.load(content)
+        return dict(sorted(safetensors.torch.load(content).items()))  # safetensors gives another order each time
     except (safetensors.SafetensorError, ValueError, KeyError) as problem:
         raise BindscopeError(f"{path}: {what} is not a readable safetensors file: {problem}.") from None
 

@@ -24,7 +24,6 @@ from typing import Any, Self, TypeVar
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.cluster import N_RETRIES, check_machines, connect_cluster
-from bindscope.runs.sweep import end_with_parent
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -160,18 +159,23 @@ class ClusterWorkers(Workers):
 
 def _lost_here() -> BindscopeError:
     return BindscopeError(
-        "a process that measured was ended from outside, perhaps for want of memory; give the command again to go on, "
-        "with --jobs 1."
+        "a process that worked at a piece was ended from outside, perhaps for want of memory; give the command again to go "
+        "on, with --jobs 1."
     )
 
 
 def _begin(stop: Any) -> None:
-    """A process that ends when it is told to, or when the first one does; keys pressed are for the first one."""
+    """A process that ends when it is told to, or when the first one does, however that ends; what it trains can be resumed.
+
+    Keys pressed are for the first one. The system closes the pipe behind ``parent.join`` also of a process that was killed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    for wait_for_end in (stop.wait, parent.join):
+        threading.Thread(target=_end_after, args=(wait_for_end,), name="end", daemon=True).start()
 
-    def watch() -> None:
-        stop.wait()
-        os._exit(1)
 
-    threading.Thread(target=watch, name="stop", daemon=True).start()
+def _end_after(wait_for_end: Callable[[], object]) -> None:
+    wait_for_end()
+    os._exit(1)

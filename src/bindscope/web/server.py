@@ -87,14 +87,15 @@ def wait_for_interrupt() -> None:
 
 @contextmanager
 def ended_politely() -> Iterator[None]:
-    """Being told to end is as Ctrl-C, also where a shell made a process in the background deaf to it: all stops in order."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, signal.default_int_handler) for number in numbers]
+    """Ctrl-C is heard also where a shell made a process in the background deaf to it: all stops in order.
+
+    Being told to end is as Ctrl-C to every command (``cli/failure.py``).
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before):
-            signal.signal(number, handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def _bind(host: str, port: int) -> socket.socket:

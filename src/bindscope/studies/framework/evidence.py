@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -260,6 +261,10 @@ class _Overrun:
 
     def _begin(self, cell: Cell) -> None:
         words = f"{cell.config.name}: takes longer than the {cell.seconds / 60:.0f} minutes estimated; it goes on."
-        self.timers[cell] = threading.Timer(cell.seconds, self.say, (words,))
+        self.timers[cell] = threading.Timer(cell.seconds, self._tell, (words,))
         self.timers[cell].daemon = True
         self.timers[cell].start()
+
+    def _tell(self, words: str) -> None:
+        with suppress(OSError):  # whoever read it may be gone
+            self.say(words)
