@@ -11,7 +11,9 @@ LOWER_HALF := $(addprefix tests/,tasks model training interventions subspaces me
 LINT := lint-types lint-page lint-imports lint-style
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test evidence check lint $(LINT) test-page test-lower format docs types clean help
+MINUTES ?= 3
+
+.PHONY: demo test load fuzz lock dist sbom evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +54,9 @@ test-lower:
 format: $(VENV)/.installed-test  ## rewrite the code in the common style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+load: $(VENV)/.installed  ## a real server under 200 readers, live patches and abusive clients for MINUTES=3; fails on a 5xx or growing memory
+	$(BIN)/python benchmarks/server_load.py --minutes $(MINUTES)
 
 evidence: $(VENV)/.installed  ## train what the verdicts still rest on too little of: days on one core; OPTIONS="--hours 8" bounds it
 	$(BIN)/bindscope evidence --train $(OPTIONS)
