@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import re
 import signal
@@ -26,7 +25,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -36,7 +34,7 @@ READS = ("runs.json", *(f"runs/{RUN}/{name}.json" for name in ("run", "trajector
 GROWTH = 0.1  # of the memory in the second third of the time, which the last third may exceed
 PAUSE = 6.0  # seconds, at most, between two requests of a reader
 DRIP = 0.3  # seconds between two bytes of a slow client
-ESTABLISHED = 1  # the state of a connection that nobody has ended, as Linux counts
+STALL, N_PIPELINED = 30.0, 60  # seconds that a slow reader reads nothing, and how much it asked for
 N_SLOW = 10  # of each kind of slow client at once
 LINES = ("k={};c=k;t=6;b=c;#b:", "k={};m=2;c=k;b=c;#b:", "a={};b=a;c=3;d=b;e=d;#e:")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -218,23 +216,20 @@ async def drip_body(seen: Seen, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def read_slowly(seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
-    """Asks for a streamed grid and for much besides, and takes a byte now and then."""
+    """Asks for a streamed grid and for 15 MB besides, more than a kernel takes, and reads nothing for a while."""
     writer.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     method, path, body = live_question(seen)
     writer.write(head_of(seen, method, path, len(body)) + body)
-    for _ in range(60):
-        writer.write(head_of(seen, "GET", f"/api/{READS[3]}", 0))  # 15 MB in all: more than a kernel takes
-    own = writer.transport.get_extra_info("socket")
-    while not seen.over:
+    for _ in range(N_PIPELINED):
+        writer.write(head_of(seen, "GET", f"/api/{READS[3]}", 0))
+    for _ in range(int(STALL / DRIP)):
         await asyncio.sleep(DRIP)
-        with suppress(BlockingIOError):
-            taken = socket.socket(fileno=os.dup(own.fileno()))
-            taken.recv(1)
-            taken.close()
-        if own.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != ESTABLISHED:
-            return "hung up on"
-    return "still there at the end"
+        if seen.over:
+            return "still there at the end"
+    writer.transport.resume_reading()  # type: ignore[attr-defined]
+    taken = await asyncio.wait_for(reader.read(), 60)
+    return "hung up on" if len(taken) < N_PIPELINED * 200_000 else "served to the end"
 
 
 async def send_too_much(seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
