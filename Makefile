@@ -11,7 +11,11 @@ LOWER_HALF := $(addprefix tests/,tasks model training interventions subspaces me
 LINT := lint-types lint-page lint-imports lint-style
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test faults cluster evidence check lint $(LINT) test-page test-lower format docs types clean help
+MINUTES ?= 3
+CASES ?= 10000
+SEED ?= 0
+
+.PHONY: demo test faults cluster load fuzz lock dist sbom evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +62,13 @@ test-lower:
 format: $(VENV)/.installed-test  ## rewrite the code in the common style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+load: $(VENV)/.installed  ## a real server under 200 readers, live patches and abusive clients for MINUTES=3; fails on a 5xx or growing memory
+	$(BIN)/python benchmarks/server_load.py --minutes $(MINUTES)
+
+fuzz: $(VENV)/.installed-test  ## hostile input: CASES=10000 of each kind by SEED=0; each must end in success or in one sentence
+	$(BIN)/python tests/fuzz/many.py --cases $(CASES) --seed $(SEED)
+	cd frontend && FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) npx vitest run src/state/fuzz.test.ts
 
 evidence: $(VENV)/.installed  ## train what the verdicts still rest on too little of: days on one core; OPTIONS="--hours 8" bounds it
 	$(BIN)/bindscope evidence --train $(OPTIONS)

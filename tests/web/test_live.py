@@ -204,6 +204,45 @@ def test_a_refusal_of_the_work_is_a_sentence(slow: Slow, page: FastAPI) -> None:
     assert (reply.status, reply.error) == (400, "that cannot be patched.")
 
 
+PAIR = {"run": "small", "program": "a=5;b=a;c=3;#b:", "counterfactual": "a=7;b=a;c=3;#b:"}
+LONG: dict[str, dict[str, Any]] = {
+    "patch": {**PAIR, "steps": [0, 4, 8, 12], "sites": ["L1.resid_pre@2"]},
+    "predict": {"run": "small", "program": PAIR["program"], "steps": [0, 4, 8, 12]},
+    "edges": {"run": "small", "step": 12, "n": 8},
+}
+
+
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_a_real_question_runs_no_model_after_its_reader_has_left(
+    name: str, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it goes over all checkpoints, as one cell followed through training does, or asks one model many times."""
+    from bindscope.web.pages import PAGES
+
+    operation = next(each for page in PAGES for each in page.operations if each.name == name)
+    question = operation.read(operation.request(**LONG[name]))
+    worker, ran = Worker(lab), list[int]()
+    load = lab.find("small").run.checkpoint
+
+    def counted(step: int) -> Any:
+        model = load(step)
+        model.register_forward_hook(lambda *_: (ran.append(step), worker.close())[1])  # the reader leaves after one run
+        return model
+
+    monkeypatch.setattr(type(lab.find("small").run), "checkpoint", lambda run, step: counted(step))
+
+    async def scene() -> None:
+        if operation.streamed:
+            async for _ in worker.stream(operation, question):
+                pass
+        else:
+            await worker.answer(operation, question)
+
+    with pytest.raises(Superseded):
+        asyncio.run(scene())
+    assert len(ran) == 1
+
+
 def test_too_many_questions_are_refused_and_a_panel_that_already_waits_is_not(slow: Slow, lab: Lab) -> None:
     async def scene() -> None:
         worker = Worker(lab)

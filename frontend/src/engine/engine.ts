@@ -7,16 +7,16 @@ import { grid, patch, type GridQuestion, type PatchQuestion } from './patches';
 import { commandFor } from './operations';
 import { answerSum, type SumQuestion } from './sums';
 import { Refusal } from './refusal';
-import { Runs, type ReadFile } from './runs';
+import { Runs, type GoOn, type ReadFile } from './runs';
 import { answerKernel, answerSamples, type KernelQuestion, type SamplesQuestion } from './templates';
 import { transplant, type TransplantQuestion } from './transplants';
 
 /** What an operation gives: a body, then, where it is streamed, parts of it. */
 export type Answer = AsyncGenerator<Body | Part>;
 
-/** `for await (const piece of engine('predict', question)) …` */
-export function createEngine(read: ReadFile): (operation: string, question: object) => Answer {
-  const runs = new Runs(read);
+/** `for await (const piece of engine('predict', question)) …`; `goOn` may end the work before each model. */
+export function createEngine(read: ReadFile, goOn?: GoOn): (operation: string, question: object) => Answer {
+  const runs = new Runs(read, goOn);
   const single: Record<string, (question: object) => Promise<Body>> = {
     predict: (question) => predict(runs, question as PredictQuestion),
     lens: (question) => lens(runs, question as LensQuestion),

@@ -11,6 +11,9 @@ import { readTensors, type Tensor } from './safetensors';
 /** Reads a file of the copy: `read('runs/binding-laptop/run.json')`; null when it is not there. */
 export type ReadFile = (path: string) => Promise<ArrayBuffer | null>;
 
+/** Asked before each model: what nobody waits for any more ends here, by what it throws. */
+export type GoOn = () => Promise<void>;
+
 export interface OpenedRun {
   readonly name: string;
   readonly steps: readonly number[];
@@ -24,11 +27,13 @@ const N_MODELS = 32; // models cached in memory: a megabyte or so each
 
 export class Runs {
   readonly #read: ReadFile;
+  readonly #goOn: GoOn;
   readonly #runs = new Map<string, Promise<OpenedRun>>();
   readonly #models = new Map<string, Promise<Model>>();
 
-  constructor(read: ReadFile) {
+  constructor(read: ReadFile, goOn: GoOn = () => Promise.resolve()) {
     this.#read = read;
+    this.#goOn = goOn;
   }
 
   find(name: string): Promise<OpenedRun> {
@@ -43,7 +48,8 @@ export class Runs {
   }
 
   /** The model at a step; the one that was used longest ago is forgotten first. */
-  model(run: OpenedRun, step: number): Promise<Model> {
+  async model(run: OpenedRun, step: number): Promise<Model> {
+    await this.#goOn();
     if (!run.steps.includes(step)) throw new Refusal(`${run.name}: step ${step} is not in this copy.`, 404);
     const key = `${run.name} ${step}`;
     const found = remember(this.#models, key, async () => buildModel(run.shape, await this.tensors(run, step)));

@@ -2,6 +2,7 @@
 import type { Body } from '../api/body';
 import type { Part } from '../api/client';
 import { createEngine } from './engine';
+import { Refusal } from './refusal';
 
 export type ToWorker =
   | { kind: 'start'; base: string }
@@ -16,12 +17,14 @@ export type FromWorker =
 const PAUSE = 30; // milliseconds of work after which messages are looked at
 
 let base = '';
+let looked = 0; // when messages were looked at last
+let atWork = 0; // the question that is being answered
 const cancelled = new Set<number>();
 let line: Promise<void> = Promise.resolve();
 const engine = createEngine(async (path) => {
   const response = await fetch(new URL(`api/${path}`, base));
   return response.ok ? await response.arrayBuffer() : null;
-});
+}, goOn);
 
 self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
   if (data.kind === 'start') base = data.base;
@@ -31,15 +34,11 @@ self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
 
 async function answer(id: number, operation: string, question: object): Promise<void> {
   try {
-    let looked = performance.now();
-    await pause(); // what was cancelled while it waited is not begun
-    if (cancelled.has(id)) return;
+    [atWork, looked] = [id, 0]; // what was cancelled while it waited is not begun
+    await goOn();
     for await (const piece of engine(operation, question)) {
       send({ kind: 'piece', id, piece });
-      if (performance.now() - looked < PAUSE) continue;
-      await pause();
-      looked = performance.now();
-      if (cancelled.has(id)) return;
+      await goOn();
     }
     send({ kind: 'end', id });
   } catch (problem) {
@@ -48,6 +47,15 @@ async function answer(id: number, operation: string, question: object): Promise<
   } finally {
     cancelled.delete(id);
   }
+}
+
+/** Looks at messages now and then, and ends work that nobody waits for any more. */
+async function goOn(): Promise<void> {
+  if (performance.now() - looked >= PAUSE) {
+    await pause();
+    looked = performance.now();
+  }
+  if (cancelled.has(atWork)) throw new Refusal('a newer question took the place of this one.', 409);
 }
 
 function send(message: FromWorker): void {

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bindscope.errors import BindscopeError
 
+MOST_PARTS, MOST_SIZE = 10_000, 100_000_000  # layers and heads; tokens, positions and widths: none that exists has more
 Activation = Literal["gelu", "gelu_tanh", "relu", "silu", "cos"]
 
 
@@ -91,8 +92,13 @@ class ModelConfig:
         for name in sizes:
             if getattr(self, name) < 1:
                 raise BindscopeError(f"model.{name}: must be at least 1, got {getattr(self, name)}.")
-        if self.d_out is not None and self.d_out < 1:
-            raise BindscopeError(f"model.d_out: must be at least 1, or none, got {self.d_out}.")
+            most = MOST_PARTS if name in ("n_layers", "n_heads") else MOST_SIZE
+            if getattr(self, name) > most:
+                raise BindscopeError(f"model.{name}: must be at most {most:,}, got {getattr(self, name)}.")
+        if self.d_out is not None and not 1 <= self.d_out <= MOST_SIZE:
+            raise BindscopeError(
+                f"model.d_out: must be at least 1 and at most {MOST_SIZE:,}, or none, got {self.d_out}."
+            )
         if self.n_kv_heads is not None and (self.n_kv_heads < 1 or self.n_heads % self.n_kv_heads):
             raise BindscopeError(
                 f"model.n_kv_heads: must divide the {self.n_heads} heads into equal groups, got {self.n_kv_heads}."

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torch import Tensor
+
 from bindscope.errors import BindscopeError
-from bindscope.model.convert.checkpoint import check_names_and_shapes
+from bindscope.model.convert.checkpoint import check_names_and_shapes, check_size
 from bindscope.model.transformer import Transformer
 from bindscope.runs.directory import FOLDERS, MANIFEST, METRICS, Run
 from bindscope.runs.files import TEMPORARY, is_sealed, read_bytes
@@ -84,16 +86,19 @@ def check_run(path: Path, on_file: Callable[[Path], None] = lambda path: None) -
 
 
 def _check_weights(found: Checked, run: Run, on_file: Callable[[Path], None]) -> None:
-    model = None
+    model: dict[str, Tensor] | None = None  # made once, of the first weights that can fill it
+    is_transformer = False
     with found.reading():
-        model = Transformer(run.config.model).state_dict() if run.config.baseline is None else None
+        is_transformer = run.config.baseline is None
     found.n_files -= 1  # settings are in the manifest
     for step, entry in run.manifest.checkpoints.items():
         file = run.path / "checkpoints" / entry.file
         on_file(file)
         with found.reading():
             tensors = run.weights(step)
-            if model is not None:
+            if is_transformer:
+                check_size(run.config.model, tensors, str(file))
+                model = model or Transformer(run.config.model).state_dict()
                 check_names_and_shapes(model, tensors, str(file))
 
 

@@ -164,8 +164,7 @@ class Run:
 
     def checkpoint(self, step: int | str = "last") -> Transformer:
         """The model as it was at ``step``, in evaluation mode where the run was opened to have it: on the CPU, usually."""
-        from bindscope.model.convert.checkpoint import load_into
-        from bindscope.model.transformer import Transformer
+        from bindscope.model.convert.checkpoint import build_model
 
         step = self.find_step(step)
         if self.config.baseline is not None:
@@ -173,10 +172,8 @@ class Run:
                 f"{self.path}: trained a {self.config.baseline.kind}, which has no attention to look into; name a run of a "
                 "transformer."
             )
-        tensors = self.weights(step)
-        model = Transformer(self.config.model)
-        load_into(model, tensors, str(self.path / "checkpoints" / self.manifest.checkpoints[step].file))
-        return self.placement.place(model.eval())
+        where = str(self.path / "checkpoints" / self.manifest.checkpoints[step].file)
+        return self.placement.place(build_model(self.config.model, self.weights(step), where))
 
     def keep_weights(self, step: int, model: nn.Module) -> None:
         """Training hands over the weights of a step."""

@@ -1,7 +1,8 @@
 """Work that nobody waits for any more ends at its next step.
 
 The worker says which question it is at; whatever it calls may ask ``check_cancelled`` between two parts of long work.
-``LabRun.model`` does, so work that goes from checkpoint to checkpoint needs no word of its own.
+``LabRun.model`` does, and so does every run of a model that it gives, so work that goes from checkpoint to checkpoint, or
+runs one model again and again, needs no word of its own.
 """
 
 from __future__ import annotations

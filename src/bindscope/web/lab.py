@@ -250,7 +250,7 @@ class LabRun:
         check_cancelled()
         step = self.find_step(step)
         key = f"{self.path} {self.checkpoint_hash(step)}"  # a run that went on again has other weights
-        return self.models.find(key, lambda: self.run.checkpoint(step))
+        return self.models.find(key, lambda: _cancellable(self.run.checkpoint(step)))
 
     def remember(self, name: str, make: Callable[[], T]) -> T:
         """Something made of this run, made again only when the run has changed."""
@@ -282,6 +282,12 @@ class LabRun:
         """Where results are: new ones are saved in the first folder, which another process may add to at any time."""
         name, placement = plain_name(self._run.name), self._run.placement
         return results_folders(self.path, name, self._read_only, self._kept_in, placement=placement)
+
+
+def _cancellable(model: Transformer) -> Transformer:
+    """A model whose every run ends work that nobody waits for any more."""
+    model.register_forward_pre_hook(lambda *_: check_cancelled())
+    return model
 
 
 def plain_name(text: str) -> str:

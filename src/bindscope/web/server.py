@@ -66,7 +66,10 @@ def serving(app: FastAPI, listening: socket.socket) -> Iterator[None]:
     """Answer in a thread of its own for as long as the block lasts."""
     import uvicorn
 
-    settings: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
+    from bindscope.web.patience import PatientProtocol
+
+    settings: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False, "ws": "none"}
+    settings["http"] = PatientProtocol
     server = uvicorn.Server(uvicorn.Config(app, lifespan="on", timeout_graceful_shutdown=1, **settings))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server", daemon=True)
     thread.start()

@@ -61,9 +61,7 @@ def load_checkpoint(
         described = describe_nanogpt(_read_settings(metadata, NANOGPT_SHAPE, where), where)
         config, state = described.config, rename_weights(state, described, where)
     check_finite(state, where)
-    model = Transformer(config or _config_from_metadata(metadata, where))
-    load_into(model, state, where)
-    return model.eval()
+    return build_model(config or _config_from_metadata(metadata, where), state, where)
 
 
 def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -77,6 +75,24 @@ def read_state(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if start.startswith(_PICKLED) and start[8:] != b"{":  # a safetensors file is a length of 8 bytes, then JSON
         return _read_torch(path)
     return _read_safetensors(path)
+
+
+def build_model(config: ModelConfig, state: Mapping[str, Tensor], where: str) -> Transformer:
+    """The model of this shape with these weights, to be evaluated; a shape that they cannot fill takes no memory."""
+    check_size(config, state, where)
+    model = Transformer(config)
+    load_into(model, state, where)
+    return model.eval()
+
+
+def check_size(config: ModelConfig, state: Mapping[str, Tensor], where: str) -> None:
+    """Refuse a shape with more parameters than there are weights, before a model of it is made."""
+    n_weights = sum(tensor.numel() for tensor in state.values())
+    n_needed = config.n_parameters + (config.n_positions * config.d_model if config.positions == "normal" else 0)
+    if n_needed > n_weights:
+        raise BindscopeError(
+            f"{where}: a checkpoint of another model: it holds {n_weights:,} numbers, and one of this shape has {n_needed:,}."
+        )
 
 
 def load_into(model: nn.Module, state: Mapping[str, Tensor], where: str) -> None:

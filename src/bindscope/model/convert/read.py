@@ -15,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bindscope.model.config import Activation
-from bindscope.model.convert.checkpoint import load_checkpoint, load_into
+from bindscope.model.convert.checkpoint import build_model, load_checkpoint
 from bindscope.model.convert.directory import read_weights, weight_files
 from bindscope.model.convert.naming import rename_weights
 from bindscope.model.convert.transformer_lens import Norm
@@ -46,9 +46,7 @@ def read_model(
         return load_checkpoint(path, activation=activation, norm=norm, parallel=parallel)
     described = describe_directory(path, only)
     state = rename_weights(read_weights(path), described, str(path))
-    model = Transformer(described.config)
-    load_into(model, state, str(path))
-    return model.eval()
+    return build_model(described.config, state, str(path))
 
 
 def list_files(path: Path) -> list[Path]:
