@@ -15,7 +15,7 @@ MINUTES ?= 3
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo test faults cluster load fuzz lock dist sbom evidence check lint $(LINT) test-page test-lower format docs types clean help
+.PHONY: demo test faults cluster load fuzz evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,7 +68,7 @@ load: $(VENV)/.installed  ## a real server under 200 readers, live patches and a
 
 fuzz: $(VENV)/.installed-test  ## hostile input: CASES=10000 of each kind by SEED=0; each must end in success or in one sentence
 	$(BIN)/python tests/fuzz/many.py --cases $(CASES) --seed $(SEED)
-	cd frontend && FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) npx vitest run src/state/fuzz.test.ts
+	FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) $(SHELL) -c '$(NPM) run test -- src/state/fuzz.test.ts'
 
 evidence: $(VENV)/.installed  ## train what the verdicts still rest on too little of: days on one core; OPTIONS="--hours 8" bounds it
 	$(BIN)/bindscope evidence --train $(OPTIONS)
