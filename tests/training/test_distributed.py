@@ -63,7 +63,9 @@ def test_processes_that_never_come_are_waited_for_so_long_and_no_longer(monkeypa
         port = free.getsockname()[1]
     for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": "0", "WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(BindscopeError, match=rf"2 processes .* did not connect within 1 s by way of 127\.0\.0\.1:{port}"):
+    with pytest.raises(
+        BindscopeError, match=rf"2 processes .* did not connect within 1 s by way of 127\.0\.0\.1:{port}"
+    ):
         join_processes(Processes(0, 0, 2), torch.device("cpu"), seconds=1)
     assert not torch.distributed.is_initialized()
 

@@ -23,7 +23,9 @@ def launches(processes: int, restarts: int) -> bool:
     if restarts < 0:
         raise BindscopeError(f"--restarts: must not be negative, got {restarts}.")
     if processes == 1 and restarts:
-        raise BindscopeError("--restarts: only with --processes 2 or more is there something that starts a process again.")
+        raise BindscopeError(
+            "--restarts: only with --processes 2 or more is there something that starts a process again."
+        )
     return processes > 1 and not started_by_torchrun()
 
 

@@ -152,9 +152,7 @@ def continue_run(
         return
     past = [(record["step"], record) for record in run.metrics]
     with resumable(run.path), watch_training(describe_run(run.config, run.path), past) as observer:
-        run = resume_run(
-            run.path, device=device, threads=threads, observer=observer, any_world_size=any_world_size
-        )
+        run = resume_run(run.path, device=device, threads=threads, observer=observer, any_world_size=any_world_size)
     report_end(run)
 
 

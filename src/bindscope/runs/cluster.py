@@ -97,9 +97,12 @@ def _collect(ray: Any, pending: dict[Any, str], directory: Path, retries: int) -
         try:
             path, problem = ray.get(ended)
         except ray.exceptions.RayError as lost:
-            path, problem = "", (
-                f"{directory / name}: the run was lost {retries + 1} times with the process or machine that trained it "
-                f"({type(lost).__name__})."
+            path, problem = (
+                "",
+                (
+                    f"{directory / name}: the run was lost {retries + 1} times with the process or machine that trained it "
+                    f"({type(lost).__name__})."
+                ),
             )
         if problem:
             problems.append(problem)
