@@ -89,10 +89,3 @@ export function tellMeasures(body: Body, step: number): { title: string; meaning
     value: body.variables[metric] ? tellValue(metric, number(body, metric, { step })) : '',
   }));
 }
-
-/** What ablating some heads does to a program's answer, in a sentence. */
-export function tellAblated(body: Body, sites: readonly string[]): string {
-  const [before, after] = [topOf(body, { condition: 'before' }), topOf(body, { condition: 'after' })];
-  const change = before.output === after.output ? `still ${after.output}` : `${after.output} instead of ${before.output}`;
-  return `With the mean of ${sites.join(', ')} in place of the output, the model says ${change} (${formatPercent(after.fraction)}).`;
-}
