@@ -92,7 +92,7 @@ const SEEN = {
 };
 const DISTANCE = 14; // CIE 1976 ΔE; about 2.3 is just noticeable side by side
 
-describe.each(Object.entries(SEEN).flatMap(([name, matrix]) => [[name, 'light', SERIES, matrix], [name, 'dark', ON_DARK, matrix]] as const))('series seen with %s on %s paper', (_, paper, SERIES, matrix) => {
+describe.each(Object.entries(SEEN).flatMap(([name, matrix]) => [[name, 'light', SERIES, matrix], [name, 'dark', ON_DARK, matrix]] as const))('series seen with %s on %s paper', (_, _paper, SERIES, matrix) => {
   test(`every two differ by ΔE ≥ ${DISTANCE}`, () => {
     const seen = SERIES.map((colour) => lab(through([...matrix], linear(colour))));
     seen.forEach((one, first) =>
