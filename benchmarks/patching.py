@@ -262,7 +262,7 @@ def measure_memory(setting: Setting, directory: Path, name: str, grid: str, n_ce
     """
     peer = None if name == OURS else PEERS[name](directory)
 
-    def compute(setting: Setting) -> None:
+    def compute(setting: Setting, n_cells: int = n_cells) -> None:
         if peer is None:
             wanted = np.zeros(tuple(setting.contrast.base.shape), dtype=bool)
             wanted[:, [10, 30, 60]] = True
@@ -270,7 +270,7 @@ def measure_memory(setting: Setting, directory: Path, name: str, grid: str, n_ce
         else:
             run_peer(setting, grid, peer, setting.cells(grid)[:n_cells], time.process_time)
 
-    compute(with_pairs(setting.model, 1))
+    compute(with_pairs(setting.model, 1), n_cells=1)
     Path("/proc/self/clear_refs").write_text("5")
     before = read_status("VmRSS")
     compute(setting)

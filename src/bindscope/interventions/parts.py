@@ -18,7 +18,7 @@ from bindscope.model.rope import rope_angles
 from bindscope.model.transformer import Attention, Block, Transformer
 
 TILE = 2**17  # numbers that a projection makes at once: few enough to stay near the processor
-FEWEST_TOKENS = 256  # in a product, however many numbers they make: with fewer, the weights are fetched for too little work
+FEWEST_TOKENS = 256  # in a product, whatever numbers they make: with fewer, weights are fetched for too little work
 
 
 def tile_tokens(width: int) -> int:
