@@ -106,6 +106,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/live/meanmoves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Which heads move the value or a pointer, on the mean over drawn pairs of one depth, streamed */
+        post: operations["ask_meanmoves"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/live/moves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Which heads move the value or a pointer in one pair, streamed */
+        post: operations["ask_moves"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/live/patch": {
         parameters: {
             query?: never;
@@ -1378,6 +1412,72 @@ export interface components {
             step: number;
         };
         /**
+         * MeanmovesQuestion
+         * @description Which heads move the value along the chain, or a pointer to it, from which position to which?
+         */
+        MeanmovesQuestion: {
+            /**
+             * Depth
+             * @description The depth of drawn chains; the deepest of the task when left out.
+             */
+            depth?: number | null;
+            /**
+             * N
+             * @description How many pairs to draw for the value and for each reference.
+             * @default 24
+             */
+            n: number;
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
+            run: string;
+            /**
+             * Seed
+             * @description The seed that draws them.
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
+            step: number;
+        };
+        /**
+         * MovesQuestion
+         * @description Which heads move the value along the chain, or a pointer to it, from which position to which?
+         */
+        MovesQuestion: {
+            /**
+             * Counterfactual
+             * @description The program that activations are taken from, as long as the first.
+             */
+            counterfactual: string;
+            /**
+             * Direction
+             * @description noising runs the first program and takes from the second; denoising the other way round.
+             * @default noising
+             * @enum {string}
+             */
+            direction: "noising" | "denoising";
+            /**
+             * Program
+             * @description The program that is run, lines separated by ';'. Without programs, pairs are drawn.
+             */
+            program: string;
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
+            run: string;
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
+            step: number;
+        };
+        /**
          * OpenQuestion
          * @description Where a run lies, from the directory the server was started in or from the root.
          */
@@ -2352,6 +2452,220 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_meanmoves: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Slot"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MeanmovesQuestion"];
+            };
+        };
+        responses: {
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from index `at` on, or {error} if something goes wrong midway. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_moves: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Slot"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MovesQuestion"];
+            };
+        };
+        responses: {
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from index `at` on, or {error} if something goes wrong midway. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description It cannot be made of this run */

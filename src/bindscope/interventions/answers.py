@@ -22,7 +22,7 @@ from bindscope.tasks.task import Batch
 
 Edits = dict[Site | str, Callable[[Tensor], Tensor]]  # what ``run`` writes
 ROWS_AT_ONCE = 128  # bounds memory, never changes a number
-UNITS = {"correct": "fraction", "answer": "output", "log_probability": "nat"}
+UNITS = {"correct": "fraction", "answer": "output", "log_probability": "nat", "margin": "logit"}
 
 
 def accuracy_by(dataset: xr.Dataset, label: str = "depth", confidence: float = 0.95) -> xr.Dataset:
@@ -66,14 +66,18 @@ def read_changed(model: Transformer, batch: Batch, edits: Callable[[slice], Edit
 
 
 def read_logits(logits: Tensor, answers: Tensor) -> dict[str, np.ndarray]:
-    """What logits [..., example, output] say of the right answers [example]."""
+    """What logits [..., example, output] say of the right answers [example]; the margin is over the best other answer."""
     logits = to_host(logits)
     top = logits.argmax(-1)
-    right = logits.double().log_softmax(-1)[..., torch.arange(len(answers)), answers]
+    examples = torch.arange(len(answers))
+    right = logits.double().log_softmax(-1)[..., examples, answers]
+    others = logits.clone()
+    others[..., examples, answers] = -torch.inf
     return {
         "correct": (top == answers).float().numpy(),
         "answer": top.numpy(),
         "log_probability": right.float().numpy(),
+        "margin": (logits[..., examples, answers] - others.amax(-1)).float().numpy(),
     }
 
 
