@@ -118,6 +118,23 @@ def head_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
     return _mean_grid(run, "head", "heads", "Heads, mean over pairs")
 
 
+def depth_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """The same apart by depth, at one checkpoint (what VB3 is judged on): (depth, layer, position)."""
+    kept = kept_result(run, "chain")
+    n, seed, step = int(kept.attrs["n"]), int(kept.attrs.get("asked_seed", 0)), int(kept.attrs["step"])
+    dataset = kept.drop_attrs(deep=False).round(DECIMALS)
+    return to_body(
+        dataset.assign(n=kept.n.max("layer") if "layer" in kept.n.dims else kept.n),
+        Provenance(
+            run=run.name, step=step, n=n, seed=seed, interval=str(kept.attrs["interval"]),
+            note=f"pairs of all depths together; left out: {kept.attrs['excluded']}, where shortcut and mechanism agree",
+        ),
+        title="The residual stream at the positions of the chain, by depth",
+        command=in_shell(run, "figure", "VB3"),
+        python=in_python(run, 'run.result("chain")'),
+    )  # fmt: skip
+
+
 def _mean_grid(run: LabRun, prefix: str, grid: str, title: str) -> dict[str, Any]:
     kept = kept_result(run, "grids")
     names = [str(name) for name in kept.data_vars if str(name).startswith(f"{prefix}_")]
@@ -163,6 +180,7 @@ PAGE = Page(
         Resource(
             "runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the positions of the chain", kinds=KINDS
         ),
+        Resource("runs/{run}/grid-depths.json", depth_grid, "Patch grid of the chain's positions by depth", kinds=KINDS),
         Resource("runs/{run}/algorithm.json", algorithm, "By which algorithm chains are followed", kinds=KINDS),
         Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", kinds=KINDS),
         *GRID_SERIES,
