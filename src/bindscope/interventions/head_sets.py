@@ -93,7 +93,9 @@ class HeadSets:
         if not self.model.config.causal:
             first = first.masked_fill(first < self.n, 0)
         for start, rows in group_rows(first, self.n, calls_worth(self.model.config)):
-            edits = {head_site(self.model, layer): self._edit(layer, some, rows, start) for layer, some in by_layer.items()}
+            edits = {
+                head_site(self.model, layer): self._edit(layer, some, rows, start) for layer, some in by_layer.items()
+            }
             logits[rows] = self.kept.run_tapped(min(by_layer), rows, start, writing_tap(edits))
         return logits
 

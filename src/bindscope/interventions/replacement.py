@@ -274,7 +274,8 @@ def sweep_groups(
             taken = as_slice(part)
             given = slice(position, None if marked is None else _find_stop(marked[part], position))
             starts = {
-                layer + 1: arrive(layer, taken, given if layer < end else slice(kept.at, kept.at + 1)) for layer in layers
+                layer + 1: arrive(layer, taken, given if layer < end else slice(kept.at, kept.at + 1))
+                for layer in layers
             }
             found = run_changed(kept, position, starts, taken)  # [layer·row, pair, output]
             logits[:, :, taken] = found.unflatten(0, (len(layers), n_rows))

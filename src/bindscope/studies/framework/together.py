@@ -121,7 +121,9 @@ class _Filling:
         while more:
             ready = [name for name in self.waiting if self._is_ready(name)]
             more = bool(ready)
-            for name in sorted(ready, key=self._work_behind, reverse=True):  # the longest first: no process is left alone
+            for name in sorted(
+                ready, key=self._work_behind, reverse=True
+            ):  # the longest first: no process is left alone
                 self.waiting.remove(name)
                 if self.library.find(name) is not None:
                     self.end(name)

@@ -152,9 +152,8 @@ def track_steps(run: Run) -> list[int]:
 
 
 RESULTS = (
-    Result("chain", "patching the chain", compute_chain, 2, n=240, steps=last_step),
-    Result("heads", "patching heads", compute_heads, 3, n=240, steps=last_step),
-    Result(
-        "emergence", "the circuit through training", compute_emergence, 2, n=64, steps=track_steps, needs=("chain",)
-    ),
-)
+    Result("chain", "patching the chain", compute_chain, 2, n=240, steps=last_step, passes=8),
+    Result("heads", "patching heads", compute_heads, 3, n=240, steps=last_step, passes=12),
+    Result("emergence", "the circuit through training", compute_emergence, 2, n=64, steps=track_steps, needs=("chain",),
+           passes=6),
+)  # fmt: skip
