@@ -10,7 +10,7 @@ import torch
 from fastapi.testclient import TestClient
 
 from bindscope.interventions.ablation import ablate_together
-from bindscope.measures.binding.one_program import N_REFERENCE, _other_programs
+from bindscope.measures.binding.one_program import N_REFERENCE, other_programs
 from bindscope.model.run import run as run_model
 from bindscope.tasks.binding import ask_programs, parse_program
 from bindscope.web.lab import Lab
@@ -61,7 +61,7 @@ def test_an_ablated_answer_is_that_of_ablate_together(client: TestClient, lab: L
     sites, run = ["L0.H0", "L2.mlp_out"], lab.find(RUN)
     body, fractions = ask(client, "ablate", sites=sites, kind=kind)
     batch = ask_programs([parse_program(PROGRAM.replace(";", "\n"))])
-    reference = _other_programs(run.run.config.task, 5) if kind == "mean" else None  # type: ignore[arg-type]
+    reference = other_programs(run.run.config.task, 5) if kind == "mean" else None  # type: ignore[arg-type]
     expected = ablate_together(run.model(STEP), batch, sites, kind, reference=reference)  # type: ignore[arg-type]
     answer = int(body["attrs"]["answer"])
     assert np.log(fractions[0, answer]) == pytest.approx(float(expected.base_log_probability[0]), abs=1e-4)
@@ -77,7 +77,7 @@ def test_patterns_below_an_ablated_head_stay_and_those_above_change(client: Test
 
 def test_the_mean_is_taken_over_programs_of_the_same_length(lab: Lab) -> None:
     for n_lines in (1, 2, 5, 16):
-        reference = _other_programs(lab.find(RUN).run.config.task, n_lines)  # type: ignore[arg-type]
+        reference = other_programs(lab.find(RUN).run.config.task, n_lines)  # type: ignore[arg-type]
         assert reference.tokens.shape == (N_REFERENCE, 4 * n_lines + 3)
 
 

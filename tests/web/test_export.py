@@ -195,7 +195,10 @@ def test_each_figure_is_drawn_once_though_results_were_missing(
         drawn.append(run.name)
         return "<svg/>"
 
-    resources = (Resource("runs/{run}/a.json", make, "A body"), Resource("runs/{run}/a.svg", draw, "A figure", media=SVG))
+    resources = (
+        Resource("runs/{run}/a.json", make, "A body"),
+        Resource("runs/{run}/a.svg", draw, "A figure", media=SVG),
+    )
     lab = Lab.open([small_run], kept_in=tmp_path / "kept", read_only=[small_run])
     made = export_site(lab, tmp_path / "site", page=page, pages=(Page("a", resources, ()),))
     assert (len(read), len(drawn)) == (2, 1)

@@ -35,7 +35,7 @@ from bindscope.interventions.address import (
     resolve_site,
     whole,
 )
-from bindscope.interventions.answers import READINGS, ROWS_AT_ONCE, Edits, label_answers, read_changed, read_logits
+from bindscope.interventions.answers import ROWS_AT_ONCE, UNITS, Edits, label_answers, read_changed, read_logits
 from bindscope.interventions.head_sets import head_sites, replace_head_sets
 from bindscope.interventions.replacement import Replacement, keep_runs, layers_with_mlp, replace_heads, replace_mlps
 from bindscope.model.run import Trace, run, to_host
@@ -70,7 +70,7 @@ def ablate_heads(
     asked = None if heads is None else _mark_heads(model, heads)  # [layer, head, 1]
     choices = {"": at_positions}
     (dataset,) = ablate_heads_at(model, batch, choices, kind, reference, rng, on_progress).values()
-    for name in READINGS if asked is not None else ():
+    for name in UNITS if asked is not None else ():
         values = dataset[name].values
         dataset[name].values = np.where(asked, values, _missing(values))
     return dataset

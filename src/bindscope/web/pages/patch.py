@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from bindscope.questions.edges import Edges
+from bindscope.questions.moves import Moves
 from bindscope.questions.patch import LARGE, Patch
 from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
@@ -75,6 +76,24 @@ def lay_out_edges(report: xr.Dataset) -> xr.Dataset:
     told = {"finding": ((), tell_circuit(report)), "error": ((), tell_error(report))}
     numbers = xr.merge(tables, combine_attrs="drop").round(DECIMALS)
     return numbers.assign(told).assign_attrs(report.attrs, n_checked=report.sizes["edge"])
+
+
+def stream_moves(lab: Lab, run: LabRun, question: Moves) -> Iterator[dict[str, Any]]:
+    """Effects of heads at positions of the chain, first missing, then as they are measured; see ``measures.binding.moves``."""
+    use_threads(count_cores(run))
+    for index, dataset in enumerate(question.parts(opened(run))):
+        rounded = dataset.round(DECIMALS)
+        if not index:
+            about = {
+                "step": question.step,
+                "n": dataset.attrs["n_pairs"],
+                "interval": dataset.attrs.get("interval", ""),
+            }
+            seed = question.seed if question.program is None else None
+            yield answer_body(
+                question, rounded, "What moves where", run=run, seed=seed, note=dataset.attrs["pairs"], **about
+            )
+        yield {"at": 0, "variables": {name: rounded[name].values.ravel().tolist() for name in rounded.data_vars}}
 
 
 def count_cores(run: LabRun) -> int:
@@ -163,6 +182,22 @@ PAGE = Page(
             stream_edges,
             "Edges between parts and circuits of the strongest, streamed",
             ("step", "depth", "n", "points", "checked", "estimate", "random", "seed"),
+            streamed=True,
+        ),
+        Operation(
+            "moves",
+            Moves,
+            stream_moves,
+            "Which heads move the value or a pointer in one pair, streamed",
+            (*OF_A_PAIR[:3], "step"),
+            streamed=True,
+        ),
+        Operation(
+            "meanmoves",
+            Moves,
+            stream_moves,
+            "Which heads move the value or a pointer, on the mean over drawn pairs of one depth, streamed",
+            ("step", "n", "depth", "seed"),
             streamed=True,
         ),
         Operation("patch", Patch, patch, "Sites of one pair, patched together", (*OF_A_PAIR, "steps", "sites")),
