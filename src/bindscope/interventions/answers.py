@@ -22,12 +22,8 @@ from bindscope.tasks.task import Batch
 
 Edits = dict[Site | str, Callable[[Tensor], Tensor]]  # what ``run`` writes
 ROWS_AT_ONCE = 128  # bounds memory, never changes a number
-UNITS = {
-    "correct": "fraction",
-    "answer": "output",
-    "log_probability": "nat",
-    "margin": "logit",
-}  # what ``read_logits`` gives
+# what ``read_logits`` gives
+UNITS = {"correct": "fraction", "answer": "output", "log_probability": "nat", "margin": "logit"}
 
 
 def accuracy_by(dataset: xr.Dataset, label: str = "depth", confidence: float = 0.95) -> xr.Dataset:
