@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 from bindscope.errors import BindscopeError
 from bindscope.interventions import head_sets
 from bindscope.interventions.contrast import Contrast
-from bindscope.interventions.head_sets import head_site, head_sites, patch_head_sets, replace_head_sets
+from bindscope.interventions.head_sets import head_sites, patch_head_sets, replace_head_sets
 from bindscope.interventions.patching import patch_logits
 from bindscope.model.config import ModelConfig
-from bindscope.model.run import run
+from bindscope.model.run import Edit, run
+from bindscope.model.sites import Site
+from bindscope.model.transformer import Transformer
 from interventions.test_grids import N_POSITIONS, configs, make_model
 
 AT = N_POSITIONS - 2
 N_PAIRS = 7
 
 
-def make_case(config: ModelConfig, seed: int):
+def make_case(config: ModelConfig, seed: int) -> tuple[Transformer, Contrast, np.ndarray, list[list[tuple[int, int]]]]:
     generator = torch.Generator().manual_seed(seed)
     base, source = torch.randint(0, config.d_vocab, (2, N_PAIRS, N_POSITIONS), generator=generator)
     source[:, 2] = (base[:, 2] + 1) % config.d_vocab  # no pair is the same program twice
@@ -55,25 +57,27 @@ def test_heads_that_give_something_else_everywhere_equal_running_the_whole_model
 ) -> None:
     model, contrast, _, sets = make_case(config, seed)
     with torch.no_grad():
-        means = {site: value.mean(0, keepdim=True) for site, value in
-                 run(model, contrast.source, read=head_sites(model)).values.items()}  # fmt: skip
+        source = run(model, contrast.source, read=head_sites(model)).values
+        means = {site: value.mean(0, keepdim=True) for site, value in source.items()}
         stand = {site: torch.zeros_like(mean[0, 0, 0, 0]) if zero else mean for site, mean in means.items()}
         replaced = replace_head_sets(model, contrast.base, AT, stand)
         for heads in sets:
+            by_layer = {site: [head for layer, head in heads if layer == site.layer] for site in means}
+            write: dict[Site | str, Edit] = {
+                site: put(by_layer[site], 0 * mean if zero else mean) for site, mean in means.items()
+            }
+            torch.testing.assert_close(replaced(heads), run(model, contrast.base, write=write).logits[:, AT])
 
-            def put(layer: int, heads=heads):
-                def edit(old):
-                    new = old.clone()
-                    for at, head in heads:
-                        if at == layer:
-                            new[:, :, head] = 0 if zero else means[head_site(model, layer)][:, :, head]
-                    return new
 
-                return edit
+def put(heads: list[int], value: torch.Tensor) -> Edit:
+    """An edit for ``run``: some heads of a layer give ``value`` [1, position, head, …] instead."""
 
-            write = {site: put(site.layer) for site in head_sites(model)}
-            expected = run(model, contrast.base, write=write).logits[:, AT]
-            torch.testing.assert_close(replaced(heads), expected)
+    def edit(old: torch.Tensor) -> torch.Tensor:
+        new = old.clone()
+        new[:, :, heads] = value[:, :, heads]
+        return new
+
+    return edit
 
 
 def test_marks_that_do_not_fit_are_refused() -> None:

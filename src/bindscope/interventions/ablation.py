@@ -70,9 +70,10 @@ def ablate_heads(
     asked = None if heads is None else _mark_heads(model, heads)  # [layer, head, 1]
     choices = {"": at_positions}
     (dataset,) = ablate_heads_at(model, batch, choices, kind, reference, rng, on_progress).values()
-    for name in UNITS if asked is not None else ():
-        values = dataset[name].values
-        dataset[name].values = np.where(asked, values, _missing(values))
+    if asked is not None:
+        for name in UNITS:
+            values = dataset[name].values
+            dataset[name].values = np.where(asked, values, _missing(values))
     return dataset
 
 
@@ -188,7 +189,11 @@ def _replace_heads_of(
     replace = replace_head_sets(model, tokens, at, stand)
     every_head = range(model.config.n_heads)
     for chosen in sets:
-        heads = [(site.layer, head) for site in chosen for head in (every_head if site.head is None else [site.head])]
+        heads = [
+            (int(site.layer or 0), head)
+            for site in chosen
+            for head in (every_head if site.head is None else [site.head])
+        ]
         yield read_logits(replace(heads), torch.from_numpy(batch.targets[:, 0]))
 
 

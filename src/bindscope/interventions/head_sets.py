@@ -51,12 +51,12 @@ def replace_head_sets(model: Transformer, tokens: Tensor, at: int, stand: Stand)
 
 def _in_parts(model: Transformer, tokens: Tensor, open_part: Callable[[Tensor], HeadSets]) -> Replace:
     """Rows a part at a time, whose runs are kept from one set to the next if there is memory for all."""
-    parts: Sequence[Tensor | HeadSets] = torch.arange(len(tokens)).split(ROWS_AT_ONCE)
-    if 2 * len(tokens) * kept_bytes(model, tokens.shape[1]) <= KEPT_BYTES:
-        parts = [open_part(rows) for rows in parts]
+    parts = torch.arange(len(tokens)).split(ROWS_AT_ONCE)
+    fits = 2 * len(tokens) * kept_bytes(model, tokens.shape[1]) <= KEPT_BYTES
+    kept = [open_part(rows) for rows in parts] if fits else None
 
     def replace(heads: Sequence[Head]) -> Tensor:
-        opened = (open_part(part) if isinstance(part, Tensor) else part for part in parts)
+        opened = kept if kept is not None else map(open_part, parts)
         return torch.cat([part.replace(heads) for part in opened])
 
     return replace

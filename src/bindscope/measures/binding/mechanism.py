@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 import xarray as xr
 
 from bindscope.intervals import bootstrap_interval, wilson_interval
@@ -83,7 +84,7 @@ def join_heads(
     order = np.argsort(-effect.ravel(), kind="stable")
 
     def success_at(marks: np.ndarray) -> Callable[[Sequence[int]], float]:
-        patch, touched = patch_head_sets(model, contrast, marks), marks.any(1)
+        patch, touched = patch_head_sets(model, contrast, marks), torch.from_numpy(marks.any(1))
 
         def success(heads: Sequence[int]) -> float:
             top = to_host(patch([(head // n_heads, head % n_heads) for head in heads])).argmax(-1)
