@@ -83,6 +83,7 @@ def stream_moves(lab: Lab, run: LabRun, question: Moves) -> Iterator[dict[str, A
     use_threads(count_cores(run))
     for index, dataset in enumerate(question.parts(opened(run))):
         rounded = dataset.round(DECIMALS)
+        rounded.attrs = {"pointers": dataset.attrs.get("pointers", "")}  # what each pointer's other program is
         if not index:
             about = {
                 "step": question.step,
@@ -116,6 +117,23 @@ def chain_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
 def head_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Means over pairs of patching each head's whole output: (step, direction, layer, head)."""
     return _mean_grid(run, "head", "heads", "Heads, mean over pairs")
+
+
+def depth_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """The same apart by depth, at one checkpoint (what VB3 is judged on): (depth, layer, position)."""
+    kept = kept_result(run, "chain")
+    n, seed, step = int(kept.attrs["n"]), int(kept.attrs.get("asked_seed", 0)), int(kept.attrs["step"])
+    dataset = kept.drop_attrs(deep=False).round(DECIMALS)
+    return to_body(
+        dataset.assign(n=kept.n.max("layer") if "layer" in kept.n.dims else kept.n),
+        Provenance(
+            run=run.name, step=step, n=n, seed=seed, interval=str(kept.attrs["interval"]),
+            note=f"pairs of all depths together; left out: {kept.attrs['excluded']}, where shortcut and mechanism agree",
+        ),
+        title="The residual stream at the positions of the chain, by depth",
+        command=in_shell(run, "figure", "VB3"),
+        python=in_python(run, 'run.result("chain")'),
+    )  # fmt: skip
 
 
 def _mean_grid(run: LabRun, prefix: str, grid: str, title: str) -> dict[str, Any]:
@@ -162,6 +180,9 @@ PAGE = Page(
     resources=(
         Resource(
             "runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the positions of the chain", kinds=KINDS
+        ),
+        Resource(
+            "runs/{run}/grid-depths.json", depth_grid, "Patch grid of the chain's positions by depth", kinds=KINDS
         ),
         Resource("runs/{run}/algorithm.json", algorithm, "By which algorithm chains are followed", kinds=KINDS),
         Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", kinds=KINDS),
