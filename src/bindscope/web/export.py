@@ -28,7 +28,7 @@ from bindscope.runs.folders import hidden_folder, new_directory
 from bindscope.web.app import static_directory
 from bindscope.web.body import Body
 from bindscope.web.lab import Lab
-from bindscope.web.page import BYTES, Page, Parameters, Resource
+from bindscope.web.page import BYTES, SVG, Page, Parameters, Resource
 from bindscope.web.pages import PAGES
 from bindscope.web.security import HEADERS, POLICY
 from bindscope.web.stored import Stored
@@ -130,11 +130,14 @@ def _write_site(
         index = (unfinished / "index.html").read_text()
         (unfinished / "index.html").write_text(add_policy(index))
     stored = Stored(lab)
+    bodies = [each for each in wanted if each[0].media != SVG]
     for _ in range(MOST_ROUNDS):
         version = lab.version
-        skipped = _write_bodies(stored, wanted, unfinished, directory, on_progress)
+        skipped = _write_bodies(stored, bodies, unfinished, directory, on_progress)
         if lab.version == version:
             break
+    figures = [each for each in wanted if each[0].media == SVG]  # drawn of what is saved by now, and once only
+    skipped += _write_bodies(stored, figures, unfinished, directory, on_progress)
     marker = {"bindscope": bindscope.__version__, "runs": list(lab.runs)}
     (unfinished / MARKER).write_text(json.dumps(marker) + "\n")
     return skipped
