@@ -102,8 +102,14 @@ def try_all() -> int:
         for name, words in uses:
             if name in asked:
                 failed += try_command(words, Path(folder))
-        failed += [f"{file}: was not made" for file in MADE if asked == COMMANDS.keys() and not (Path(folder) / file).exists()]
-    print(f"Python {sys.version.split()[0]}: {len(asked)} commands, {len(failed)} failures, {time.monotonic() - began:.0f} s", *failed, sep="\n  ")
+        failed += [
+            f"{file}: was not made" for file in MADE if asked == COMMANDS.keys() and not (Path(folder) / file).exists()
+        ]
+    print(
+        f"Python {sys.version.split()[0]}: {len(asked)} commands, {len(failed)} failures, {time.monotonic() - began:.0f} s",
+        *failed,
+        sep="\n  ",
+    )
     return min(len(failed), 1)
 
 
@@ -151,7 +157,7 @@ def ask_server(child: int) -> Iterator[str]:
                     found[address] = answer.read().decode()
             except OSError:
                 time.sleep(0.2)
-    if "<div id=\"app\">" not in found["/"] or "binding-laptop" not in found["/api/runs.json"]:
+    if '<div id="app">' not in found["/"] or "binding-laptop" not in found["/api/runs.json"]:
         yield f"serve: no page: {found}"
     os.kill(child, signal.SIGTERM)
 
