@@ -57,12 +57,12 @@ def describe(package: Distribution, kind: str = "library") -> dict[str, Any]:
 def licences(package: Distribution) -> list[dict[str, Any]]:
     """As the package states it: an expression, else its classifiers, else the first line of what it says."""
     said = package.metadata
-    if said.get("License-Expression"):
-        return [{"expression": said.get("License-Expression")}]
+    if expressions := said.get_all("License-Expression"):
+        return [{"expression": expressions[0]}]
     classifiers = [
         each.rpartition(" :: ")[2] for each in said.get_all("Classifier", []) if each.startswith("License ::")
     ]
-    names = classifiers or said.get("License", "").strip().splitlines()[:1]
+    names = classifiers or said.get_all("License", [""])[0].strip().splitlines()[:1]
     return [{"license": {"name": name}} for name in names]
 
 

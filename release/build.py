@@ -19,13 +19,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = ({"TZ": "UTC", "umask": 0o022, "time": 0.9e9}, {"TZ": "Asia/Kathmandu", "umask": 0o077, "time": 1.7e9})
+PLACES = (("UTC", 0o022, 0.9e9), ("Asia/Kathmandu", 0o077, 1.7e9))  # time zone, umask, times of files
 
 
 def main() -> int:
     target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist")
     with tempfile.TemporaryDirectory(prefix="bindscope-build-") as name:
-        first, second = (build(Path(name) / f"place-{number}", **place) for number, place in enumerate(PLACES))
+        first, second = (build(Path(name) / f"place-{number}", *place) for number, place in enumerate(PLACES))
         failed = first.keys() ^ second.keys()
         target.mkdir(exist_ok=True)
         for file in first.keys() & second.keys():
@@ -37,7 +37,7 @@ def main() -> int:
     return min(len(failed), 1)
 
 
-def build(place: Path, TZ: str, umask: int, time: float) -> dict[str, Path]:
+def build(place: Path, zone: str, umask: int, time: float) -> dict[str, Path]:
     """The two archives, by name."""
     checkout, made = place / "checkout", place / "made"
     made.mkdir(parents=True)
@@ -45,7 +45,7 @@ def build(place: Path, TZ: str, umask: int, time: float) -> dict[str, Path]:
     constraints = place / "constraints.txt"
     constraints.write_text("\n".join(locked_versions()))
     kept = {key: value for key, value in os.environ.items() if key not in ("SOURCE_DATE_EPOCH", "PYTHONPATH")}
-    environment = {**kept, "TZ": TZ, "PIP_CONSTRAINT": str(constraints), "PIP_BUILD_CONSTRAINT": str(constraints)}
+    environment = {**kept, "TZ": zone, "PIP_CONSTRAINT": str(constraints), "PIP_BUILD_CONSTRAINT": str(constraints)}
 
     def run(*words: str | Path) -> None:
         subprocess.run([sys.executable, "-m", *words], cwd=checkout, env=environment, umask=umask, check=True)

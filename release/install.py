@@ -35,11 +35,12 @@ def main() -> int:
 def try_archive(python: Path, archive: Path, bill: Path | None) -> int:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     environment["OMP_NUM_THREADS"] = "1"
-    commands = [
+    billing: list[list[str | Path]] = [[python, "-I", HERE / "bill.py", archive, bill]] if bill else []
+    commands: list[list[str | Path]] = [
         [python, "-m", "pip", "install", "--quiet", archive],
         [python, "-m", "pip", "check"],
         [python.parent / "bindscope", "--version"],
-        *([[python, "-I", HERE / "bill.py", archive, bill]] if bill else []),
+        *billing,
         [python, "-I", HERE / "smoke.py"],
     ]
     for command in commands:

@@ -18,6 +18,7 @@ from bindscope.questions.grids import Grids
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
+from bindscope.questions.moves import Moves
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -60,6 +61,8 @@ pair = {"program": st.just(PROGRAM), "counterfactual": st.just(OTHER), "directio
 FIELDS: list[tuple[type[Question], dict[str, Any]]] = [
     (Edges, {"run": st.just(ON_PROGRAMS), "step": step, **drawn, **lines, "n": st.integers(4, 200), "points": st.integers(1, 64),
              "checked": st.integers(2, 200), "random": st.integers(1, 32)}),
+    (Moves, {"run": st.just(ON_PROGRAMS), **pair, "step": step}),
+    (Moves, {"run": st.just(ON_PROGRAMS), "step": step, **drawn, **lines, "n": st.integers(2, 64)}),
     (Predict, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "steps": steps}),
     (Predict, {"run": st.just(ON_SUMS), "program": st.just(SUM), "steps": steps}),
     (Lens, {"run": st.just(ON_PROGRAMS), "program": st.just(PROGRAM), "step": saved}),

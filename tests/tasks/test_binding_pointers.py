@@ -2,14 +2,27 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bindscope.errors import BindscopeError
-from bindscope.tasks.binding import BindingTask, named_positions, references_of, sample_pointer_pairs
+from bindscope.tasks.binding import (
+    BindingTask,
+    Program,
+    ask_questions,
+    named_positions,
+    parse_program,
+    point_elsewhere,
+    references_of,
+    sample_pointer_pairs,
+)
+
+TASK = BindingTask(lines=10, max_depth=4)
 
 
-@pytest.mark.parametrize("settings", [{}, {"reassign": 0.3}, {"held_out": 0.1, "n_variables": 12}])
-def test_base_pointed_and_source_answers_are_three_digits_and_two_tokens_differ(settings: dict) -> None:
-    task = BindingTask(lines=10, max_depth=3, **settings)
+@pytest.mark.parametrize("changes", [{}, {"reassign": 0.3}, {"held_out": 0.1, "n_variables": 12}])
+def test_base_pointed_and_source_answers_are_three_digits_and_two_tokens_differ(changes: dict) -> None:
+    task = BindingTask(lines=10, max_depth=3, **changes)
     for depth in (1, 2, 3):
         for reference in references_of(depth):
             drawn = sample_pointer_pairs(task, np.random.default_rng(depth), 30, depth, reference)
@@ -43,3 +56,28 @@ def test_what_cannot_be_drawn_is_refused_in_words() -> None:
         sample_pointer_pairs(task, rng, 4, 2, "rhs 3")
     with pytest.raises(BindscopeError, match="need 3 constants"):
         sample_pointer_pairs(BindingTask(lines=8, n_constants=2), rng, 4, 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31 - 1))
+def test_a_typed_program_pointed_elsewhere_has_three_answers(seed: int) -> None:
+    programs, queries = TASK.sample_questions(np.random.default_rng(seed), 1, 10)
+    program = Program.from_tokens(ask_questions(programs, queries).tokens[0])
+    for reference in references_of(program.depth):
+        found = point_elsewhere(program, reference)
+        if found is None:
+            assert reference != "query" or set(program.values) == {program.answer}
+            continue
+        source, held = found
+        assert len({program.answer, held, source.answer}) == 3
+        differs = [at for at, (one, other) in enumerate(zip(program.text, source.text)) if one != other]
+        assert len(differs) == 2
+        (name,) = (at for at in differs if source.text[at].isalpha())
+        named = program.text[:name] + source.text[name] + program.text[name + 1 :]
+        assert parse_program(named, reassignment=True).answer == held
+
+
+def test_a_name_is_not_pointed_elsewhere_where_all_hold_the_same() -> None:
+    assert point_elsewhere(parse_program("a=5\nb=5\nc=b\n#c:"), "query") is None
+    with pytest.raises(BindscopeError, match="has the references rhs 2, query, not 'rhs 3'"):
+        point_elsewhere(parse_program("a=5\nc=a\n#c:"), "rhs 3")

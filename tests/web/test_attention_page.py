@@ -10,8 +10,9 @@ import torch
 from fastapi.testclient import TestClient
 
 from bindscope.interventions.ablation import ablate_together
-from bindscope.measures.binding.one_program import N_REFERENCE, _other_programs
+from bindscope.measures.binding.one_program import N_REFERENCE, other_programs
 from bindscope.model.run import run as run_model
+from bindscope.questions.pairs import draw_pairs
 from bindscope.tasks.binding import ask_programs, parse_program
 from bindscope.web.lab import Lab
 
@@ -61,7 +62,7 @@ def test_an_ablated_answer_is_that_of_ablate_together(client: TestClient, lab: L
     sites, run = ["L0.H0", "L2.mlp_out"], lab.find(RUN)
     body, fractions = ask(client, "ablate", sites=sites, kind=kind)
     batch = ask_programs([parse_program(PROGRAM.replace(";", "\n"))])
-    reference = _other_programs(run.run.config.task, 5) if kind == "mean" else None  # type: ignore[arg-type]
+    reference = other_programs(run.run.config.task, 5) if kind == "mean" else None  # type: ignore[arg-type]
     expected = ablate_together(run.model(STEP), batch, sites, kind, reference=reference)  # type: ignore[arg-type]
     answer = int(body["attrs"]["answer"])
     assert np.log(fractions[0, answer]) == pytest.approx(float(expected.base_log_probability[0]), abs=1e-4)
@@ -77,7 +78,7 @@ def test_patterns_below_an_ablated_head_stay_and_those_above_change(client: Test
 
 def test_the_mean_is_taken_over_programs_of_the_same_length(lab: Lab) -> None:
     for n_lines in (1, 2, 5, 16):
-        reference = _other_programs(lab.find(RUN).run.config.task, n_lines)  # type: ignore[arg-type]
+        reference = other_programs(lab.find(RUN).run.config.task, n_lines)  # type: ignore[arg-type]
         assert reference.tokens.shape == (N_REFERENCE, 4 * n_lines + 3)
 
 
@@ -129,3 +130,31 @@ def test_heads_ablated_by_depth_and_hop_are_the_kept_result(client: TestClient, 
     assert np.isnan(array("lost")[1, :, :, 0]).all()  # a chain of depth 1 has no second line
     assert np.nansum(array("n")[0]) == kept.attrs["n_programs"]
     assert body["command"] == f"bindscope figure {RUN} ablations"
+
+
+def numbers(body: dict, name: str) -> np.ndarray:
+    labelled = body["variables"][name]
+    return np.array(labelled["values"], float).reshape([body["sizes"][dim] for dim in labelled["dims"]])
+
+
+def test_every_head_in_turn_and_a_set_together_lose_what_ablating_them_loses(client: TestClient, lab: Lab) -> None:
+    asked = {"run": RUN, "step": STEP, "kind": "mean", "n": 24, "seed": 1, "first_root_line": 3}
+    each, together = (
+        client.post("/api/live/ablations", json={**asked, "sites": sites}).json() for sites in ([], ["L1.H0", "L2.H1"])
+    )
+    run = lab.find(RUN)
+    programs = draw_pairs(run.run.config.task, 24, None, 3, 1).pairs.base  # type: ignore[arg-type]
+    depths = each["coords"]["depth"]["values"]
+    for body, sites in ((each, ["L2.H1"]), (together, ["L1.H0", "L2.H1"])):
+        found = ablate_together(run.model(STEP), programs, sites, "mean")
+        lost, accuracy = numbers(body, "lost"), numbers(body, "accuracy")
+        if body is each:
+            lost, accuracy = lost[2, 1], accuracy[2, 1]
+        for row, depth in enumerate(depths):
+            of = found.depth.values == depth
+            expected = (found.base_margin - found.margin).values[of].mean()
+            assert lost[row] == pytest.approx(expected, abs=2e-3)
+            assert accuracy[row] == pytest.approx(found.correct.values[of].mean(), abs=1e-4)
+    assert each["command"].startswith(f"bindscope ablate {RUN}")
+    assert (numbers(each, "lost_low") <= numbers(each, "lost_high")).all()
+    assert client.post("/api/live/ablations", json={**asked, "n": 401, "sites": []}).status_code == 422

@@ -234,3 +234,12 @@ def test_the_algorithm_is_what_its_results_say_at_every_tracked_checkpoint(lab: 
     assert named == [reading.algorithm for reading in last]
     drawn = [source for step, source in zip(column["arrow_step"], column["source"]) if step == LAST]
     assert drawn == [arrow.source for reading in last for arrow in reading.arrows]
+
+
+def test_the_grid_by_depth_is_what_vb3_is_judged_on(lab: Lab, client: TestClient) -> None:
+    body = client.get(f"/api/runs/{RUN}/grid-depths.json").json()
+    kept = lab.find(RUN).library.fill("chain").dataset
+    values = join(body, [], "success")
+    np.testing.assert_allclose(values, kept.success.values, atol=1e-4)
+    assert body["variables"]["success"]["dims"] == list(kept.success.dims)
+    assert body["provenance"]["step"] == int(kept.attrs["step"])

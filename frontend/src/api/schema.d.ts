@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/live/ablations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Drawn programs without every head in turn, or without some together, by depth */
+        post: operations["ask_ablations"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/live/attention": {
         parameters: {
             query?: never;
@@ -100,6 +117,40 @@ export interface paths {
         put?: never;
         /** What each layer would answer to a program */
         post: operations["ask_lens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/live/meanmoves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Which heads move the value or a pointer, on the mean over drawn pairs of one depth, streamed */
+        post: operations["ask_meanmoves"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/live/moves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Which heads move the value or a pointer in one pair, streamed */
+        post: operations["ask_moves"];
         delete?: never;
         options?: never;
         head?: never;
@@ -455,6 +506,23 @@ export interface paths {
         };
         /** Mean patch grid of the positions of the chain */
         get: operations["read_runs_run_grid_chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/grid-depths.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Patch grid of the chain's positions by depth */
+        get: operations["read_runs_run_grid_depths"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1113,6 +1181,52 @@ export interface components {
             step: number;
         };
         /**
+         * AblationsQuestion
+         * @description What does the model answer without these parts?
+         */
+        AblationsQuestion: {
+            /**
+             * First Root Line
+             * @description The first line that may hold the queried chain's constant.
+             * @default 1
+             */
+            first_root_line: number;
+            /**
+             * Kind
+             * @description What stands there instead: the mean over the programs (or over others of a typed one's length), nothing (zero), or another program's (resample).
+             * @default zero
+             * @enum {string}
+             */
+            kind: "zero" | "mean";
+            /**
+             * N
+             * @description How many programs to draw, balanced over depths.
+             * @default 96
+             */
+            n: number;
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
+            run: string;
+            /**
+             * Seed
+             * @description The seed that draws them.
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Sites
+             * @description Sites, all together: L1.H2, L3.mlp_out, "L2.H0@rhs 2". Give it once per site. Of drawn programs also 'heads' or 'mlps': each alone, one after another; heads when nothing else is asked.
+             */
+            sites?: string[];
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
+            step: number;
+        };
+        /**
          * AttentionQuestion
          * @description Where does every head attend to, perhaps without some parts?
          */
@@ -1364,6 +1478,72 @@ export interface components {
             /**
              * Program
              * @description The program that is read, lines separated by ';'.
+             */
+            program: string;
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
+            run: string;
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
+            step: number;
+        };
+        /**
+         * MeanmovesQuestion
+         * @description Which heads move the value along the chain, or a pointer to it, from which position to which?
+         */
+        MeanmovesQuestion: {
+            /**
+             * Depth
+             * @description The depth of drawn chains; the deepest of the task when left out.
+             */
+            depth?: number | null;
+            /**
+             * N
+             * @description How many pairs to draw for the value and for each reference.
+             * @default 24
+             */
+            n: number;
+            /**
+             * Run
+             * @description A path, a name under ./runs, or a shipped run's name.
+             */
+            run: string;
+            /**
+             * Seed
+             * @description The seed that draws them.
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Step
+             * @description Which checkpoint: a step, 'first' or 'last'.
+             */
+            step: number;
+        };
+        /**
+         * MovesQuestion
+         * @description Which heads move the value along the chain, or a pointer to it, from which position to which?
+         */
+        MovesQuestion: {
+            /**
+             * Counterfactual
+             * @description The program that activations are taken from, as long as the first.
+             */
+            counterfactual: string;
+            /**
+             * Direction
+             * @description noising runs the first program and takes from the second; denoising the other way round.
+             * @default noising
+             * @enum {string}
+             */
+            direction: "noising" | "denoising";
+            /**
+             * Program
+             * @description The program that is run, lines separated by ';'. Without programs, pairs are drawn.
              */
             program: string;
             /**
@@ -1807,6 +1987,113 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["AblateQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_ablations: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Slot"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AblationsQuestion"];
             };
         };
         responses: {
@@ -2352,6 +2639,220 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_meanmoves: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Slot"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MeanmovesQuestion"];
+            };
+        };
+        responses: {
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from index `at` on, or {error} if something goes wrong midway. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_moves: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Slot"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MovesQuestion"];
+            };
+        };
+        responses: {
+            /** @description Lines of JSON: a Body first, then parts {at, variables} with the values from index `at` on, or {error} if something goes wrong midway. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description It cannot be made of this run */
@@ -4135,6 +4636,73 @@ export interface operations {
         };
     };
     read_runs_run_grid_chain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_runs_run_grid_depths: {
         parameters: {
             query?: never;
             header?: never;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { characterColour, colourOf, contrast, inkOn, linear, luminance, rgb, SERIES, type Limits } from './colour';
+import { characterColour, colourOf, contrast, inkOn, linear, luminance, ON_DARK, rgb, SERIES, type Limits } from './colour';
 
 const UNIT: Limits = [0, 1];
 const AROUND: Limits = [-1, 1];
@@ -73,6 +73,17 @@ describe('ink', () => {
   });
 });
 
+test('series on dark paper stand out from it and from the phases behind them, three to one', () => {
+  const bands = ['#98a1aa', '#f0b03c', '#5ab4ec'].map((phase) => mix(phase, '#181c20', 0.16));
+  for (const colour of ON_DARK) for (const behind of ['#181c20', ...bands]) expect(contrast(colour, behind), `${colour} on ${behind}`).toBeGreaterThanOrEqual(3);
+});
+
+/** A colour laid over another. */
+function mix(over: string, under: string, opacity: number): string {
+  const [above, below] = [rgb(over), rgb(under)];
+  return `rgb(${above.map((part, index) => 255 * (opacity * part + (1 - opacity) * (below[index] ?? 0))).join(' ')})`;
+}
+
 // How colours look without one kind of cone: matrices over linear light (Machado, Oliveira and Fernandes 2009, severity 1).
 const SEEN = {
   'all cones': [1, 0, 0, 0, 1, 0, 0, 0, 1],
@@ -81,9 +92,9 @@ const SEEN = {
 };
 const DISTANCE = 14; // CIE 1976 ΔE; about 2.3 is just noticeable side by side
 
-describe.each(Object.entries(SEEN))('series seen with %s', (_, matrix) => {
+describe.each(Object.entries(SEEN).flatMap(([name, matrix]) => [[name, 'light', SERIES, matrix], [name, 'dark', ON_DARK, matrix]] as const))('series seen with %s on %s paper', (_, _paper, SERIES, matrix) => {
   test(`every two differ by ΔE ≥ ${DISTANCE}`, () => {
-    const seen = SERIES.map((colour) => lab(through(matrix, linear(colour))));
+    const seen = SERIES.map((colour) => lab(through([...matrix], linear(colour))));
     seen.forEach((one, first) =>
       seen.slice(first + 1).forEach((other, offset) => {
         const distance = Math.hypot(...one.map((part, axis) => part - (other[axis] ?? 0)));

@@ -11,10 +11,13 @@ const blueOrange = piecewise(interpolateRgb, ['#0a3f80', '#4f8fcf', '#f2f2f2', '
 /** Colours of series, in this order: those of Okabe and Ito, with a grey for their yellow, which white paper swallows. The black one is drawn in the page's own ink. */
 export const SERIES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#6b6b6b', '#000000'] as const;
 
+/** The same on dark paper, where phases lie behind curves: at least three to one against these. */
+export const ON_DARK = ['#5ab4ec', '#ee6a2a', '#2fc59a', '#e3a0cb', '#f7c653', '#9bd8ff', '#899199', '#ffffff'] as const;
+
 /** The colour of a series on the page, which is light or dark: `seriesColour(0)` is blue. */
 export function seriesColour(index: number): string {
-  const colour = SERIES[index % SERIES.length] ?? SERIES[0];
-  return colour === '#000000' ? 'var(--ink, CanvasText)' : colour;
+  const at = index % SERIES.length;
+  return SERIES[at] === '#000000' ? 'var(--ink, CanvasText)' : `var(--series-${at}, ${SERIES[at]})`;
 }
 
 /** The colour of a value on a scale with fixed limits; missing values have none. Zero is the grey of a diverging scale. */

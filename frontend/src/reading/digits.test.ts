@@ -27,6 +27,6 @@ describe('a distribution over outputs', () => {
   });
   it('has one output on top', () => {
     expect(topOf(body, {})).toEqual({ output: '8', fraction: 0.9 });
-    expect([percent(0.93), percent(0.997), percent(0)]).toEqual(['93 %', '99.7 %', '0.0 %']);
+    expect([percent(0.93), percent(0.997), percent(0)]).toEqual(['93 %', '99.7 %', '0 %']);
   });
 });

@@ -28,9 +28,9 @@ export function topOf(body: Body, at: At): { output: string; fraction: number } 
   return { output: String(labelsOf(body, 'output')[best] ?? ''), fraction: fractions[best] ?? 0 };
 }
 
-/** A fraction without digits that say nothing: '93 %', '99.7 %'. */
+/** A fraction without digits that say nothing: '93 %', '99.7 %', '100 %'. */
 export function percent(fraction: number): string {
-  return `${(100 * fraction).toFixed(fraction > 0.995 || fraction < 0.005 ? 1 : 0)} %`;
+  return `${Number((100 * fraction).toFixed(fraction > 0.995 || fraction < 0.005 ? 1 : 0))} %`;
 }
 
 function fractionsAt(body: Body, at: At): number[] {

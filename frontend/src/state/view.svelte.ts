@@ -39,6 +39,7 @@ export const lab: LabState = $state({
 /** Change what is looked at. A change of place is a step of the back button; `replace` for what changes many times a second. */
 export function go(change: Partial<View>, replace = false): void {
   Object.assign(view, change);
+  if (!view.run) view.run = currentRun()?.name ?? ''; // what a reader has touched names its run: a link to it opens no other
   address.problem = '';
   const hash = viewToHash(view);
   if (hash === location.hash) return;
@@ -51,11 +52,12 @@ export function option(name: string, usual: string): string {
   return view.options[name] ?? usual;
 }
 
-export function setOption(name: string, value: string, usual?: string): void {
+/** Keep a page's setting in the address; `step` where the back button is to bring it back. */
+export function setOption(name: string, value: string, usual?: string, step = false): void {
   const options = { ...view.options };
   if (value === usual) delete options[name];
   else options[name] = value;
-  go({ options }, true);
+  go({ options }, !step);
 }
 
 /** Whether the lab was reached, and if not, why. */

@@ -58,7 +58,10 @@ def evidence(
         The directory that holds runs.
     """
     from bindscope.studies.framework.evidence import list_evidence, train_evidence
+    from bindscope.training.device import select_device
 
+    if train:
+        select_device(device)
     items = list_evidence(runs, names)
     print(format_evidence(items))
     if not train:

@@ -99,6 +99,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "algorithm:algorithm",
             "Tell by which algorithm a checkpoint follows chains: does the value come forward, or a pointer go back?",
         ),
+        "moves": (
+            "moves:moves",
+            "Name the heads that move a value along its chain, or a pointer to it: from where to where, in which layer.",
+        ),
         "mixture": (
             "mixture:mixture",
             "Tell what a checkpoint looks a question up by: a line, a name, a value, or the early lines.",

@@ -32,7 +32,7 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Setting = Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)]
 
 
-@Parameter(name="*")
+@Parameter(name="*", help="What each run of a sweep asks of a cluster.")
 @dataclass(frozen=True)
 class EachRun(PerRun):
     """What each run of a sweep asks of a cluster."""

@@ -22,7 +22,7 @@ from bindscope.tasks.task import Batch
 
 Edits = dict[Site | str, Callable[[Tensor], Tensor]]  # what ``run`` writes
 ROWS_AT_ONCE = 128  # bounds memory, never changes a number
-UNITS = {"correct": "fraction", "answer": "output", "log_probability": "nat"}
+UNITS = {"correct": "fraction", "answer": "output", "log_probability": "nat", "margin": "logit"}
 
 
 def accuracy_by(dataset: xr.Dataset, label: str = "depth", confidence: float = 0.95) -> xr.Dataset:
@@ -52,6 +52,24 @@ def accuracy_by(dataset: xr.Dataset, label: str = "depth", confidence: float = 0
     return summary
 
 
+def margin_by(dataset: xr.Dataset, label: str = "depth") -> xr.Dataset:
+    """How many logits of the right answer's margin over the best other are lost, in each group of examples: ``lost`` over (…,
+    label) with 95 % intervals over examples (``lost_low``, ``lost_high``), and ``margin``, that of the unchanged run (label).
+    """
+    groups, of = np.unique(dataset[label].values, return_inverse=True)
+    others = {str(name): dataset[name] for name in dataset.margin.dims if name != "example"}
+    summary = xr.Dataset(coords={**others, label: groups})
+    fall = (dataset.base_margin - dataset.margin).transpose(..., "example").values.astype(float)
+    parts = [fall[..., of == group] for group in range(len(groups))]
+    mean = np.stack([part.mean(-1) for part in parts], axis=-1)
+    half = np.stack([1.96 * part.std(-1) / np.sqrt(part.shape[-1]) for part in parts], axis=-1)
+    for name, values in {"lost": mean, "lost_low": mean - half, "lost_high": mean + half}.items():
+        summary[name] = ((*others, label), values, {"units": "logit"})
+    whole = [dataset.base_margin.values[of == group].mean() for group in range(len(groups))]
+    summary["margin"] = ((label,), np.array(whole, float), {"units": "logit"})
+    return summary
+
+
 @torch.no_grad()
 def read_changed(model: Transformer, batch: Batch, edits: Callable[[slice], Edits]) -> dict[str, np.ndarray]:
     """Answers [example] of a model that is changed by ``edits(rows)``, a part of the rows at a time."""
@@ -66,14 +84,18 @@ def read_changed(model: Transformer, batch: Batch, edits: Callable[[slice], Edit
 
 
 def read_logits(logits: Tensor, answers: Tensor) -> dict[str, np.ndarray]:
-    """What logits [..., example, output] say of the right answers [example]."""
+    """What logits [..., example, output] say of the right answers [example]; the margin is over the best other answer."""
     logits = to_host(logits)
     top = logits.argmax(-1)
-    right = logits.double().log_softmax(-1)[..., torch.arange(len(answers)), answers]
+    examples = torch.arange(len(answers))
+    right = logits.double().log_softmax(-1)[..., examples, answers]
+    others = logits.clone()
+    others[..., examples, answers] = -torch.inf
     return {
         "correct": (top == answers).float().numpy(),
         "answer": top.numpy(),
         "log_probability": right.float().numpy(),
+        "margin": (logits[..., examples, answers] - others.amax(-1)).float().numpy(),
     }
 
 

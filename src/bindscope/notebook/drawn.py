@@ -42,6 +42,7 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # name → module and function
     "lookbacks": ("bindscope.studies.binding.lookbacks.draw", "draw_checkpoint"),
     "reassignment": ("bindscope.studies.binding.reassignment.draw", "draw_checkpoint"),
     "edges": ("bindscope.studies.plots.edges", "draw_edges"),
+    "moves": ("bindscope.studies.plots.moves", "draw_moves"),
     "coefficient": ("bindscope.studies.development.coefficient.draw", "draw_coefficient"),
     "diagnostics": ("bindscope.studies.development.diagnostics.draw", "draw_asked"),
     "swap": (_HERE, "figure_swap"),

@@ -17,6 +17,7 @@ from bindscope.questions.grids import Effect, Grids, GridSeries
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
+from bindscope.questions.moves import Moves
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -209,6 +210,30 @@ class ProgramsView(RunView):
             first_root_line=self._root_line(first_root_line), seed=seed,
         )  # fmt: skip
         return self._drawn(question.answer(self.opened), "edges")
+
+    @asks(Moves)
+    def moves(
+        self,
+        program: str | None = None,
+        counterfactual: str | None = None,
+        *,
+        step: Step = "last",
+        direction: Direction = "noising",
+        n: int = 24,
+        depth: int | None = None,
+        first_root_line: int | None = None,
+        seed: int = 0,
+    ) -> Drawn:
+        """Every head patched and ablated at every position of the chain: ``head`` over (what, layer, index, position), what
+        ``together`` all heads of a layer do there, what the residual stream ``held``; ``.attrs["finding"]`` says it in words.
+
+        >>> run.moves("k=9;c=k;t=6;b=c;#b:", "k=4;c=k;t=6;b=c;#b:").together.sel(what="value", position="colon")
+        """
+        question = Moves(
+            run=self.name, program=program, counterfactual=counterfactual, step=step, direction=direction, n=n, depth=depth,
+            first_root_line=self._root_line(first_root_line), seed=seed,
+        )  # fmt: skip
+        return self._drawn(question.answer(self.opened), "moves")
 
     @asks(Algorithm)
     def algorithm(self, step: Step = "last", *, n: int = 48, seed: int = 0) -> Drawn:

@@ -116,7 +116,7 @@ class Ablate(DrawnQuestion):
     layer: int | None = ask(None, help="Knock the edges out in this layer only.")
     head: int | None = ask(None, help="Knock the edges out in this head of each layer only.")
     step: Step = one_step()
-    n: int = ask(400, help="How many programs to draw, balanced over depths.", ge=1)
+    n: int = ask(400, help="How many programs to draw, balanced over depths.", ge=1, live={"le": 400, "default": 96})
     depth: int | None = ask(None, help="Draw programs of this depth only.")
     first_root_line: int = ask(1, help="The first line that may hold the queried chain's constant.")
 

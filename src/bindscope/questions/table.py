@@ -17,6 +17,7 @@ from bindscope.questions.grids import Grids
 from bindscope.questions.hypotheses import Hypotheses
 from bindscope.questions.lookups import Identifiers, Lookbacks
 from bindscope.questions.mixture import Mixture
+from bindscope.questions.moves import Moves
 from bindscope.questions.patch import Patch
 from bindscope.questions.patch import Path as PathPatch
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
@@ -29,7 +30,7 @@ from bindscope.questions.templates import Kernel, TemplateCheck, TemplateSamples
 from bindscope.questions.transplants import Retrain, Transplant
 
 QUESTIONS: tuple[type[Question], ...] = (
-    Predict, Lens, Attention, Ablate, Patch, PathPatch, Grids, Edges, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Reassignment, Swap, Project, Sample, Sum,
+    Predict, Lens, Attention, Ablate, Patch, PathPatch, Grids, Edges, Moves, Algorithm, Hypotheses, Mixture, Identifiers, Lookbacks, Reassignment, Swap, Project, Sample, Sum,
     Transplant, Retrain, Kernel, TemplateSamples,
     TemplateCheck, Coefficient, Diagnostics,
 )  # fmt: skip

@@ -116,7 +116,7 @@ def _was_begun(path: Path, config: RunConfig, processes: Processes) -> bool:
 
 def _check_world_size(run: Run, n: int) -> None:
     began = run.manifest.machine.get("processes", 1)
-    if began != n:
+    if began and began != n:  # 0: nothing trained it, which is refused elsewhere
         raise BindscopeError(
             f"{run.path}: the run was begun by {began} process{'es' if began > 1 else ''} and {n} would go on with it, "
             f"which rounds differently; say --processes {began}, or --any-world-size to go on all the same."

@@ -48,7 +48,7 @@ describe('identifiers', () => {
   };
   it('are there where a mean difference swaps clearly more than its control', () => {
     expect(told(0.9, 0.7)).toContain('As identifiers would');
-    expect(told(0.9, 0.7)).toContain('90 % [70–100] of the answers at the last checkpoint (values entering layer 0), random vectors 10 % [0–20]');
+    expect(told(0.9, 0.7)).toContain('90 % (70 to 100) of the answers at the last checkpoint (values entering layer 0), random vectors 10 % (0 to 20)');
   });
   it('are not told from less than the control’s interval', () => {
     expect(told(0.15, 0.1)).toMatch(/^No sign of identifiers/);

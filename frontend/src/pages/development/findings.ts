@@ -12,7 +12,7 @@ const step = (value: number): string => value.toLocaleString('en');
 /** A fraction with its interval: 99 % [97–100]. */
 function interval(body: Body, name: string, at: At): string {
   const [value, low, high] = ['', '_low', '_high'].map((end) => (body.variables[name + end] ? number(body, name + end, at) : null));
-  return `${percent(value ?? null)}${low == null || high == null ? '' : ` [${Math.round(100 * low)}–${Math.round(100 * high)}]`}`;
+  return `${percent(value ?? null)}${low == null || high == null ? '' : ` (${Math.round(100 * low)} to ${Math.round(100 * high)})`}`;
 }
 
 /** From which step on a condition holds without a break to the end; null where it does not hold at the end. */

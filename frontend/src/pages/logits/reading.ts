@@ -47,3 +47,19 @@ export function tellCell(body: Body, layer: number, position: number): string {
   const bits = (number(body, 'entropy', at) ?? 0).toFixed(2);
   return `likeliest '${top}' ${fraction('top_probability')}; answer ${fraction('answer')}, line 1 ${fraction('line_1')}; ${bits} bits`;
 }
+
+/** From which layer on the answer stands above line 1's constant at the colon, and from which it is likeliest. */
+export function tellLens(body: Body): string {
+  const position = labelsOf(body, 'position').at(-1) ?? 0;
+  const names = layerNames(body);
+  const [answer, line1] = [numbers(body, 'answer_logit', { position }), numbers(body, 'line_1_logit', { position })];
+  const above = answer.map((logit, layer) => (logit ?? 0) > (line1[layer] ?? 0));
+  const likely = numbers(body, 'answer', { position }).map((fraction) => (fraction ?? 0) > 0.5);
+  const since = (flags: boolean[]): string | null => (flags.at(-1) ? (names[flags.lastIndexOf(false) + 1] ?? null) : null);
+  const [overtakes, certain] = [since(above), since(likely)];
+  if (overtakes === null) return "At the colon the answer does not overtake line 1's constant in the last layer.";
+  const same = body.attrs?.answer_digit === body.attrs?.line_1_digit;
+  const first = same ? '' : `At the colon the answer stands above line 1's constant ${overtakes === 'embedding' ? 'from the embedding on' : `for good ${overtakes}`}`;
+  const then = certain === null ? 'it never becomes likelier than all else' : `it is likelier than all else together ${certain}`;
+  return same ? `Line 1 holds the answer itself; ${then}.` : `${first}; ${then}.`;
+}

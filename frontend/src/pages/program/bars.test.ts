@@ -32,7 +32,7 @@ describe('a prediction', () => {
 
   it('is told with what it means', () => {
     expect(tellAnswer(body('5', '7'), 0)).toBe('The model says 7 (50 %), the constant of line 1. The right answer is 5.');
-    expect(tellAnswer(body('5', '7'), 9)).toBe('The model says 5 (100.0 %), which is right.');
+    expect(tellAnswer(body('5', '7'), 9)).toBe('The model says 5 (100 %), which is right.');
     expect(tellAnswer(body('5', '5'), 9)).toContain('also the constant of line 1');
     expect(tellAnswer(body('2', '3'), 9)).toContain('The right answer is 2');
   });

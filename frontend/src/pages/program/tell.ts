@@ -20,3 +20,25 @@ export function tellLine(program: Program, line: number): string {
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
+
+/** What a run's programs looked like in training. */
+export interface Trained {
+  lines?: number;
+  min_lines?: number | null;
+  max_depth?: number;
+  n_variables?: number;
+  n_constants?: number;
+}
+
+/** How a program differs from those of training, in a sentence; empty where it does not. */
+export function tellUnlike(program: Program, { lines, min_lines, max_depth, n_constants }: Trained): string {
+  const unlike: string[] = [];
+  const least = min_lines ?? lines;
+  if (lines !== undefined && least !== undefined && (program.nLines > lines || program.nLines < least)) {
+    unlike.push(`it has ${plural(program.nLines, 'line')} where training had ${least === lines ? lines : `${least} to ${lines}`}`);
+  }
+  if (max_depth !== undefined && program.depth > max_depth) unlike.push(`its chain is ${program.depth} deep where training went to ${max_depth}`);
+  const digits = program.assignments.filter(({ source }) => /\d/.test(source) && n_constants !== undefined && Number(source) >= n_constants);
+  if (digits.length) unlike.push(`training had the digits 0 to ${(n_constants ?? 10) - 1} alone`);
+  return unlike.length ? `This program is unlike those of training: ${unlike.join('; ')}. An answer to it says little about what was learned.` : '';
+}

@@ -74,7 +74,7 @@ def ablate_program(
     tokens, at = torch.from_numpy(batch.tokens), int(batch.target_positions[0])
     edits: Edits = {}
     if sites:
-        reference = _other_programs(task, program.n_lines) if kind == "mean" else None
+        reference = other_programs(task, program.n_lines) if kind == "mean" else None
         counted = count_columns(sites, columns_of(batch))
         edits = ablation_edits(model, batch, counted, kind, reference=reference)(slice(0, 1))
     wanted = [Site("pattern", layer) for layer in range(model.config.n_layers)]
@@ -85,6 +85,6 @@ def ablate_program(
     return Ablated(patterns, to_host(before).double().softmax(-1).numpy(), to_host(after).double().softmax(-1).numpy())
 
 
-def _other_programs(task: BindingTask, n_lines: int) -> Batch:
+def other_programs(task: BindingTask, n_lines: int) -> Batch:
     rng = np.random.default_rng(SEED)
     return task.ask(*task.sample_questions(rng, N_REFERENCE, n_lines))

@@ -29,6 +29,7 @@ from bindscope.model.described import describe_nanogpt
 from bindscope.model.transformer import Transformer
 from bindscope.schema import from_mapping
 
+SMALL = 1_000_000  # parameters that are made even where the weights are of something else
 NANOGPT_SHAPE = "model_args"  # beside the weights of nanoGPT
 _PICKLED = (b"PK\x03\x04", b"\x80")  # PyTorch's zip container, and its older bare pickle
 
@@ -86,10 +87,13 @@ def build_model(config: ModelConfig, state: Mapping[str, Tensor], where: str) ->
 
 
 def check_size(config: ModelConfig, state: Mapping[str, Tensor], where: str) -> None:
-    """Refuse a shape with more parameters than there are weights, before a model of it is made."""
+    """Refuse a shape with far more parameters than there are weights, before a model of it takes memory.
+
+    Of one that is only somewhat larger ``load_into`` says which weight is missing or of another shape.
+    """
     n_weights = sum(tensor.numel() for tensor in state.values())
     n_needed = config.n_parameters + (config.n_positions * config.d_model if config.positions == "normal" else 0)
-    if n_needed > n_weights:
+    if n_needed > 2 * n_weights + SMALL:
         raise BindscopeError(
             f"{where}: a checkpoint of another model: it holds {n_weights:,} numbers, and one of this shape has {n_needed:,}."
         )

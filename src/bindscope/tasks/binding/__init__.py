@@ -10,7 +10,7 @@ from bindscope.tasks.binding.pairs import (
     sample_name_pairs,
     sample_root_pairs,
 )
-from bindscope.tasks.binding.pointers import PointerPairs, references_of, sample_pointer_pairs
+from bindscope.tasks.binding.pointers import PointerPairs, point_elsewhere, references_of, sample_pointer_pairs
 from bindscope.tasks.binding.positions import NamedPosition, chain_names, chain_positions, name_at, position_of
 from bindscope.tasks.binding.program import VOCABULARY, Assignment, Program, parse_program
 from bindscope.tasks.binding.programs import Programs, ask_programs, ask_questions, tokens_to_programs
@@ -47,6 +47,7 @@ __all__ = [
     "outputs_of_digits",
     "pair_programs",
     "parse_program",
+    "point_elsewhere",
     "position_of",
     "programs_of",
     "read_pair",

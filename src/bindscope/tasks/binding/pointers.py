@@ -10,14 +10,14 @@ three digits differ, so one patch gives one of three answers and each says what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bindscope.errors import BindscopeError
 from bindscope.tasks.binding.pairs import CounterfactualPairs, draw_marked, new_constants, pair_batches, visible_lines
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH
-from bindscope.tasks.binding.program import FIRST_LETTER
+from bindscope.tasks.binding.program import FIRST_LETTER, Program
 from bindscope.tasks.binding.programs import Programs, ask_questions, tokens_to_programs
 from bindscope.tasks.binding.rendered import outputs_of_digits
 from bindscope.tasks.binding.sampler import sample_questions
@@ -112,3 +112,35 @@ def _climb(programs: Programs, lines: np.ndarray, n_steps: int) -> np.ndarray:
         before = np.take_along_axis(programs.reference, flat, axis=1)
         flat = np.where(before < 0, flat, before)
     return flat.reshape(lines.shape)
+
+
+def point_elsewhere(program: Program, reference: str) -> tuple[Program, int] | None:
+    """A typed program with another name at ``reference`` and another constant at that name's root, and the digit that the
+    name holds in the program as it is; None where no other name would do.
+
+    A name that is looked up in as many steps is preferred, then the one nearest before.
+
+        >>> source, held = point_elsewhere(parse_program("a=5\\nz=3\\nb=a\\n#b:"), "rhs 2")
+        >>> source.one_line, held
+        ('a=5;z=0;b=z;#b:', 3)
+    """
+    if reference not in references_of(program.depth):
+        raise BindscopeError(
+            f"a chain of depth {program.depth} has the references {', '.join(references_of(program.depth))}, not '{reference}'."
+        )
+    hop = references_of(program.depth).index(reference) + 2
+    line = program.n_lines + 1 if hop > program.depth else program.chain[::-1][hop - 1]
+    held = {program.assignments[number - 1].variable: number for number in range(1, line)}  # name → line that gives it
+    others = [number for number in held.values() if program.values[number - 1] != program.answer]
+    if not others:
+        return None
+    other = min(others, key=lambda number: (abs(len(program.chain_of(number)) - (hop - 1)), line - number))
+    found = program.values[other - 1]
+    digit = next(each for each in range(10) if each not in (program.answer, found))
+    name = program.assignments[other - 1].variable
+    assignments = list(program.assignments)
+    if line <= program.n_lines:
+        assignments[line - 1] = replace(assignments[line - 1], source=name)
+    root = program.chain_of(other)[-1] - 1
+    assignments[root] = replace(assignments[root], source=str(digit))
+    return Program(tuple(assignments), program.query if line <= program.n_lines else name), found

@@ -36,6 +36,23 @@ def ablate(lab: Lab, run: LabRun, question: Ablate) -> dict[str, Any]:
     )
 
 
+def ablate_drawn(lab: Lab, run: LabRun, question: Ablate) -> dict[str, Any]:
+    """Of drawn programs by depth, with every head ablated in turn, or with some sites together: ``accuracy`` with its interval
+    and ``lost``, the logits of margin that are gone, over (layer, head, depth) or (depth), beside those of the whole model."""
+    import xarray as xr
+
+    from bindscope.interventions.answers import accuracy_by, margin_by
+
+    found = question.answer(opened(run))
+    dataset = xr.merge([accuracy_by(found), margin_by(found)], combine_attrs="drop").round(DECIMALS)
+    dataset.attrs = {"sites": " ".join(question.sites), "kind": question.kind}
+    interval = "95 %, Wilson; of logits, over programs"
+    return answer_body(
+        question, dataset, "Every head in turn" if not question.sites else "Heads together",
+        run=run, step=question.step, n=question.n, seed=question.seed, interval=interval, note=found.attrs["programs"],
+    )  # fmt: skip
+
+
 def read_ablations(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Accuracy with each head mean-ablated, everywhere and at each position of the chain, over (ablated_at, layer, head,
     depth), what is ``lost`` by it, and the mean over heads, ``drop`` (depth)."""
@@ -76,6 +93,13 @@ PAGE = Page(
             attention,
             "Where each head looks in a program",
             ("step", "program", "ablate", "kind"),
+        ),
+        Operation(
+            "ablations",
+            Ablate,
+            ablate_drawn,
+            "Drawn programs without every head in turn, or without some together, by depth",
+            ("step", "sites", "kind", "n", "seed", "first_root_line"),
         ),
         Operation("ablate", Ablate, ablate, "The answer without some parts", ("step", "program", "sites", "kind")),
     ),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from bindscope.questions.edges import Edges
+from bindscope.questions.moves import Moves
 from bindscope.questions.patch import LARGE, Patch
 from bindscope.web.again import in_python, in_shell
 from bindscope.web.asking import answer_body, opened
@@ -77,6 +78,24 @@ def lay_out_edges(report: xr.Dataset) -> xr.Dataset:
     return numbers.assign(told).assign_attrs(report.attrs, n_checked=report.sizes["edge"])
 
 
+def stream_moves(lab: Lab, run: LabRun, question: Moves) -> Iterator[dict[str, Any]]:
+    """Effects of heads at positions of the chain, first missing, then as they are measured; see ``measures.binding.moves``."""
+    use_threads(count_cores(run))
+    for index, dataset in enumerate(question.parts(opened(run))):
+        rounded = dataset.round(DECIMALS)
+        if not index:
+            about = {
+                "step": question.step,
+                "n": dataset.attrs["n_pairs"],
+                "interval": dataset.attrs.get("interval", ""),
+            }
+            seed = question.seed if question.program is None else None
+            yield answer_body(
+                question, rounded, "What moves where", run=run, seed=seed, note=dataset.attrs["pairs"], **about
+            )
+        yield {"at": 0, "variables": {name: rounded[name].values.ravel().tolist() for name in rounded.data_vars}}
+
+
 def count_cores(run: LabRun) -> int:
     """How many cores an answer is computed with: the work on a small model is too little to share."""
     return os.cpu_count() or 1 if run.run.config.model.n_parameters >= LARGE else 1
@@ -97,6 +116,23 @@ def chain_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
 def head_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
     """Means over pairs of patching each head's whole output: (step, direction, layer, head)."""
     return _mean_grid(run, "head", "heads", "Heads, mean over pairs")
+
+
+def depth_grid(lab: Lab, run: LabRun) -> dict[str, Any]:
+    """The same apart by depth, at one checkpoint (what VB3 is judged on): (depth, layer, position)."""
+    kept = kept_result(run, "chain")
+    n, seed, step = int(kept.attrs["n"]), int(kept.attrs.get("asked_seed", 0)), int(kept.attrs["step"])
+    dataset = kept.drop_attrs(deep=False).round(DECIMALS)
+    return to_body(
+        dataset.assign(n=kept.n.max("layer") if "layer" in kept.n.dims else kept.n),
+        Provenance(
+            run=run.name, step=step, n=n, seed=seed, interval=str(kept.attrs["interval"]),
+            note=f"pairs of all depths together; left out: {kept.attrs['excluded']}, where shortcut and mechanism agree",
+        ),
+        title="The residual stream at the positions of the chain, by depth",
+        command=in_shell(run, "figure", "VB3"),
+        python=in_python(run, 'run.result("chain")'),
+    )  # fmt: skip
 
 
 def _mean_grid(run: LabRun, prefix: str, grid: str, title: str) -> dict[str, Any]:
@@ -144,6 +180,7 @@ PAGE = Page(
         Resource(
             "runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the positions of the chain", kinds=KINDS
         ),
+        Resource("runs/{run}/grid-depths.json", depth_grid, "Patch grid of the chain's positions by depth", kinds=KINDS),
         Resource("runs/{run}/algorithm.json", algorithm, "By which algorithm chains are followed", kinds=KINDS),
         Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", kinds=KINDS),
         *GRID_SERIES,
@@ -163,6 +200,22 @@ PAGE = Page(
             stream_edges,
             "Edges between parts and circuits of the strongest, streamed",
             ("step", "depth", "n", "points", "checked", "estimate", "random", "seed"),
+            streamed=True,
+        ),
+        Operation(
+            "moves",
+            Moves,
+            stream_moves,
+            "Which heads move the value or a pointer in one pair, streamed",
+            (*OF_A_PAIR[:3], "step"),
+            streamed=True,
+        ),
+        Operation(
+            "meanmoves",
+            Moves,
+            stream_moves,
+            "Which heads move the value or a pointer, on the mean over drawn pairs of one depth, streamed",
+            ("step", "n", "depth", "seed"),
             streamed=True,
         ),
         Operation("patch", Patch, patch, "Sites of one pair, patched together", (*OF_A_PAIR, "steps", "sites")),

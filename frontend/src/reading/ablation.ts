@@ -1,6 +1,6 @@
 /** What taking parts out did, in a sentence. */
-import type { Body } from '../../api/body';
-import { topOf } from '../../reading/digits';
+import type { Body } from '../api/body';
+import { topOf } from './digits';
 
 export function tellAblation(body: Body, nParts: number, format: (fraction: number) => string): string {
   const answer = String(body.attrs?.answer ?? '');
