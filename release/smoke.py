@@ -17,6 +17,7 @@ import time
 import traceback
 import urllib.request
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch  # noqa: F401 (once, for all commands)
@@ -92,6 +93,9 @@ completion bash
 demo --once --no-open --no-train
 serve binding-laptop --no-open --port {PORT}
 """
+NEEDS_EXTRA = (
+    {"language": "bindscope[text]"} if find_spec("tokenizers") is None else {}
+)  # and says so, with exit code 2
 MADE = ("phases.svg", "maps.svg", "heads.svg", "values.safetensors", "vb1.svg", "site/index.html", "site/THIRD-PARTY.txt", "mine.csv", "runs/copy/manifest.json")  # fmt: skip
 
 
@@ -124,7 +128,8 @@ def try_command(words: list[str], folder: Path) -> Iterator[str]:
         _, status, used = os.wait4(child, 0)
         code, spent = os.waitstatus_to_exitcode(status), spent + used.ru_utime + used.ru_stime
         said = (folder / "said").read_text()
-        if code or not said.strip() or "Traceback" in said:
+        refused = given is words and words[0] in NEEDS_EXTRA and code == 2 and NEEDS_EXTRA[words[0]] in said
+        if (code and not refused) or not said.strip() or "Traceback" in said:
             yield f"{shlex.join(given)}: exit code {code}\n{said[-2000:]}"
     print(f"{spent:6.1f} s  {shlex.join(words)[:100]}", flush=True)
 
