@@ -1,5 +1,6 @@
 """Every cell of a fast grid against a whole run of the model with that one change, and identities of patching."""
 
+import weakref
 from contextlib import contextmanager
 from dataclasses import replace
 from unittest.mock import patch
@@ -233,6 +234,22 @@ def test_a_gpu_takes_as_much_at_once_as_its_free_memory_holds(monkeypatch):
     assert_same_outcomes(residual_grid(model, contrast), whole)
     monkeypatch.setattr(chunks, "free_memory", lambda device: 0)
     assert (chunks.pairs_at_once(model, N_POSITIONS, ()), chunks.tokens_at_once(model)) == (chunks.FEWEST_PAIRS, 2048)
+
+
+@pytest.mark.parametrize("grid", [residual_grid, head_grid, mlp_grid])
+def test_the_runs_of_some_pairs_are_let_go_before_the_next_are_run(grid, monkeypatch):
+    monkeypatch.setattr(chunks, "pairs_at_once", lambda *_: 2)
+    run_chunk, runs = chunks._run_chunk, []
+
+    def watch(*arguments):
+        assert [run() for run in runs] == [None] * len(runs)
+        chunk = run_chunk(*arguments)
+        runs.extend([weakref.ref(chunk.base), weakref.ref(chunk.source)])
+        return chunk
+
+    monkeypatch.setattr(chunks, "_run_chunk", watch)
+    grid(make_model(SMALL), make_contrast(SMALL))
+    assert len(runs) == 2 * 3
 
 
 def test_free_memory_is_asked_of_the_device_that_computes(monkeypatch):

@@ -158,3 +158,9 @@ def test_every_head_in_turn_and_a_set_together_lose_what_ablating_them_loses(cli
     assert each["command"].startswith(f"bindscope ablate {RUN}")
     assert (numbers(each, "lost_low") <= numbers(each, "lost_high")).all()
     assert client.post("/api/live/ablations", json={**asked, "n": 401, "sites": []}).status_code == 422
+
+
+@pytest.mark.parametrize("step", [True, "3700", 3700.5])
+def test_what_is_no_whole_number_is_no_step(client: TestClient, step: object) -> None:
+    asked = {"run": RUN, "step": step, "program": PROGRAM, "sites": [], "kind": "zero"}
+    assert client.post("/api/live/ablate", json=asked).status_code == 422

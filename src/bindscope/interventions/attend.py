@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bindscope.interventions.parts import TILE, Layer, Parts, Workspace
+from bindscope.interventions.parts import Layer, Parts, Workspace, tile_tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Projection:
         if n_parts < 3:
             used = slice(only.start * n_heads * d_head, only.stop * n_heads * d_head)
             weight, bias = weight[used], None if bias is None else bias[used]
-        n_rows = max(1, TILE // max(1, x[0, ..., 0].numel() * len(weight)))
+        n_rows = max(1, tile_tokens(len(weight)) // max(1, x[0, ..., 0].numel()))
         for start in range(0, len(x), n_rows):
             rows = x[start : start + n_rows]
             raw = F.linear(layer.norm1(rows), weight, bias).view(*rows.shape[:3], n_parts, n_heads, d_head)

@@ -54,24 +54,33 @@ class Chunk:
 def run_chunks(
     model: Transformer, contrast: Contrast, source_model: Transformer | None = None, also: Iterable[str] = ()
 ) -> Iterator[Chunk]:
-    """Run the pairs, few enough at a time to bound memory."""
+    """Run the pairs, few enough at a time to bound memory; who lets go of a chunk before the next never holds two."""
     check_models(model, source_model)
     also = tuple(also)
     shared = model.config.causal and source_model is None
     first = contrast.first_difference if shared else torch.zeros(len(contrast), dtype=torch.long)
-    order = first.argsort(stable=True)
-    n_kept = contrast.at + 1 if model.config.causal else contrast.base.shape[1]
     parts = take_apart(model, contrast.base.shape[1], contrast.at)
-    for pairs in order.split(pairs_at_once(model, n_kept, also)):
-        base_tokens, source_tokens = contrast.base[pairs], contrast.source[pairs]
-        base = run_whole(parts, base_tokens, contrast.at, also)
-        if shared:
-            source = _run_sources(base, source_tokens, first[pairs], also)
-        else:
-            run = run_whole(source_model or model, source_tokens, contrast.at, also)
-            source = Source(run.parts, run.stream, run.middle, run.z, run.scaled, run.end, run.logits)
-        single = (base_tokens != source_tokens)[:, :n_kept].sum(1) == 1
-        yield Chunk(pairs, first[pairs], single & (source_model is None), base, source)
+    for pairs in first.argsort(stable=True).split(pairs_at_once(model, parts.n_positions, also)):
+        yield _run_chunk(parts, contrast, pairs, first[pairs], source_model, also)
+
+
+def _run_chunk(
+    parts: Parts,
+    contrast: Contrast,
+    pairs: Tensor,
+    first: Tensor,
+    source_model: Transformer | None,
+    also: tuple[str, ...],
+) -> Chunk:
+    base_tokens, source_tokens = contrast.base[pairs], contrast.source[pairs]
+    base = run_whole(parts, base_tokens, contrast.at, also)
+    if parts.config.causal and source_model is None:
+        source = _run_sources(base, source_tokens, first, also)
+    else:
+        run = run_whole(source_model or parts.model, source_tokens, contrast.at, also)
+        source = Source(run.parts, run.stream, run.middle, run.z, run.scaled, run.end, run.logits)
+    single = (base_tokens != source_tokens)[:, : parts.n_positions].sum(1) == 1
+    return Chunk(pairs, first, single & (source_model is None), base, source)
 
 
 def pairs_at_once(model: Transformer, n_positions: int, also: Iterable[str]) -> int:

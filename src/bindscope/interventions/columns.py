@@ -88,6 +88,7 @@ def residual_columns(
             within = Tolerance(tolerance, logit_slopes(model, pairs.base, pairs.source, pairs.at))
         marked = wanted[chunk.pairs].T, early[chunk.pairs].T
         yield from Cells(chunk, arrivals, *marked, site == "resid_pre", within).run(n_workers)
+        del chunk, arrivals, within  # so that the next one finds the memory free
 
 
 def _arrive(model: Transformer, chunk: Chunk, site: str, layer: int) -> Arrivals:

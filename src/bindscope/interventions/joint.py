@@ -46,6 +46,7 @@ def joint_answers(model: Transformer, contrast: Contrast, sets: Mapping[str, np.
             own = torch.from_numpy(marks)[chunk.pairs][:, : chunk.base.n_positions]
             found = _patch_set(chunk, own, n_layers)  # [layer, pair]
             answers[index][:, pairs] = np.where(own.any(1).numpy(), found.cpu().numpy(), NONE)
+        del chunk  # so that the next one finds the memory free
     return xr.DataArray(
         answers,
         dims=("set", "layer", "pair"),

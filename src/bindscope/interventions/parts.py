@@ -17,7 +17,13 @@ from torch import Tensor, nn
 from bindscope.model.rope import rope_angles
 from bindscope.model.transformer import Attention, Block, Transformer
 
-TILE = 2**19  # numbers that a projection makes at once: few enough to stay near the processor
+TILE = 2**17  # numbers that a projection makes at once: few enough to stay near the processor
+FEWEST_TOKENS = 256  # in a product, whatever numbers they make: with fewer, weights are fetched for too little work
+
+
+def tile_tokens(width: int) -> int:
+    """How many tokens are projected at once to ``width`` numbers each."""
+    return max(FEWEST_TOKENS, TILE // width)
 
 
 class Layer:
@@ -50,7 +56,7 @@ class Layer:
             return x
         read = entering.reshape(-1, x.shape[-1]) if self.parallel else x.view(-1, x.shape[-1])
         total = torch.zeros_like(read) if self.parallel else read
-        n_rows = max(256, TILE // self.up.shape[0])
+        n_rows = tile_tokens(len(self.up))
         for tile, sum_ in zip(read.split(n_rows), total.split(n_rows)):
             sum_.addmm_(self.hidden(self.norm2(tile)), self.down)
         if self.down_bias is not None:
@@ -76,6 +82,7 @@ class Workspace(threading.local):
         """An uninitialised tensor of this shape."""
         size = math.prod(shape)
         if name not in self.buffers or len(self.buffers[name]) < size:
+            self.buffers.pop(name, None)  # first, so that both are never held together
             self.buffers[name] = self.like.new_empty(size)
         return self.buffers[name][:size].view(shape)
 

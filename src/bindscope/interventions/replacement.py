@@ -51,6 +51,7 @@ def replace_heads(
         arrive = head_arrivals(model, kept, _replace_results(kept, replacement, rows), marked)
         found = sweep_groups(model, kept, first, range(model.config.n_layers), arrive, model.config.n_heads)
         logits[:, :, rows] = found
+        del kept, arrive  # so that the next ones find the memory free
         if on_progress is not None:
             on_progress(int(rows[-1]) + 1, len(tokens))
     return logits
@@ -86,6 +87,7 @@ def replace_mlps(
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = mlp_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
         logits[:, rows] = sweep_groups(model, kept, first, layers, arrive, 1)[:, 0]
+        del kept, arrive
         if on_progress is not None:
             on_progress(int(rows[-1]) + 1, len(tokens))
     return logits
@@ -118,6 +120,7 @@ def patch_heads(
         arrive = head_arrivals(model, base, _take_source(chunk), marked)
         logits = sweep_groups(model, base, first, range(model.config.n_layers), arrive, model.config.n_heads)
         yield PatchedPairs(chunk.pairs, logits, base.logits, source.logits)
+        del chunk, base, source, arrive
 
 
 def patch_mlps(
@@ -134,6 +137,7 @@ def patch_mlps(
         arrive = mlp_arrivals(model, base, source.mlp_out, marked)
         logits = sweep_groups(model, base, first, layers, arrive, 1)[:, 0]
         yield PatchedPairs(chunk.pairs, logits, base.logits, source.logits)
+        del chunk, base, source, arrive
 
 
 def layers_with_mlp(model: Transformer) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ class DrawnQuestion(RunQuestion):
 
     n: int = ask(200, help="How many pairs to draw.", ge=1)
     depth: int | None = ask(None, help="Draw pairs of this depth only.", live={"ge": 1, "le": 99})
-    first_root_line: int = ask(3, help="The first line that may hold the root's constant.")
+    first_root_line: int = ask(3, help="The first line that may hold the root's constant.", live={"ge": 1, "le": 99})
     seed: int = a_seed()
 
     def draw(self, task: BindingTask) -> Drawn:

@@ -118,7 +118,9 @@ class Ablate(DrawnQuestion):
     step: Step = one_step()
     n: int = ask(400, help="How many programs to draw, balanced over depths.", ge=1, live={"le": 400, "default": 96})
     depth: int | None = ask(None, help="Draw programs of this depth only.")
-    first_root_line: int = ask(1, help="The first line that may hold the queried chain's constant.")
+    first_root_line: int = ask(
+        1, help="The first line that may hold the queried chain's constant.", live={"ge": 1, "le": 99}
+    )
 
     def check(self) -> None:
         if self.program is not None and (self.cut or self.kind == "resample"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
-from pydantic import Field, create_model
+from pydantic import ConfigDict, Field, create_model
 
 from bindscope.errors import BindscopeError
 from bindscope.questions.fields import LIVE_STEP
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from bindscope.questions.opened import Step
 
 BOUNDS = ("ge", "le", "min_length", "max_length", "allow_inf_nan")
+
+
+class Request(Strict):
+    """What a request may hold; true is no step, and "3" no number."""
+
+    model_config = ConfigDict(strict=True)
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ def request_model(question: type[Question], name: str, names: Sequence[str]) -> 
     """The request that asks a question by some of its fields; ``step`` stands for one of its ``steps``."""
     wanted = ("run", *names) if issubclass(question, RunQuestion) else names
     columns = {each: _column(question, each) for each in wanted}
-    return create_model(f"{name}Question", __base__=Strict, __doc__=question.__doc__, **columns)  # type: ignore[no-any-return, call-overload]
+    return create_model(f"{name}Question", __base__=Request, __doc__=question.__doc__, **columns)  # type: ignore[no-any-return, call-overload]
 
 
 def to_question(question: type[Question], request: Strict) -> Question:

@@ -180,7 +180,9 @@ PAGE = Page(
         Resource(
             "runs/{run}/grid-chain.json", chain_grid, "Mean patch grid of the positions of the chain", kinds=KINDS
         ),
-        Resource("runs/{run}/grid-depths.json", depth_grid, "Patch grid of the chain's positions by depth", kinds=KINDS),
+        Resource(
+            "runs/{run}/grid-depths.json", depth_grid, "Patch grid of the chain's positions by depth", kinds=KINDS
+        ),
         Resource("runs/{run}/algorithm.json", algorithm, "By which algorithm chains are followed", kinds=KINDS),
         Resource("runs/{run}/grid-heads.json", head_grid, "Mean patch grid of the heads", kinds=KINDS),
         *GRID_SERIES,
