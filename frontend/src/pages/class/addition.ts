@@ -1,5 +1,5 @@
 /** Exercises on a run of modular addition. */
-import { pick, type Body } from '../../api/body';
+import type { Body } from '../../api/body';
 import type { RunDetail, RunSummary } from '../../api/client';
 import { percent, topOf } from '../../reading/digits';
 import { atStep, listed, staysAbove } from '../../reading/findings';
@@ -15,7 +15,7 @@ const LEARNT = 0.9;
 export function additionExercises(run: RunSummary, examples: Body, detail: RunDetail): Exercise[] {
   const early = stepWithin(run, 'addition', 1);
   const last = run.steps.at(-1);
-  const given = pick(examples, 'text').map(String).findLast((text) => /\|\s*[a-z]\W[a-z]$/.test(text));
+  const given = (examples.coords.text?.values ?? []).map(String).findLast((text) => /\|\s*[a-z]\W[a-z]$/.test(text));
   if (early === null || last === undefined || !given) return [];
   const format = formatOfTask(detail.config.task as Record<string, unknown>);
   const sum = parseSum(given, format);

@@ -18,7 +18,7 @@ const CLEAR = 0.05;
 export function bindingExercises(run: RunSummary, stored: Body): Exercise[] {
   const early = stepWithin(run, 'heuristic');
   const last = run.steps.at(-1);
-  const program = early === null ? null : (tellingProgram(readPredictions(stored), early)?.text ?? null);
+  const program = early === null ? null : findProgram(stored, early);
   if (early === null || last === undefined || program === null) return [];
   const other = changeLine1(program);
   const given = shown(program);
@@ -56,6 +56,13 @@ export function bindingExercises(run: RunSummary, stored: Body): Exercise[] {
       read: (body) => readLines(body, early),
     },
   ]; // prettier-ignore
+}
+
+/** One that tells the shortcut from the chain, best with a digit on line 1 that stands on no other line: changing that one is to show something. */
+function findProgram(stored: Body, early: number): string | null {
+  const read = readPredictions(stored);
+  const once = read.programs.filter(({ text, line1 }) => text.split(`=${line1}`).length === 2);
+  return (tellingProgram({ ...read, programs: once }, early) ?? tellingProgram(read, early))?.text ?? null;
 }
 
 /** The same program with another digit on line 1: one that stands on no line. */
