@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { ACTIVATIONS, normal } from './activations';
 import { applyLinear, applyNorm, dot, EPSILON, ropeAngles, rotate, softmax } from './arithmetic';
 import { createEngine } from './engine';
-import { runModel } from './forward';
+import { runModel, runToAnswer } from './forward';
 import { gridCells } from './grid';
 import { buildModel, type Model, type Shape } from './model';
 import { keepRun, resumeRun } from './resume';
 import { halfToNumber, readTensors, type Tensor } from './safetensors';
 import { readSite } from './sites';
-import { keyOf, Recorder, Writer } from './taps';
+import { keyOf, placesOf, Recorder, Writer } from './taps';
 
 const SHAPE: Shape = {
   d_vocab: 7, n_positions: 9, d_out: null, n_layers: 3, n_heads: 2, d_model: 8, d_head: 6, d_mlp: 10, causal: true,
@@ -254,6 +254,25 @@ describe('work that nobody waits for', () => {
       left = Infinity;
       const { value } = await engine(operation, { run: operation, steps, ...pair }).next();
       expect((value as { sizes: object }).sizes).toMatchObject({ step: 5 });
+    }
+  });
+});
+
+describe('the last position alone', () => {
+  it('is what the whole run says there, attention seen and written too', () => {
+    for (const shape of [SHAPE, { ...SHAPE, positions: 'learned', mlp_layers: [1], identity_qk: false, identity_vo: false } as Shape]) {
+      const model = drawModel(shape);
+      const lastOf = (logits: Float32Array): number[] => [...logits.slice(-model.nOutputs)];
+      expect([...runToAnswer(model, BASE)]).toEqual(lastOf(runModel(model, BASE) as Float32Array));
+      const sites = [0, 2].map((layer) => ({ name: 'pattern' as const, layer, head: null, positions: null }));
+      const [whole, short] = [new Recorder(placesOf(sites)), new Recorder(placesOf(sites))];
+      runModel(model, SOURCE, whole);
+      runToAnswer(model, SOURCE, short);
+      expect(short.kept).toEqual(whole.kept);
+      const writer = (): Writer => new Writer(sites, model.shape, BASE.length, whole.kept);
+      const patched = lastOf(runModel(model, BASE, writer()) as Float32Array);
+      expect([...runToAnswer(model, BASE, writer())]).toEqual(patched);
+      expect(patched).not.toEqual(lastOf(runModel(model, BASE) as Float32Array));
     }
   });
 });

@@ -53,6 +53,19 @@ export function runModel(model: Model, tokens: readonly number[], tap: Tap = SIL
   return toLogits(model, x, tap);
 }
 
+/** Logits of the last position alone: behind the last layer's attention nothing is worked out for the others. A tap sees attention, nothing after it. */
+export function runToAnswer(model: Model, tokens: readonly number[], tap: Tap = SILENT): Numbers {
+  const { d_model: width } = model.shape;
+  const angles = anglesOf(model, tokens.length);
+  let x = embed(model, tokens, SILENT);
+  for (const [index, layer] of model.layers.entries()) {
+    x = add(x, attention(model, layer, index, applyNorm(layer.norm1, x, width), angles, tap));
+    if (index === model.layers.length - 1) x = x.slice(-width);
+    if (layer.mlp) x = add(x, mlp(model, layer, index, x));
+  }
+  return toLogits(model, x);
+}
+
 /** The residual stream to logits: the last LayerNorm and the unembedding. */
 export function toLogits(model: Model, x: Numbers, tap: Tap = SILENT): Numbers {
   const normed = applyNorm(model.norm, x, model.shape.d_model);

@@ -1,9 +1,8 @@
 /** Parts of one checkpoint in another, in the reader's browser: `bindscope.measures.arithmetic.transplanting` on the sums that a copy holds. */
 import { labelsOf, pick, type Body } from '../api/body';
 import { askAgain } from '../api/render';
-import { lastRow } from './answers';
 import { labelled, makeBody } from './bodies';
-import { runModel, type Tap } from './forward';
+import { runToAnswer, type Tap } from './forward';
 import { buildModel, type Model } from './model';
 import { argmax } from './outcome';
 import { Refusal } from './refusal';
@@ -122,13 +121,13 @@ function sitesOf(stored: Body, names: readonly string[]): Site[] {
 }
 
 function countRight(model: Model, split: Split, sites: readonly Site[] = [], donor: Model = model): number {
-  return split.tokens.filter((tokens, sum) => argmax(lastRow(model, runModel(model, tokens, tapOf(model, donor, tokens, sites)))) === split.answers[sum]).length;
+  return split.tokens.filter((tokens, sum) => argmax(runToAnswer(model, tokens, tapOf(model, donor, tokens, sites))) === split.answers[sum]).length;
 }
 
 function tapOf(model: Model, donor: Model, tokens: readonly number[], sites: readonly Site[]): Tap | undefined {
   if (!sites.length) return undefined;
   const recorder = new Recorder(placesOf(sites));
-  runModel(donor, tokens, recorder);
+  runToAnswer(donor, tokens, recorder);
   return new Writer(sites, model.shape, tokens.length, recorder.kept);
 }
 

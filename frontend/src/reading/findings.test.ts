@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body, Value } from '../api/body';
-import { listed, staysAbove, tellLoss, tellMisleading, tellOrder, tellRise, tellRootLines, tellRule, tellSources } from './findings';
+import { listed, staysAbove, tellLoss, tellMisleading, tellOrder, tellRise, tellRootLines, tellRule, tellSources, tellAt, tellEnds, tellFewest } from './findings';
 
 const x = [0, 100, 200, 300];
 const over = (dims: string[], values: Value[]) => ({ dims, values, units: '' });
@@ -43,5 +43,19 @@ describe('findings', () => {
     expect(tellLoss([{ name: 'evaluation: whole', x, y: [2, 1.5, 0.5, 0.001] }])).toBe('Loss (whole) falls from 2.00 to 0.0010; half of it by step 200.');
     expect(tellLoss([])).toBe('');
     expect(listed(['a', 'b', 'c'])).toBe('a, b and c');
+  });
+});
+
+describe('curves over something else than training', () => {
+  const one = { name: 'A', x: [8, 16, 32], y: [1, 0.4, 0.1] };
+  const other = { name: 'B', x: [8, 16], y: [0.9, 0.8] };
+  it('are told at a step, by the first n below a level, and by their ends', () => {
+    expect(tellAt([one, other], 17)).toBe('At step 16: A 40 %; B 80 %.');
+    expect(tellAt([], 3)).toBe('');
+    expect(tellFewest([other, one], 0.5)).toBe('Below 0.5 first: A at n = 16; not reached: B.');
+    expect(tellFewest([other, one], 0.95)).toBe('Below 0.95 first: B at n = 8, A at 16.');
+    expect(tellFewest([other], 0.5)).toBe('Below 0.5 not reached: B.');
+    expect(tellEnds([one, { ...other, of: 'A' }], 'width')).toBe('A: 1 at width 8, 0.1 at 32.');
+    expect(tellEnds([{ name: 'C', x: [4], y: [null] }], 'width')).toBe('');
   });
 });

@@ -1,6 +1,6 @@
 /** What panels find, in one sentence each, made of the numbers they draw. */
 import { labelsOf, number, numbers, type Body } from '../api/body';
-import { formatPercent } from '../charts/format';
+import { formatNumber, formatPercent } from '../charts/format';
 import type { Series } from '../charts/types';
 import { columnOf, stepsOf, wordsOf } from './curves';
 
@@ -91,4 +91,34 @@ export function tellLoss(series: readonly Series[]): string {
   if (!one || first === null || end === null || first <= end) return '';
   const half = staysAbove(one.x, one.y.map((value) => (value === null ? null : -value)), -(first + end) / 2);
   return `Loss (${one.name.replace('evaluation: ', '')}) falls from ${first.toFixed(2)} to ${end.toFixed(end < 0.01 ? 4 : 2)}${half === null ? '' : `; half of it by ${atStep(half)}`}.`;
+}
+
+/** What each curve is at a step: 'At step 900: found 98 %, random 3 %.' */
+export function tellAt(series: readonly Series[], step: number): string {
+  const at = series[0]?.x[columnOf(series[0].x, step)];
+  if (at === undefined) return '';
+  const parts = series.flatMap(({ name, x, y }) => (y[x.indexOf(at)] == null ? [] : [`${name} ${formatPercent(y[x.indexOf(at)])}`]));
+  return parts.length ? `At ${atStep(at)}: ${parts.join('; ')}.` : '';
+}
+
+/** The first n at which each curve lies below a level, the fewest first: 'Below 0.5 first: RNN at n = 32, LSTM at 64; not reached: MLP.' */
+export function tellFewest(series: readonly Series[], level: number, show: (level: number) => string = String): string {
+  const own = series.filter(({ of }) => of === undefined);
+  const first = own.map(({ name, x, y }) => ({ name, n: x.find((_, index) => (y[index] ?? Infinity) < level) ?? null }));
+  const reached = first.filter((one): one is { name: string; n: number } => one.n !== null).sort((one, other) => one.n - other.n);
+  const never = first.filter(({ n }) => n === null).map(({ name }) => name);
+  const parts = reached.map(({ name, n }, index) => `${name} at ${index ? '' : 'n = '}${n.toLocaleString('en')}`);
+  return own.length ? [parts.length ? `Below ${show(level)} first: ${parts.join(', ')}` : '', never.length ? `${parts.length ? 'not' : `Below ${show(level)} not`} reached: ${listed(never)}` : ''].filter(Boolean).join('; ') + '.' : '';
+}
+
+/** Where each curve begins and ends: 'transformer: 64 at width 128, 512 at 1,024.' */
+export function tellEnds(series: readonly Series[], what: string, show: (value: number) => string = (value) => formatNumber(value)): string {
+  const parts = series.flatMap(({ name, of, x, y }) => {
+    const known = x.flatMap((place, index) => (y[index] == null ? [] : [{ place, value: y[index] }]));
+    const [first, last] = [known[0], known.at(-1)];
+    if (of !== undefined || !first || !last) return [];
+    const end = known.length > 1 ? `, ${show(last.value)} at ${last.place.toLocaleString('en')}` : '';
+    return [`${name}: ${show(first.value)} at ${what} ${first.place.toLocaleString('en')}${end}`];
+  });
+  return parts.length ? `${parts.join('; ')}.` : '';
 }

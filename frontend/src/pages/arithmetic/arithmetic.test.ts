@@ -25,8 +25,9 @@ describe('splits', () => {
     },
   ); // prettier-ignore
   it('are told by how many variables they have and what is new', () => {
-    expect(describeSplit('2var1')).toEqual({ count: 2, kind: 'var1', title: '2var1: one variable in a new position' });
-    expect(splitCurves(body, 2).map(({ name, y }) => [name, y])).toEqual([['2var1: one variable in a new position', [0.3, 0.6]]]);
+    expect(describeSplit('2var1')).toEqual({ count: 2, kind: 'var1', title: 'two variables: one in a new position', short: '2 variables, one moved' });
+    expect(describeSplit('odd').title).toBe('odd');
+    expect(splitCurves(body, 2).map(({ name, y }) => [name, y])).toEqual([['one in a new position', [0.3, 0.6]]]);
     expect(splitCurves(body).length).toBe(3);
   });
   it('of new pairs have two halves, one of them dashed', () => {
@@ -139,13 +140,13 @@ describe('transplants', () => {
     Object.fromEntries(['accuracy', 'accuracy_low', 'accuracy_high'].map((name) => [name, over(['condition', 'split'], [1, 0.4, 1, 0.85, 1, 0.9])])),
   );
   it('are told as a fraction of the way', () => {
-    expect(tellTransplant(body)).toBe("Of the way from the receiver's accuracy up to the donor's: 1tr 90 %.");
-    expect(splitBars(body, 'transplanted')[1]).toMatchObject({ label: '1tr', value: 0.85, reference: 0.4 });
+    expect(tellTransplant(body)).toBe("Of the way from the receiver's accuracy up to the donor's: 1 variable, as trained 90 %.");
+    expect(splitBars(body, 'transplanted')[1]).toMatchObject({ label: '1 variable, as trained', value: 0.85, reference: 0.4 });
     expect(splitBars(body, 'receiver')[1]?.reference).toBeUndefined();
   });
   it('that make a split worse, as the donor is, are told apart from gains', () => {
     const worse = makeBody(body.sizes, body.coords, { accuracy: over(['condition', 'split'], [0.4, 0.2, 0.3, 0.5, 0.2, 0.8]) });
-    expect(tellTransplant(worse)).toBe("Of the way from the receiver's accuracy up to the donor's: 1tr 50 %. Where the donor is worse, of the way down: 0tr 50 %.");
+    expect(tellTransplant(worse)).toBe("Of the way from the receiver's accuracy up to the donor's: 1 variable, as trained 50 %. Where the donor is worse, of the way down: 0 variables, as trained 50 %.");
   });
   it('go from the pins, or across the first spike, or through the whole run', () => {
     const spike = { number: 1, before: 20, after: 30, size: 0.5, splits: '', published: 0 };

@@ -3,20 +3,22 @@ import { labelsOf, numbers, pick, type Body } from '../../api/body';
 import type { Band, Series } from '../../charts/types';
 import { curves, stepsOf } from '../../reading/curves';
 
-export const KINDS: Record<string, { title: string; colour: string }> = {
-  tr: { title: 'as in training', colour: '#0072b2' },
-  add: { title: 'a new pair of numbers', colour: '#d55e00' },
-  var: { title: 'a variable in a new position', colour: '#009e73' },
-  var1: { title: 'one variable in a new position', colour: '#009e73' },
-  var2: { title: 'both in new positions', colour: '#cc79a7' },
+export const KINDS: Record<string, { title: string; short: string; colour: string }> = {
+  tr: { title: 'as in training', short: 'as trained', colour: '#0072b2' },
+  add: { title: 'a new pair of numbers', short: 'new pair', colour: '#d55e00' },
+  var: { title: 'in a new position', short: 'moved', colour: '#009e73' },
+  var1: { title: 'one in a new position', short: 'one moved', colour: '#009e73' },
+  var2: { title: 'both in new positions', short: 'both moved', colour: '#cc79a7' },
 };
 export const COUNTS = ['no variable', 'one variable', 'two variables'] as const;
+export const SPLITS = ['0tr', '0add', '1tr', '1add', '1var', '2tr', '2add', '2var1', '2var2'] as const;
 
-/** `describeSplit('2var1')` is { count: 2, kind: 'var1', title: '2var1: one variable in a new position' }. */
-export function describeSplit(name: string): { count: number; kind: string; title: string } {
-  const count = Number(name[0]);
-  const kind = name.slice(1);
-  return { count, kind, title: `${name}: ${KINDS[kind]?.title ?? kind}` };
+/** The code of a split in words: `describeSplit('2var1').title` is 'two variables: one in a new position', its short form '2 variables, one moved'. */
+export function describeSplit(name: string): { count: number; kind: string; title: string; short: string } {
+  const [count, kind] = [Number(name[0]), name.slice(1)];
+  const words = KINDS[kind];
+  if (!words || !COUNTS[count]) return { count, kind, title: name, short: name };
+  return { count, kind, title: `${COUNTS[count]}: ${words.title}`, short: `${count} variable${count === 1 ? '' : 's'}, ${words.short}` };
 }
 
 /** Accuracy over training of the splits with so many variables; of all of them when it is left out. */
@@ -24,14 +26,14 @@ export function splitCurves(body: Body, count?: number): Series[] {
   return curves(body, 'split_accuracy', 'split')
     .map((series) => ({ series, ...describeSplit(series.name) }))
     .filter((split) => count === undefined || split.count === count)
-    .map(({ series, kind, title }) => ({ ...series, name: title, ...(count === undefined ? {} : { colour: KINDS[kind]?.colour }) }));
+    .map(({ series, kind, title }) => ({ ...series, name: count === undefined ? title : (KINDS[kind]?.title ?? title), colour: KINDS[kind]?.colour }));
 }
 
 /** Held-out pairs of one split in two: those whose swap was trained, and, dashed, those held out in both orders. */
 export function halfCurves(body: Body, count: number): Series[] {
   const split = `${count}add`;
   return labelsOf(body, 'half').map((half) => ({
-    name: half === 'swap_seen' ? `${split}: swap seen` : `${split}: both held out`,
+    name: half === 'swap_seen' ? 'swap seen' : 'both held out',
     x: stepsOf(body),
     y: numbers(body, 'half_accuracy', { split, half }),
     colour: half === 'swap_seen' ? '#0072b2' : '#d55e00',

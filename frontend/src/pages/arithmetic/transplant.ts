@@ -1,7 +1,7 @@
 /** Parts of one checkpoint in another: what can be chosen, and what came of it. */
 import { labelsOf, number, pick, type Body } from '../../api/body';
 import type { Bar } from '../../charts/types';
-import { sortSpikes, type Spike } from './splits';
+import { describeSplit, sortSpikes, type Spike } from './splits';
 
 export interface Part {
   name: string;
@@ -31,7 +31,7 @@ export function splitBars(body: Body, condition: Condition): Bar[] {
   return labelsOf(body, 'split').map((split) => {
     const at = (name: string, of: Condition = condition): number | null => number(body, name, { condition: of, split });
     return {
-      label: String(split),
+      label: describeSplit(String(split)).short,
       value: at('accuracy'),
       low: at('accuracy_low'),
       high: at('accuracy_high'),
@@ -41,14 +41,14 @@ export function splitBars(body: Body, condition: Condition): Bar[] {
   });
 }
 
-/** What the parts did, split by split where receiver and donor differ: `Of the way from the receiver's accuracy up to the donor's: 1add 95 %.` */
+/** What the parts did, split by split where receiver and donor differ: `Of the way from the receiver's accuracy up to the donor's: 1 variable, new pair 95 %.` */
 export function tellTransplant(body: Body, least = 0.1): string {
   const percent = (fraction: number): string => `${Math.round(100 * fraction)} %`.replace('-', '−');
   const told = labelsOf(body, 'split').flatMap((split) => {
     const [before, after, goal] = CONDITIONS.map((condition) => number(body, 'accuracy', { condition, split }) ?? 0) as [number, number, number];
-    return Math.abs(goal - before) < least ? [] : [{ better: goal > before, words: `${split} ${percent((after - before) / (goal - before))}` }];
+    return Math.abs(goal - before) < least ? [] : [{ better: goal > before, words: `${describeSplit(String(split)).short} ${percent((after - before) / (goal - before))}` }];
   });
-  const list = (better: boolean): string => told.filter((one) => one.better === better).map(({ words }) => words).join(', ');
+  const list = (better: boolean): string => told.filter((one) => one.better === better).map(({ words }) => words).join('; ');
   if (!told.length) return `Receiver and donor differ by less than ${percent(least)} in every split: there is no way to go.`;
   const [up, down] = [list(true), list(false)];
   return [up && `Of the way from the receiver's accuracy up to the donor's: ${up}.`, down && `Where the donor is worse, of the way down: ${down}.`].filter(Boolean).join(' ');

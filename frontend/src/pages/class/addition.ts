@@ -4,7 +4,7 @@ import type { RunDetail, RunSummary } from '../../api/client';
 import { percent, topOf } from '../../reading/digits';
 import { atStep, listed, staysAbove } from '../../reading/findings';
 import { formatOfTask, parseSum } from '../../sums/sum';
-import { describeSplit, splitCurves } from '../arithmetic/splits';
+import { describeSplit, splitCurves, SPLITS } from '../arithmetic/splits';
 import { stepWithin } from '../start/tour';
 import type { Answer, Exercise } from './exercise';
 
@@ -21,7 +21,7 @@ export function additionExercises(run: RunSummary, examples: Body, detail: RunDe
   const sum = parseSum(given, format);
   const see = { page: 'arithmetic', run: run.name, program: given, options: { 'arithmetic.tab': 'sum' } };
   const learning = { page: 'arithmetic', run: run.name };
-  const splits = ['0tr', '0add', '1tr', '1add', '1var', '2tr', '2add', '2var1', '2var2'].map((name) => describeSplit(name).title);
+  const splits = SPLITS.map((name) => describeSplit(name).title);
   return [
     {
       name: 'sum', topic: 'Addition', given, options: [], see: { ...see, step: last },
