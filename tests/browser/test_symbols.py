@@ -34,7 +34,12 @@ def test_typed_templates_are_checked_sampled_and_judged(site: Any, page: Any) ->
     expect(page).to_have_url(re.compile("symbols.templates=AB%20Ax"))
     page.get_by_role("textbox", name=TYPED).fill("AB A'")
     expect(panel(page, "Templates")).to_contain_text("column 2: a quoted token needs a closing '")
-    expect(kernel).to_contain_text("not covered")  # the last that could be read stays
+    expect(kernel).not_to_contain_text("not covered")  # no verdict stands beside templates that it is not about
+    expect(sequences.locator("tbody tr")).to_have_count(0)
+    page.get_by_role("textbox", name=TYPED).fill("")
+    expect(panel(page, "Templates")).to_contain_text("Write at least one template.")
+    expect(kernel).to_contain_text("Write templates that can be read")
+    expect(kernel.get_by_role("grid")).to_have_count(0)
 
 
 def test_an_address_brings_back_templates_and_settings(site: Any, page: Any) -> None:
