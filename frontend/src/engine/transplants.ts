@@ -2,7 +2,7 @@
 import { labelsOf, pick, type Body } from '../api/body';
 import { askAgain } from '../api/render';
 import { labelled, makeBody } from './bodies';
-import { runToAnswer, type Tap } from './forward';
+import { runToAnswer } from './forward';
 import { buildModel, type Model } from './model';
 import { argmax } from './outcome';
 import { Refusal } from './refusal';
@@ -45,11 +45,8 @@ export async function transplant(runs: Runs, question: TransplantQuestion): Prom
   const splits = splitsOf(stored);
   const models = [await runs.model(run, receiver), await mixModels(runs, run, receiver, donor, stored, names), await runs.model(run, donor)] as const;
   const sites = sitesOf(stored, names);
-  const hits = [
-    splits.map((split) => countRight(models[0], split)),
-    splits.map((split) => countRight(models[1], split, sites, models[2])),
-    splits.map((split) => countRight(models[2], split)),
-  ].flat();
+  const counts = splits.map((split) => countRight(split, models, sites));
+  const hits = [0, 1, 2].flatMap((condition) => counts.map((right) => right[condition]!));
   const row = question.parts.join(' + ');
   const ends = hits.map((right) => wilson(right, n));
   const dims = ['condition', 'split'];
@@ -120,15 +117,17 @@ function sitesOf(stored: Body, names: readonly string[]): Site[] {
   });
 }
 
-function countRight(model: Model, split: Split, sites: readonly Site[] = [], donor: Model = model): number {
-  return split.tokens.filter((tokens, sum) => argmax(runToAnswer(model, tokens, tapOf(model, donor, tokens, sites))) === split.answers[sum]).length;
-}
-
-function tapOf(model: Model, donor: Model, tokens: readonly number[], sites: readonly Site[]): Tap | undefined {
-  if (!sites.length) return undefined;
-  const recorder = new Recorder(placesOf(sites));
-  runToAnswer(donor, tokens, recorder);
-  return new Writer(sites, model.shape, tokens.length, recorder.kept);
+/** How many sums the receiver, the mixed model and the donor answer right; the mixed model with the donor's attention at these sites. */
+function countRight({ tokens, answers }: Split, [receiver, mixed, donor]: readonly [Model, Model, Model], sites: readonly Site[]): number[] {
+  const hits = [0, 0, 0];
+  tokens.forEach((row, sum) => {
+    const recorder = new Recorder(placesOf(sites));
+    const given = runToAnswer(donor, row, recorder);
+    const tap = sites.length ? new Writer(sites, mixed.shape, row.length, recorder.kept) : undefined;
+    const said = [runToAnswer(receiver, row), runToAnswer(mixed, row, tap), given];
+    said.forEach((logits, condition) => (hits[condition]! += Number(argmax(logits) === answers[sum])));
+  });
+  return hits;
 }
 
 /** Wilson's interval for a fraction. */
