@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from bindscope.cli.beside import beside
+from bindscope.web.beside import beside
 from bindscope.cli.options import HERE, Place
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import CONSTRUCTED_NAME, RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
