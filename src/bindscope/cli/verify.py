@@ -167,9 +167,7 @@ def open_library(
     return Library(opened, results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY), study
 
 
-def open_run_library(
-    name: str, *, placement: Placement = CPU, out: Path | None = None
-) -> tuple[Library, Study]:
+def open_run_library(name: str, *, placement: Placement = CPU, out: Path | None = None) -> tuple[Library, Study]:
     """The same of any run: where its family has no study, with the results that every run has."""
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.results import Library

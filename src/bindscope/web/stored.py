@@ -47,7 +47,8 @@ class Stored:
                 try:
                     found = self._make(resource, arguments)
                 except NotMeasured as absence:  # not kept: it may be measured the next moment
-                    return encode(absent_body(parameters.get("run", ""), self.lab.without_paths(str(absence))))
+                    reason = self.lab.without_paths(str(absence))
+                    return encode(absent_body(parameters.get("run", ""), reason, absence.results))
                 self.kept.keep(key, found)
             return found
 
