@@ -65,7 +65,7 @@ export function headOf(reason: string): string {
 
 /** The quantities that stand in a row: those at the n, widths or steps that the paper's own words name; without any, the first. */
 export function quantitiesInRow({ found, paper }: Claim): Quantity[] {
-  const named = new Set(paper.match(/\d[\d,]*(?![\d.,]*\d|\.\d)/g)?.map(plain));
+  const named = new Set(paper.match(/(?<![\d.,])\d[\d,]*(?!\.?\d)/g)?.map(plain));
   const there = found.filter(({ label }) => [...label.matchAll(/(?:n =|width|steps?) (\d[\d,]*)/g)].some((match) => named.has(plain(match[1] ?? ''))));
   return there.length ? there : found.slice(0, N_SHOWN);
 }

@@ -27,6 +27,7 @@ from bindscope.web.body import encode
 from bindscope.web.cancel import Superseded
 from bindscope.web.lab import Lab, Missing, NotMeasured
 from bindscope.web.live import Busy, Worker
+from bindscope.web.memory import share_arenas
 from bindscope.web.page import JSON, Page
 from bindscope.web.pages import PAGES
 from bindscope.web.routes import add_opening, add_operation, add_resource, add_work
@@ -53,6 +54,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        share_arenas()
         worker.open()
         warm_up(lab, stored, worker, pages)
         yield

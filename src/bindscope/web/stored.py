@@ -13,9 +13,10 @@ from typing import Any
 from bindscope.web.body import absent_body, encode
 from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
 from bindscope.web.live import Answers
+from bindscope.web.memory import return_freed
 from bindscope.web.page import Resource
 
-MEMORY = 128_000_000  # bytes of bodies that are cached
+MEMORY = 48_000_000  # bytes of bodies that are cached
 
 
 class Stored:
@@ -50,6 +51,7 @@ class Stored:
                     reason = self.lab.without_paths(str(absence))
                     return encode(absent_body(parameters.get("run", ""), reason, absence.results))
                 self.kept.keep(key, found)
+                return_freed()
             return found
 
     def _make(self, resource: Resource, arguments: Mapping[str, Any]) -> bytes:
