@@ -1939,6 +1939,8 @@ export interface components {
             n_lines: number | null;
             /** N Parameters */
             n_parameters: number;
+            /** N Saved */
+            n_saved: number;
             /** Name */
             name: string;
             /** Phase Names */
@@ -2052,16 +2054,22 @@ export interface components {
         SwapQuestion: {
             /**
              * Control
-             * @description What is swapped: the part inside the subspace, the part inside a random one of equal rank, or all the rest.
+             * @description What is swapped: the part inside the subspace, inside a random one of equal rank, inside one fitted to shuffled labels, or all the rest.
              * @default found
              * @enum {string}
              */
-            control: "found" | "random" | "rest";
+            control: "found" | "random" | "shuffled" | "rest";
             /**
              * Counterfactual
              * @description The program whose residual stream is swapped in, as long as the first.
              */
             counterfactual: string;
+            /**
+             * Draws
+             * @description How many draws of such a control are averaged, with their 95 % interval.
+             * @default 1
+             */
+            draws: number;
             /**
              * Program
              * @description The program that is run, lines separated by ';'.
@@ -2081,7 +2089,7 @@ export interface components {
             run: string;
             /**
              * Seed
-             * @description The seed of the random subspace.
+             * @description The seed of a control that is drawn; further draws have the next ones.
              * @default 0
              */
             seed: number;

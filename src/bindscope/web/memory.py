@@ -7,16 +7,16 @@ Linux with glibc can be told otherwise; elsewhere nothing changes.
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 import threading
-import time
 
 ARENA_MAX = -8  # a name of glibc's mallopt
 N_ARENAS = 2
-EVERY = 5.0  # seconds between two trims: one takes some milliseconds
+EVERY = 3.0  # seconds between two trims: one takes some milliseconds
 _LIBRARY = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 _lock = threading.Lock()
-_trimmed = float("-inf")
+_planned = False
 
 
 def share_arenas() -> bool:
@@ -25,17 +25,23 @@ def share_arenas() -> bool:
     return mallopt is not None and bool(mallopt(ARENA_MAX, N_ARENAS))
 
 
-def return_freed() -> bool:
-    """Give freed memory back to the system, unless that was done a moment ago; say whether it was now."""
-    global _trimmed
-    trim = getattr(_LIBRARY, "malloc_trim", None)
-    if trim is None or not _lock.acquire(blocking=False):
-        return False
-    try:
-        if time.monotonic() - _trimmed < EVERY:
-            return False
-        trim(0)
-        _trimmed = time.monotonic()
-        return True
-    finally:
-        _lock.release()
+def return_freed() -> None:
+    """Give freed memory back to the system, soon: however often this is said, at most every few seconds."""
+    global _planned
+    if getattr(_LIBRARY, "malloc_trim", None) is None:
+        return
+    with _lock:
+        if _planned:
+            return
+        _planned = True
+    timer = threading.Timer(EVERY, _trim)
+    timer.daemon = True
+    timer.start()
+
+
+def _trim() -> None:
+    global _planned
+    with _lock:
+        _planned = False
+    gc.collect()  # what answers were made of may hold itself
+    _LIBRARY.malloc_trim(0)

@@ -39,7 +39,8 @@ class RunSummary(Strict):
     family: str
     status: str
     version: str  # changes whenever the run does
-    steps: list[int]  # of saved checkpoints
+    steps: list[int]  # of the checkpoints that are shown
+    n_saved: int  # checkpoints that the run has; a static copy may show fewer
     accuracies: list[float | None]  # at each of them; null where it was not evaluated
     last_step: int  # of the last evaluation
     total_steps: int
@@ -181,6 +182,7 @@ def _summary(run: LabRun) -> RunSummary:
         status=opened.status,
         version=version,
         steps=list(run.steps),
+        n_saved=len(opened.steps),
         accuracies=[measured.get(step) for step in run.steps],
         last_step=max(measured, default=0),
         total_steps=opened.manifest.total_steps,
