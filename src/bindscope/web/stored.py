@@ -16,7 +16,7 @@ from bindscope.web.live import Answers
 from bindscope.web.memory import return_freed
 from bindscope.web.page import Resource
 
-MEMORY = 48_000_000  # bytes of bodies that are cached
+MEMORY = 32_000_000  # bytes of bodies that are cached
 
 
 class Stored:

@@ -129,7 +129,7 @@ def _draw_bars(
 
 def _draw_conditions(axes: Axes, cells: xr.Dataset) -> None:
     """Three fractions for each set of heads that was taken away."""
-    names = [str(name) for name in cells.condition.values]
+    names = [str(name).replace("circuit", "answer heads") for name in cells.condition.values]
     indices = np.arange(len(names))
     series = (("accuracy", BLUE, "right"), ("line_1", ORANGE, "line 1's"), ("most_recent", GREY, "last constant"))
     for index, (name, colour, label) in enumerate(series):
