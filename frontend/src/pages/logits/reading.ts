@@ -10,6 +10,14 @@ export const READINGS = {
   top: 'likeliest token',
   entropy: 'undecidedness (entropy)',
 } as const;
+/** What of the body each of these is made of. */
+export const VARIABLES: Record<keyof typeof READINGS, string[]> = {
+  answer: ['answer'],
+  line_1: ['line_1'],
+  margin: ['answer_logit', 'line_1_logit'],
+  top: ['top', 'top_probability'],
+  entropy: ['entropy'],
+};
 export type Reading = keyof typeof READINGS;
 
 export interface Shown {
