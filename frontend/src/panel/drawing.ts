@@ -68,11 +68,11 @@ export function asAddress(svg: string): string {
   return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
 }
 
-/** What stands above a drawing that is one of several: the caption of its figure, or the heading of its section. */
+/** What stands above a drawing that is one of several: the caption of its figure, the heading of its section, or what it is called. */
 function subtitleOf(drawing: Element, within: Element): string {
-  const holder = drawing.closest('figure, section');
+  const holder = drawing.closest<HTMLElement>('figure, section, [data-part]');
   if (!holder || !within.contains(holder)) return '';
-  return holder.querySelector('figcaption, h3')?.textContent?.replaceAll(/\s+/g, ' ').trim() ?? '';
+  return holder.dataset['part'] ?? holder.querySelector('figcaption, h3')?.textContent?.replaceAll(/\s+/g, ' ').trim() ?? '';
 }
 
 function drawnIn(element: Element): SVGSVGElement[] {

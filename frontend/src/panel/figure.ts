@@ -61,7 +61,7 @@ export function rowsOf(parts: readonly Part[]): Part[][] {
 
 /** Lines no wider than there is room, by the mean width of letters. */
 export function wrap(text: string, width: number, size: number): string[] {
-  const most = Math.max(8, Math.floor(width / (0.54 * size)));
+  const most = Math.max(8, Math.floor(width / (0.52 * size)));
   const lines: string[] = [];
   for (const word of text.split(/\s+/).filter(Boolean)) {
     const last = lines.at(-1);

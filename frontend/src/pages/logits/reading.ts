@@ -42,12 +42,6 @@ export function layerNames(body: Body): string[] {
   return labelsOf(body, 'layer').map((layer) => (Number(layer) === 0 ? 'embedding' : `after L${Number(layer) - 1}`));
 }
 
-/** Rows of a map the other way round, so that the last layer is on top, as the network is usually drawn. */
-export function lastOnTop<T>(values: readonly T[], nColumns: number): T[] {
-  const rows = Array.from({ length: values.length / nColumns }, (_, row) => values.slice(row * nColumns, (row + 1) * nColumns));
-  return rows.reverse().flat();
-}
-
 export function tellCell(body: Body, layer: number, position: number): string {
   const at = { layer: labelsOf(body, 'layer')[layer] ?? 0, position: labelsOf(body, 'position')[position] ?? 0 };
   const fraction = (name: string): string => percent(number(body, name, at) ?? 0);
