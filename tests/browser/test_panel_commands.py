@@ -78,9 +78,7 @@ def test_a_swap_is_made_again_with_its_control(served: Any, page: Any, tmp_path:
     command, rows = shown_in(page, title, tmp_path)
     table = [line.split() for line in answer_of(command).splitlines() if re.match("base|counterfactual|swapped", line)]
     fraction = {
-        (row["condition"], row["output"]): float(row["value"])
-        for row in rows
-        if row.get("variable") == "probability"
+        (row["condition"], row["output"]): float(row["value"]) for row in rows if row.get("variable") == "probability"
     }
     conditions = list(dict.fromkeys(condition for condition, _ in fraction))
     assert len(table) == len(conditions) == 3
