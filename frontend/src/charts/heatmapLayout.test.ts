@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { cellAt, fitsInCell, layOutHeatmap } from './heatmapLayout';
+import { roomier } from './room.svelte';
 import { cellsToSvg } from './heatmapPaint';
 
 const numbered = (count: number, word = ''): string[] => Array.from({ length: count }, (_, index) => `${word}${index}`);
@@ -12,6 +13,21 @@ describe('a heatmap', () => {
       expect(layout.cellWidth).toBeGreaterThan(0);
       expect(layout.height).toBeGreaterThan(layout.top + layout.cellHeight * 80);
     }
+  });
+
+  test('on a phone cells that can be chosen have a least width, and the drawing is wider than its place', () => {
+    const layout = layOutHeatmap({ width: 360, rows: numbered(5, 'L'), columns: numbered(67), least: 14 });
+    expect(layout.cellWidth).toBe(14);
+    expect(layout.width).toBeGreaterThan(67 * 14);
+    expect(layout.room).toBe(360);
+    expect(layOutHeatmap({ width: 360, rows: ['a'], columns: numbered(400), least: 14 }).width).toBe(360); // too many to scroll through
+    expect(layOutHeatmap({ width: 1200, rows: ['a'], columns: numbered(67), least: 14 }).width).toBe(1200);
+  });
+
+  test('a panel that fills the window gives its charts the height', () => {
+    expect(roomier(280, 900, 1)).toBe(620);
+    expect(roomier(280, 900, 4)).toBe(310);
+    expect(roomier(280, 500, 1)).toBe(280);
   });
 
   test('square cells are square and no higher than asked', () => {

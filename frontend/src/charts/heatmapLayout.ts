@@ -11,6 +11,7 @@ export interface HeatmapShape {
   rowMarks?: ReadonlySet<number>;
   columnMarks?: ReadonlySet<number>;
   height?: number; // of the cells together; with square, the most it may be
+  least?: number; // width of a cell; the drawing is wider than its place where it must, up to four times
   plain?: boolean;
   square?: boolean;
 }
@@ -20,6 +21,7 @@ export interface HeatmapLayout {
   cellWidth: number;
   cellHeight: number;
   width: number; // of the whole drawing
+  room: number; // of what is in view of it
   height: number;
   shownRows: number[]; // whose labels are written
   shownColumns: number[];
@@ -36,6 +38,7 @@ const LEAST_LINE = 9; // and of the smallest letters
 const LETTERS = 11;
 const WIDEST_CELL = 96; // unless its label needs more
 const HIGHEST = 640; // of all cells together, unless asked for
+const MOST_WIDER = 4; // times the room, where cells have a least width
 const LONGEST_COLUMN_LABEL = 16;
 
 export function layOutHeatmap(shape: HeatmapShape): HeatmapLayout {
@@ -53,7 +56,8 @@ export function layOutHeatmap(shape: HeatmapShape): HeatmapLayout {
     top,
     cellWidth,
     cellHeight,
-    width: plain ? cellWidth * columns.length : width,
+    width: plain ? cellWidth * columns.length : Math.max(width, left + cellWidth * columns.length + right),
+    room: width,
     height: top + cellHeight * rows.length + below,
     shownRows: plain ? [] : thinLabels(rows.length, cellHeight, lineFor(cellHeight), shape.rowMarks),
     shownColumns: plain ? [] : thinLabels(columns.length, cellWidth, label.needed, shape.columnMarks),
@@ -77,9 +81,10 @@ export function fitsInCell(layout: HeatmapLayout, label: string): boolean {
   return showToken(label).length * CHARACTER + 5 <= layout.cellWidth;
 }
 
-function widthOfCell({ rows, columns, square, height }: HeatmapShape, room: number): number {
+function widthOfCell({ rows, columns, square, height, least = 0 }: HeatmapShape, room: number): number {
   const fitting = room / Math.max(1, columns.length);
   const widest = square ? (height ?? HIGHEST) / Math.max(1, rows.length) : Math.max(WIDEST_CELL, longest(columns) * CHARACTER + 6);
+  if (fitting < least && least * columns.length <= MOST_WIDER * room) return least;
   return Math.max(0.1, Math.min(fitting, widest));
 }
 

@@ -34,7 +34,7 @@ export function svgText(drawing: SVGSVGElement | undefined, under = '', legend: 
   ].join('\n');
 }
 
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
@@ -65,6 +65,17 @@ function background(element: Element | null): string {
   return 'white';
 }
 
+/** A colour that may be a name of the page's, as it is where the drawing stands. */
+function resolved(colour: string, drawing: Element): string {
+  if (!colour.startsWith('var(')) return colour;
+  const probe = drawing.ownerDocument.createElementNS('http://www.w3.org/2000/svg', 'g');
+  probe.style.setProperty('color', colour); // a style set by a script, which the page's policy allows
+  drawing.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
 function legendMarkup(legend: LegendEntry[], width: number, top: number, drawing: Element): { markup: string; height: number } {
   const ink = getComputedStyle(drawing).color;
   const [line, character] = [18, 7];
@@ -72,7 +83,7 @@ function legendMarkup(legend: LegendEntry[], width: number, top: number, drawing
   const parts = legend.map(({ name, colour, path }) => {
     const needed = 24 + name.length * character;
     if (x > 10 && x + needed > width) [x, y] = [10, y + line];
-    const fill = colour.startsWith('var(') ? ink : colour;
+    const fill = resolved(colour, drawing);
     const part =
       `<path d="${path}" transform="translate(${x + 5},${y - 4})" fill="${fill}" stroke="${fill}"/>` +
       `<text x="${x + 16}" y="${y}" font-family="system-ui, sans-serif" font-size="12" fill="${ink}">${escapeXml(name)}</text>`;

@@ -17,6 +17,7 @@ export interface HeatmapProps {
   rowMarks?: ReadonlySet<number>; // rows or columns pointed out on their axis
   columnMarks?: ReadonlySet<number>;
   onpick?: (row: number, column: number, joined: boolean) => void; // click or Enter; joined with Shift
+  joins?: boolean; // cells can be joined: by touch, a button says so
   onhover?: (row: number | null, column: number | null) => void;
   height?: number; // of the drawing in pixels; chosen from the number of rows when left out
   mask?: boolean; // leave missing cells blank instead of hatched

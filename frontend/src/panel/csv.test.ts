@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Body, Value } from '../api/body';
+import { partOf, type Body, type Value } from '../api/body';
 import { bodyToCsv, quote } from './csv';
 import { MAX_ROWS, showValue, tableOf, tablesOf } from './table';
 
@@ -47,7 +47,8 @@ function parseCsv(text: string): string[][] {
 }
 
 describe('a body as CSV', () => {
-  const rows = parseCsv(bodyToCsv(BODY));
+  const written = bodyToCsv(BODY);
+  const rows = parseCsv(written.slice(written.indexOf('variable,')));
 
   it('has one row for each cell of each variable, and all rows are equally long', () => {
     const cells = Object.values(BODY.variables).reduce((sum, array) => sum + array.values.length, 0);
@@ -60,6 +61,21 @@ describe('a body as CSV', () => {
     expect(rows[4]).toEqual(['success', 'L1', '0', '', 'a', '']);
     expect(rows[8]).toEqual(['loss', '', '', '100', '', '1.25']);
     expect(rows.at(-1)).toEqual(['total', '', '', '', '', '7']);
+  });
+  it('says first where its numbers come from', () => {
+    expect(written.split('\r\n').slice(0, 3)).toEqual(['# two arrays', '# r', '# everything that was measured']);
+    expect(quote('a=5;#a:')).toBe('"a=5;#a:"'); // not a comment
+  });
+  it('holds what a panel shows alone: a measure with its interval at one step, a column each', () => {
+    const shown = { ...BODY, variables: { success: { dims: ['step', 'layer'], values: [1, 2, 3, 4], units: '' }, success_low: { dims: ['step', 'layer'], values: [5, 6, 7, 8], units: '' }, n: { dims: ['layer'], values: [9, 10], units: '' } } };
+    const lines = bodyToCsv(shown, 'A grid', { variables: ['success', 'n'], at: { step: 100, direction: undefined } }).trimEnd().split('\r\n');
+    expect(lines).toEqual(['# A grid', '# r', '# shown: success, n; step 100', 'layer,success,success_low,n', 'L0,3,7,9', 'L1,4,8,10']);
+  });
+  it('holds only the rows that a coordinate names', () => {
+    const part = partOf(BODY, { variables: ['success'], at: { token: ['a', ','], layer: 'L1' } });
+    expect(part.variables['success']).toEqual({ dims: ['position'], values: [null, 0.25], units: 'fraction' });
+    expect(part.coords['token']?.values).toEqual(['a', ',']);
+    expect(partOf(BODY, { variables: ['success'], at: { layer: 'L9' } }).variables['success']).toEqual(BODY.variables['success']); // no such label
   });
   it('can be read back whatever a field holds', () => {
     for (const text of ['a', 'a,b', '"', '""', 'line\nbreak', 'r\r\nn', ' edges ', '\t', '', 'a=5;#a:']) {

@@ -1,39 +1,59 @@
 /** How a panel gets the picture of what it shows.
 
-A chart made of SVG elements needs to do nothing. A chart drawn on a canvas calls `provideDrawing(() => svgText)` while it starts,
-and the panel downloads that instead. */
+A chart made of SVG elements needs to do nothing. A chart drawn on a canvas, or with a legend beside it, calls
+`provideDrawing(() => svgText, () => element)` while it starts, and the panel takes that instead. */
 import { getContext, onDestroy, setContext } from 'svelte';
+import { magnification } from '../charts/magnify.svelte';
+import { layOutFigure, partOf, type Part } from './figure';
 
 const KEY = 'panel drawing';
-type Give = () => string;
+interface Given {
+  give: () => string;
+  where: () => Element | undefined;
+}
+export type Drawings = ReadonlySet<Given>;
 
 /** For a chart: give its picture as the text of one SVG with width and height. Does nothing outside of a panel. */
-export function provideDrawing(give: Give): void {
-  const given = getContext<Set<Give> | undefined>(KEY);
+export function provideDrawing(give: () => string, where: () => Element | undefined): void {
+  const given = getContext<Set<Given> | undefined>(KEY);
   if (!given) return;
-  given.add(give);
-  onDestroy(() => given.delete(give));
+  const drawing = { give, where };
+  given.add(drawing);
+  onDestroy(() => given.delete(drawing));
 }
 
 /** For the panel: what its charts gave. */
-export function collectDrawings(): ReadonlySet<Give> {
-  return setContext(KEY, new Set<Give>());
+export function collectDrawings(): Drawings {
+  return setContext(KEY, new Set<Given>());
 }
 
-/** The picture of a panel as the text of one SVG, drawings below each other; null when there is none. */
-export function drawingOf(element: Element, given: ReadonlySet<Give>): string | null {
-  const texts = given.size ? [...given].map((give) => give()) : drawnIn(element).map(serialise);
-  const parsed = texts.map((text) => new DOMParser().parseFromString(text, 'image/svg+xml').documentElement);
-  const drawings = parsed.filter((root) => root.localName === 'svg');
-  if (!drawings.length) return null;
-  const style = getComputedStyle(element);
-  return stack(drawings, { paper: getComputedStyle(document.documentElement).getPropertyValue('--panel').trim(), ink: style.color });
+/** Every drawing inside an element with its subtitle, where it stands. */
+export function partsIn(element: Element, given: Drawings): Part[] {
+  const box = element.getBoundingClientRect();
+  const times = magnification();
+  const drawn = [...given].map(({ give, where }) => ({ text: give(), at: where() }));
+  const others = drawnIn(element)
+    .filter((svg) => !drawn.some(({ at }) => at && (at === svg || at.contains(svg) || svg.contains(at))))
+    .map((svg) => ({ text: serialise(svg), at: svg as Element | undefined }));
+  return [...drawn, ...others].flatMap(({ text, at }) => {
+    if (!text || !at || !element.contains(at)) return [];
+    const { left, top } = at.getBoundingClientRect();
+    return partOf(text, subtitleOf(at, element), (left - box.left) / times, (top - box.top) / times) ?? [];
+  });
+}
+
+/** The picture of a panel as the text of one SVG, as it is drawn on the page; null when there is none. */
+export function drawingOf(element: Element, given: Drawings): string | null {
+  const parts = partsIn(element, given);
+  if (!parts.length) return null;
+  const paper = getComputedStyle(document.documentElement).getPropertyValue('--panel').trim();
+  return layOutFigure(parts, { paper, ink: getComputedStyle(element).color, margin: 12 }).svg;
 }
 
 /** Draw the picture into a PNG, `scale` pixels to a unit. */
 export async function drawingToPng(svg: string, scale = 2): Promise<Blob> {
   const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  image.src = asAddress(svg);
   await image.decode();
   const canvas = document.createElement('canvas');
   canvas.width = Math.ceil(image.naturalWidth * scale);
@@ -42,6 +62,17 @@ export async function drawingToPng(svg: string, scale = 2): Promise<Blob> {
   return new Promise((resolve, reject) => {
     canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('the picture is too large for this browser'))));
   });
+}
+
+export function asAddress(svg: string): string {
+  return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+}
+
+/** What stands above a drawing that is one of several: the caption of its figure, the heading of its section, or what it is called. */
+function subtitleOf(drawing: Element, within: Element): string {
+  const holder = drawing.closest<HTMLElement>('figure, section, [data-part]');
+  if (!holder || !within.contains(holder)) return '';
+  return holder.dataset['part'] ?? holder.querySelector('figcaption, h3')?.textContent?.replaceAll(/\s+/g, ' ').trim() ?? '';
 }
 
 function drawnIn(element: Element): SVGSVGElement[] {
@@ -68,25 +99,6 @@ function serialise(svg: SVGSVGElement): string {
   if (!copy.hasAttribute('viewBox')) copy.setAttribute('viewBox', `0 0 ${width} ${height}`);
   copy.setAttribute('width', String(width));
   copy.setAttribute('height', String(height));
-  copy.setAttribute('xmlns', NAMESPACE);
+  copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
   return new XMLSerializer().serializeToString(copy);
-}
-
-const NAMESPACE = 'http://www.w3.org/2000/svg';
-const MARGIN = 12;
-
-function stack(drawings: Element[], colours: { paper: string; ink: string }): string {
-  const size = (root: Element, name: string): number => Number.parseFloat(root.getAttribute(name) ?? '') || 300;
-  const width = Math.max(...drawings.map((root) => size(root, 'width'))) + 2 * MARGIN;
-  let y = MARGIN;
-  const placed = drawings.map((root) => {
-    root.setAttribute('x', String(MARGIN));
-    root.setAttribute('y', String(y));
-    y += size(root, 'height') + MARGIN;
-    return new XMLSerializer().serializeToString(root);
-  });
-  return (
-    `<svg xmlns="${NAMESPACE}" width="${width}" height="${y}" viewBox="0 0 ${width} ${y}" color="${colours.ink}">` +
-    `<rect width="100%" height="100%" fill="${colours.paper}"/>${placed.join('')}</svg>`
-  );
 }

@@ -18,7 +18,7 @@ from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
 from bindscope.questions.question import to_texts
 from bindscope.questions.samples import Sample
-from bindscope.questions.subspace import Project, Quality, Swap
+from bindscope.questions.subspace import Project, Quality, Swap, SwapControl
 from bindscope.questions.transplants import Retrain
 
 if TYPE_CHECKING:
@@ -229,8 +229,9 @@ class ProgramsView(MechanismsView):
         *,
         of: Quality = "values",
         step: Step = "last",
-        control: Literal["found", "random", "rest"] = "found",
+        control: SwapControl = "found",
         seed: int = 0,
+        draws: int = 1,
     ) -> Drawn:
         """One pair with the part of its residual stream inside a subspace swapped: ``probability`` over
         (condition, output).
@@ -243,6 +244,7 @@ class ProgramsView(MechanismsView):
             step=step,
             control=control,
             seed=seed,
+            draws=draws,
         )
         return self._drawn(question.answer(self.opened), "swap", step=self.run.find_step(step))
 

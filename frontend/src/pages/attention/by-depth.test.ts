@@ -30,7 +30,7 @@ it('a head is taken out everywhere until a position of the chain is chosen', () 
 it('a position is shown for the depths whose chains have it', () => {
   expect(depthsAt(body, 'anywhere')).toEqual([1, 2]);
   expect(depthsAt(body, 'rhs 2')).toEqual([2]);
-  expect(lostBy(body, 'rhs 2', 2)).toEqual([0, 0.5]);
+  expect(lostBy(body, 'rhs 2', 2)).toEqual([0.5, 0]); // the last layer first
 });
 
 it('the head that costs most is named, and none where nothing is lost', () => {

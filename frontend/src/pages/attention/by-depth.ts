@@ -21,16 +21,21 @@ export function depthsAt(body: Body, position: string): number[] {
   return labelsOf(body, 'depth').map(Number).filter((depth) => number(body, 'n', { ablated_at: position, depth }) !== null);
 }
 
-/** What is lost, over (layer, head) row by row. */
+/** Layers, the last on top, as the network is usually drawn. */
+export function layersOf(body: Body): string[] {
+  return labelsOf(body, 'layer').map(String).reverse();
+}
+
+/** What is lost, over (layer, head) row by row, the last layer first. */
 export function lostBy(body: Body, position: string, depth: number): (number | null)[] {
-  return numbers(body, 'lost', { ablated_at: position, depth });
+  return layersOf(body).flatMap((layer) => numbers(body, 'lost', { ablated_at: position, depth, layer }));
 }
 
 /** The head that costs most by itself, or null where none costs anything. */
 export function costliest(body: Body, position: string, depth: number): { head: string; lost: number } | null {
   const lost = lostBy(body, position, depth).map((value) => value ?? 0);
   const most = Math.max(...lost);
-  const heads = labelsOf(body, 'layer').flatMap((layer) => labelsOf(body, 'head').map((head) => `L${layer}.H${head}`));
+  const heads = layersOf(body).flatMap((layer) => labelsOf(body, 'head').map((head) => `L${layer}.H${head}`));
   return most > 0 ? { head: heads[lost.indexOf(most)] ?? '', lost: most } : null;
 }
 

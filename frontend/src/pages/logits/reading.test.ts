@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
-import { lastOnTop, layerNames, readLens, tellCell } from './reading';
+import { lastOnTop } from '../../reading/layers';
+import { layerNames, readLens, tellCell } from './reading';
 
 const over = (dims: string[], values: (string | number)[]) => ({ dims, values, units: '' });
 const both = ['layer', 'position'];

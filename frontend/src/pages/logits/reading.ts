@@ -10,6 +10,14 @@ export const READINGS = {
   top: 'likeliest token',
   entropy: 'undecidedness (entropy)',
 } as const;
+/** What of the body each of these is made of. */
+export const VARIABLES: Record<keyof typeof READINGS, string[]> = {
+  answer: ['answer'],
+  line_1: ['line_1'],
+  margin: ['answer_logit', 'line_1_logit'],
+  top: ['top', 'top_probability'],
+  entropy: ['entropy'],
+};
 export type Reading = keyof typeof READINGS;
 
 export interface Shown {
@@ -32,12 +40,6 @@ export function readLens(body: Body, reading: Reading): Shown {
 /** The residual stream after none, one, two … layers, named by the layer it has just left. */
 export function layerNames(body: Body): string[] {
   return labelsOf(body, 'layer').map((layer) => (Number(layer) === 0 ? 'embedding' : `after L${Number(layer) - 1}`));
-}
-
-/** Rows of a map the other way round, so that the last layer is on top, as the network is usually drawn. */
-export function lastOnTop<T>(values: readonly T[], nColumns: number): T[] {
-  const rows = Array.from({ length: values.length / nColumns }, (_, row) => values.slice(row * nColumns, (row + 1) * nColumns));
-  return rows.reverse().flat();
 }
 
 export function tellCell(body: Body, layer: number, position: number): string {

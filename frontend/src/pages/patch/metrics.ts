@@ -35,6 +35,18 @@ export const METRICS: Record<Metric, Shown> = {
   kl: { title: 'KL', meaning: 'how far the distribution has moved from the base run, in nats', scale: 'sequential', limits: [0, 15], percent: false },
 };
 
+/** The command of a grid or a patch, for the measure that is shown: without one it gives success. */
+export function commandFor(command: string | undefined, metric: Metric): string {
+  return command && metric !== 'success' ? `${command} --metric ${metric}` : (command ?? '');
+}
+
+/** The same of the mean grids, whose command is of every checkpoint and of noising. */
+export function commandOfMean(command: string | undefined, metric: Metric, direction: Direction, step?: number): string {
+  if (!command?.includes(' patch ')) return command ?? '';
+  const placed = step === undefined ? command : command.replace('--steps all', `--steps ${step}`);
+  return commandFor(direction === 'noising' ? placed : `${placed} --direction ${direction}`, metric);
+}
+
 export function knownMetric(name: string): Metric {
   return name in METRICS ? (name as Metric) : 'success';
 }
