@@ -15,7 +15,11 @@ MINUTES ?= 3
 CASES ?= 10000
 SEED ?= 0
 
-.PHONY: demo test faults cluster load fuzz evidence check lint $(LINT) test-page test-lower format docs types clean help
+LOCK := requirements.lock
+PYTHONS ?= $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null))
+ARCHIVE ?= dist/*.whl
+
+.PHONY: demo test faults cluster load fuzz release lock locked evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +73,22 @@ load: $(VENV)/.installed  ## a real server under 200 readers, live patches and a
 fuzz: $(VENV)/.installed-test  ## hostile input: CASES=10000 of each kind by SEED=0; each must end in success or in one sentence
 	$(BIN)/python tests/fuzz/many.py --cases $(CASES) --seed $(SEED)
 	FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) $(SHELL) -c '$(NPM) run test -- src/state/fuzz.test.ts'
+
+release: $(VENV)/.installed-test  ## the archives, the same bytes twice, in dist/; each of PYTHONS installs the wheel into an empty environment and tries every command
+	rm -rf dist
+	$(BIN)/python release/build.py dist
+	@for python in $(PYTHONS); do $$python release/install.py $(ARCHIVE) --bill dist/bindscope.cdx.json || exit 1; done
+
+lock: | $(BIN)/python  ## write requirements.lock again: every version and hash for 'make test' on any system and Python from 3.11 on
+	$(PIP) install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra test --extra interop --universal --python-version 3.11 --generate-hashes \
+	  --quiet --upgrade --custom-compile-command 'make lock' --output-file $(LOCK)
+
+locked: | $(BIN)/python  ## install exactly what requirements.lock names, by its hashes; 'make test' then uses it
+	$(PIP) install --quiet --require-hashes --requirement $(LOCK)
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	$(PIP) check
+	@touch $(VENV)/.installed $(VENV)/.installed-test
 
 evidence: $(VENV)/.installed  ## train what the verdicts still rest on too little of: days on one core; OPTIONS="--hours 8" bounds it
 	$(BIN)/bindscope evidence --train $(OPTIONS)

@@ -24,7 +24,7 @@ def panel(page: Any, title: str) -> Any:
 
 
 def test_a_typed_sum_is_answered_and_a_mistake_is_pointed_at(site: Any, page: Any) -> None:
-    open_page(page, site.at(ADDRESS))
+    open_page(page, site.at(f"{ADDRESS}&arithmetic.tab=sum"))
     editor = page.get_by_role("textbox", name=re.compile("Assignments, then"))
     editor.fill("c=1 b=17 | b+19")
     answer = panel(page, "What the model answers to it")
@@ -39,7 +39,7 @@ def test_a_typed_sum_is_answered_and_a_mistake_is_pointed_at(site: Any, page: An
 
 def test_the_circuit_follows_the_slider(site: Any, page: Any) -> None:
     steps = Run.open(RUN).steps
-    open_page(page, site.at(f"{ADDRESS}&step={steps[-2]}"))
+    open_page(page, site.at(f"{ADDRESS}&arithmetic.tab=weights&step={steps[-2]}"))
     copies = panel(page, "Layer 2: copies of variables")
     expect(copies).to_contain_text(f"step {steps[-2]:,}")
     page.get_by_role("slider", name="Checkpoint").focus()
@@ -49,7 +49,7 @@ def test_the_circuit_follows_the_slider(site: Any, page: Any) -> None:
 
 
 def test_score_terms_are_those_of_the_slider_and_of_the_chosen_variable(site: Any, page: Any) -> None:
-    open_page(page, site.at(f"{ADDRESS}&step=11200"))
+    open_page(page, site.at(f"{ADDRESS}&arithmetic.tab=weights&step=11200"))
     terms = panel(page, "Why = attends to a value in layer 2")
     chosen = terms.get_by_role("combobox", name="Value of")
     expect(chosen).to_have_value("l")  # what rises most across the last spike
@@ -61,7 +61,7 @@ def test_score_terms_are_those_of_the_slider_and_of_the_chosen_variable(site: An
 
 
 def test_a_neuron_is_chosen_by_its_number(site: Any, page: Any) -> None:
-    open_page(page, site.at(ADDRESS))
+    open_page(page, site.at(f"{ADDRESS}&arithmetic.tab=neurons"))
     chosen = panel(page, "One neuron beside its fit")
     number = chosen.get_by_role("spinbutton", name="Neuron")
     number.fill("7")
@@ -89,12 +89,15 @@ def test_the_papers_two_spikes_come_first_and_a_pin_moves_the_transplant(site: A
     assert second is not None
     open_page(page, site.at(ADDRESS))
     asked, splits = panel(page, "Parts of another checkpoint"), panel(page, "Nine splits over training")
+    page.get_by_role("tab", name="Jumps").click()
     across = asked.get_by_role("button", name=re.compile("Across spike"))
     expect(across).to_have_text([f"Across spike {spike.number}" for spike in (first, second)])
     across.last.click()
     receiver = asked.get_by_role("combobox", name="Receiver")
     expect(receiver).to_have_value(str(second.before_step))
+    page.get_by_role("tab", name="Learning").click()
     splits.get_by_role("button", name="Pin as A and B").first.click()
+    page.get_by_role("tab", name="Jumps").click()
     expect(receiver).to_have_value(str(first.before_step))
 
 
@@ -114,3 +117,16 @@ def test_without_a_run_in_the_address_the_page_takes_one_on_sums(site: Any, page
     page.keyboard.press("g")
     page.keyboard.press("p")
     expect(page.get_by_role("alert")).to_contain_text("The page Program is about runs on binding")
+
+
+def test_tabs_are_walked_by_keyboard_and_kept_in_the_address(site: Any, page: Any) -> None:
+    open_page(page, site.at(ADDRESS))
+    page.get_by_role("tab", name="Learning").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="One sum")).to_be_focused()
+    expect(page).to_have_url(re.compile("arithmetic.tab=sum"))
+    expect(panel(page, "Nine splits over training")).to_have_count(0)
+    page.keyboard.press("End")
+    expect(panel(page, "Parts of another checkpoint")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("tab", name="One sum")).to_have_attribute("aria-selected", "true")

@@ -20,7 +20,7 @@ def panel(page: Any, title: str) -> Any:
 
 
 def test_typed_templates_are_checked_sampled_and_judged(site: Any, page: Any) -> None:
-    open_page(page, site.at(ADDRESS))
+    open_page(page, site.at(f"{ADDRESS}?symbols.tab=templates"))
     kernel, sequences = panel(page, "Can it be learnt?"), panel(page, "Sequences they make")
     expect(kernel).to_contain_text("learnable: N is not singular: the smallest eigenvalue of N is 0.00211")
     expect(page.get_by_role("slider", name="Checkpoint")).to_have_count(0)  # no run matters here

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 import socket
 import time
@@ -90,9 +91,10 @@ def results_of(folder: Path) -> Any:
 
 
 def site_of(folder: Path) -> Any:
-    """The files of an exported site that are made of a run, byte for byte."""
+    """The files of an exported site, byte for byte, but for the versions of runs: when their files changed, as a hash."""
     site = folder / "site"
-    return {str(path.relative_to(site)): path.read_bytes() for path in sorted(site.rglob("*")) if path.is_file()}
+    files = {str(path.relative_to(site)): path.read_bytes() for path in sorted(site.rglob("*")) if path.is_file()}
+    return {name: re.sub(rb'"version":"[0-9a-f]{16}"', b"", content) for name, content in files.items()}
 
 
 def free_port() -> int:

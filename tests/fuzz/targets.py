@@ -91,7 +91,7 @@ def changed_tree(tree: Any) -> st.SearchStrategy[Any]:
         for path, value, name in changes:
             inner = made
             for key in path[:-1]:
-                if not isinstance(inner, (dict, list)) or (isinstance(inner, dict) and key not in inner):
+                if not isinstance(inner, dict) or key not in inner:  # an earlier change took it away
                     break
                 inner = inner[key]
             else:

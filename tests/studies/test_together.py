@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +157,20 @@ def _kill_a_child() -> None:
     while not (children := multiprocessing.active_children()):
         time.sleep(0.01)
     os.kill(children[0].pid or 0, signal.SIGKILL)
+
+
+def test_what_takes_longest_with_all_that_waits_for_it_is_handed_out_first(run: Run, tmp_path: Path) -> None:
+    library, handed_out = open_library(run, tmp_path), []
+
+    class Listed(workers.LocalWorkers):
+        def submit(self, work: Any, piece: Any) -> Future[Any]:
+            handed_out.append(piece.name)
+            return Future()
+
+    names = library.order(("lens", "heads", "emergence", "probes"))
+    together._Filling(library, names, Listed(2), None).hand_out()
+    work = {name: library.estimate_work(name) for name in names}
+    work["chain"] += work.pop("emergence")  # which waits for the chain
+    assert work["chain"] > work["heads"] > library.estimate_work("chain")
+    assert handed_out == sorted(work, key=lambda name: work[name], reverse=True)
+    assert names[0] == "lens"

@@ -13,7 +13,7 @@ from bindscope.errors import BindscopeError
 from bindscope.web.app import create_app
 from bindscope.web.export import MARKER, Export, add_policy, export_site
 from bindscope.web.lab import Lab, LabRun
-from bindscope.web.page import Page, Parameters, Resource
+from bindscope.web.page import SVG, Page, Parameters, Resource
 from bindscope.web.pages import PAGES
 from bindscope.web.pages.weights import read_weights
 from bindscope.web.security import POLICY
@@ -178,3 +178,28 @@ def test_the_command_refuses_with_one_sentence(small_run: Path, tmp_path: Path, 
         assert captured.err.count("\n") == 1
         assert not captured.out
     assert not (tmp_path / "site").exists()
+
+
+def test_each_figure_is_drawn_once_though_results_were_missing(
+    small_run: Path, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, drawn = [], []
+
+    def make(lab: Lab, run: LabRun, **_: str) -> dict:
+        read.append(run.name)
+        (tmp_path / "kept" / "small" / "results").mkdir(parents=True, exist_ok=True)
+        run.library.fill("trajectory")  # a result that was missing: all bodies are written once more
+        return {}
+
+    def draw(lab: Lab, run: LabRun, **_: str) -> str:
+        drawn.append(run.name)
+        return "<svg/>"
+
+    resources = (
+        Resource("runs/{run}/a.json", make, "A body"),
+        Resource("runs/{run}/a.svg", draw, "A figure", media=SVG),
+    )
+    lab = Lab.open([small_run], kept_in=tmp_path / "kept", read_only=[small_run])
+    made = export_site(lab, tmp_path / "site", page=page, pages=(Page("a", resources, ()),))
+    assert (len(read), len(drawn)) == (2, 1)
+    assert (made.directory / "api/runs/small/a.svg").read_text() == "<svg/>"

@@ -46,7 +46,8 @@ def test_the_last_line_completes_what_python_answers(lab: Lab, client: TestClien
         np.testing.assert_allclose(sent, expected[name].values.ravel(), atol=2e-4)
         assert body["variables"][name]["dims"] == list(expected[name].dims)
     assert body["command"].startswith(f"bindscope moves {RUN}")
-    assert body["attrs"]["spelled"] if "program" in asked else body["provenance"]["n"] == expected.attrs["n_pairs"]
+    assert body["provenance"]["n"] == expected.attrs["n_pairs"]
+    assert bool(body["attrs"]["pointers"]) == ("program" in asked)
 
 
 @pytest.mark.parametrize(

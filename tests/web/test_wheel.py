@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import subprocess
@@ -63,3 +64,12 @@ def test_the_wheel_holds_runs_and_results_but_no_sources_of_the_page(wheel: zipf
     names = wheel.namelist()
     assert any(name.startswith("bindscope/shipped/binding-laptop/checkpoints/") for name in names)
     assert not [name for name in names if "node_modules" in name or name.endswith((".svelte", ".ts"))]
+
+
+def test_licences_and_a_bill_of_materials_go_with_what_is_bundled(wheel: zipfile.ZipFile) -> None:
+    (sbom,) = (name for name in wheel.namelist() if name.endswith(".dist-info/sboms/page.cdx.json"))
+    components = json.loads(wheel.read(sbom))["components"]
+    licences = wheel.read(f"{STATIC}THIRD-PARTY.txt").decode()
+    assert {"svelte", "d3-scale", "vite"} <= {each["name"] for each in components}  # vite puts its loader in
+    for each in components:
+        assert f"\n{each['name']} {each['version']} ({each['licenses'][0]['expression']})\n====" in licences

@@ -3,6 +3,7 @@ import type { Body } from '../api/body';
 import type { Part } from '../api/client';
 import { ablate, attention, lens, predict, type AblateQuestion, type AttentionQuestion } from './answers';
 import type { LensQuestion, PredictQuestion } from './answers';
+import { moves, type MovesQuestion } from './moves';
 import { grid, patch, type GridQuestion, type PatchQuestion } from './patches';
 import { commandFor } from './operations';
 import { answerSum, type SumQuestion } from './sums';
@@ -32,6 +33,7 @@ export function createEngine(read: ReadFile, goOn?: GoOn): (operation: string, q
     const answer = single[operation];
     if (answer) yield await answer(question);
     else if (operation === 'grid') yield* grid(runs, question as GridQuestion);
+    else if (operation === 'moves') yield* moves(runs, question as MovesQuestion);
     else throw new Refusal(`this copy has no server to ask; on your own machine: ${commandFor(operation, question)}`, 501);
   };
 }

@@ -15,7 +15,7 @@ import { readFitting, tokenIds, type OpenedRun, type Runs } from './runs';
 import { readSite } from './sites';
 import { placesOf, Recorder, Writer } from './taps';
 
-interface PairQuestion {
+export interface PairQuestion {
   run: string;
   program: string;
   counterfactual: string;
@@ -33,7 +33,7 @@ export interface GridQuestion extends PairQuestion {
   grid?: Grid;
 }
 
-interface Pair {
+export interface Pair {
   run: OpenedRun;
   base: Program; // the one that is run
   source: Program; // the one that activations are taken from
@@ -106,7 +106,8 @@ function patchSites(
   return { comparison: { base: baseLogits, source: sourceLogits, ...digitsOf(pair) }, patched };
 }
 
-async function readPair(runs: Runs, question: PairQuestion): Promise<Pair> {
+/** The pair that a question is about, refused in the words of the server. */
+export async function readPair(runs: Runs, question: PairQuestion): Promise<Pair> {
   const run = await runs.find(question.run);
   const [program, counterfactual] = [question.program, question.counterfactual].map((text) => readFitting(run, text));
   const [first, second] = [program!, counterfactual!];

@@ -15,7 +15,7 @@ A head's output is its ``result``, identity-scaling term included; an MLP's is `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -35,8 +35,9 @@ from bindscope.interventions.address import (
     resolve_site,
     whole,
 )
-from bindscope.interventions.answers import ROWS_AT_ONCE, Edits, label_answers, read_changed, read_logits
-from bindscope.interventions.replacement import Replacement, layers_with_mlp, replace_heads, replace_mlps
+from bindscope.interventions.answers import ROWS_AT_ONCE, UNITS, Edits, label_answers, read_changed, read_logits
+from bindscope.interventions.head_sets import head_sites, replace_head_sets
+from bindscope.interventions.replacement import Replacement, keep_runs, layers_with_mlp, replace_heads, replace_mlps
 from bindscope.model.run import Trace, run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
@@ -66,18 +67,42 @@ def ablate_heads(
     over and other programs are drawn from; the batch itself when left out. The unchanged run is ``base_correct`` and so
     on over (example,), and the batch's labels (depth, root_line, …) are coordinates of ``example``.
     """
-    config, (tokens, at) = model.config, _single_questions(batch)
     asked = None if heads is None else _mark_heads(model, heads)  # [layer, head, 1]
-    stand_in = _stand_in_rows(model, batch, "result", kind, reference, rng)
-    marks = None if at_positions is None else torch.from_numpy(at_positions)
-    logits = replace_heads(model, tokens, at, stand_in, at_positions=marks, on_progress=on_progress)
-    # [layer, head, example, output]
-    readings = read_logits(logits, torch.from_numpy(batch.targets[:, 0]))
+    choices = {"": at_positions}
+    (dataset,) = ablate_heads_at(model, batch, choices, kind, reference, rng, on_progress).values()
     if asked is not None:
-        readings = {name: np.where(asked, values, _missing(values)) for name, values in readings.items()}
+        for name in UNITS:
+            values = dataset[name].values
+            dataset[name].values = np.where(asked, values, _missing(values))
+    return dataset
+
+
+def ablate_heads_at(
+    model: Transformer,
+    batch: Batch,
+    at_positions: Mapping[str, np.ndarray | None],
+    kind: Kind = "mean",
+    reference: Batch | None = None,
+    rng: np.random.Generator | None = None,
+    on_progress: Progress | None = None,
+) -> dict[str, xr.Dataset]:
+    """The same at several choices of positions, by name; None is everywhere. The batch is run, and means are taken, once.
+
+    >>> ablate_heads_at(model, batch, {"anywhere": None, "query": marks})["query"]
+    """
+    config, (tokens, at) = model.config, _single_questions(batch)
+    stand_in = _stand_in_rows(model, batch, "result", kind, reference, rng)
+    runs = keep_runs(model, tokens, at) if len(at_positions) > 1 else None
     coords = {"layer": np.arange(config.n_layers), "head": np.arange(config.n_heads)}
     attrs = _describe(kind, reference, [Site("result", 0)], model)
-    return label_answers(model, batch, readings, ("layer", "head"), coords, attrs)
+    unchanged, found = read_changed(model, batch, lambda rows: {}), {}
+    for name, positions in at_positions.items():
+        marks = None if positions is None else torch.from_numpy(positions)
+        logits = replace_heads(model, tokens, at, stand_in, at_positions=marks, runs=runs, on_progress=on_progress)
+        # [layer, head, example, output]
+        readings = read_logits(logits, torch.from_numpy(batch.targets[:, 0]))
+        found[name] = label_answers(model, batch, readings, ("layer", "head"), coords, attrs, unchanged)
+    return found
 
 
 def ablate_mlps(
@@ -138,15 +163,38 @@ def ablate_sets(
         raise BindscopeError("ablate_sets: no set of sites was given; give at least one.")
     found = [tuple(resolve_site(site, model, batch.tokens.shape[1]) for site in sites) for sites in sets]
     every = tuple(dict.fromkeys(site for sites in found for site in sites))
-    stand_ins = _stand_ins(model, batch, list(dict.fromkeys(map(whole, every))), kind, reference, rng)
+    heads_alone = kind != "resample" and all(site.name == "result" and site == whole(site) for site in every)
+    if heads_alone and batch.layout.blocks is None:
+        read = _replace_heads_of(model, batch, found, kind, reference)
+    else:
+        stand_ins = _stand_ins(model, batch, list(dict.fromkeys(map(whole, every))), kind, reference, rng)
+        read = (read_changed(model, batch, _edits(batch, sites, None, stand_ins)) for sites in found)
     parts = []
-    for index, sites in enumerate(found):
-        parts.append(read_changed(model, batch, _edits(batch, sites, None, stand_ins)))
+    for part in read:
+        parts.append(part)
         if on_progress is not None:
-            on_progress(index + 1, len(found))
+            on_progress(len(parts), len(found))
     readings = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
     coords = {"set": np.arange(len(sets))}
     return label_answers(model, batch, readings, ("set",), coords, _describe(kind, reference, every, model))
+
+
+def _replace_heads_of(
+    model: Transformer, batch: Batch, sets: Sequence[Sequence[Site]], kind: Kind, reference: Batch | None
+) -> Iterator[dict[str, np.ndarray]]:
+    """What each set of heads leaves of the answers; every set goes on from the same runs."""
+    (tokens, at), sites = _single_questions(batch), head_sites(model)
+    stand_ins = _stand_ins(model, batch, sites, kind, reference, None)
+    stand = {site: stand_ins(site, np.arange(len(batch))) for site in sites}
+    replace = replace_head_sets(model, tokens, at, stand)
+    every_head = range(model.config.n_heads)
+    for chosen in sets:
+        heads = [
+            (int(site.layer or 0), head)
+            for site in chosen
+            for head in (every_head if site.head is None else [site.head])
+        ]
+        yield read_logits(replace(heads), torch.from_numpy(batch.targets[:, 0]))
 
 
 def ablation_edits(

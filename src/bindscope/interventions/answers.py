@@ -22,6 +22,7 @@ from bindscope.tasks.task import Batch
 
 Edits = dict[Site | str, Callable[[Tensor], Tensor]]  # what ``run`` writes
 ROWS_AT_ONCE = 128  # bounds memory, never changes a number
+# what ``read_logits`` gives
 UNITS = {"correct": "fraction", "answer": "output", "log_probability": "nat", "margin": "logit"}
 
 
@@ -106,10 +107,11 @@ def label_answers(
     dims: Sequence[str],
     coords: Mapping[str, object],
     attrs: Mapping[str, object],
+    unchanged: Mapping[str, np.ndarray] | None = None,
 ) -> xr.Dataset:
-    """Readings [*dims, example] as a dataset, beside those of the unchanged run and the batch's labels."""
+    """Readings [*dims, example] as a dataset, beside those of the unchanged run (made here, if not given) and the labels."""
     variables: dict[str, object] = {name: ((*dims, "example"), values) for name, values in readings.items()}
-    for name, values in read_changed(model, batch, lambda rows: {}).items():
+    for name, values in (unchanged or read_changed(model, batch, lambda rows: {})).items():
         variables[f"base_{name}"] = (("example",), values)
     labels = {name: ("example", values[:, 0]) for name, values in batch.labels.items()}
     dataset = xr.Dataset(variables, {**coords, **labels, "example": np.arange(len(batch))})

@@ -10,7 +10,7 @@ identity scaling also its identity-scaling term.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from bindscope.interventions.replacement import (
     PatchedPairs,
     Progress,
     layers_with_mlp,
-    patch_heads,
+    patch_heads_at,
     patch_mlps,
 )
 from bindscope.model.transformer import Transformer
@@ -133,12 +133,40 @@ def head_grid(
 
     ``at_positions`` [pair, position] marks where; default: everywhere.
     """
-    marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
+    choices = {"": at_positions}
+    return head_grids(model, contrast, choices, source_model=source_model, metric=metric, on_progress=on_progress)[""]
+
+
+def head_grids(
+    model: Transformer,
+    contrast: Contrast,
+    at_positions: Mapping[str, np.ndarray | None],
+    *,
+    source_model: Transformer | None = None,
+    metric: OwnMetric | Function | None = None,
+    on_progress: Progress = None,
+) -> dict[str, xr.Dataset]:
+    """The same at several choices of positions, by name; None is everywhere. Base and source are run once for all.
+
+    >>> head_grids(model, contrast, {"anywhere": None, "query": marks})["query"]
+    """
+    marks = [_check_marks(np.asarray(at), contrast, "at_positions") if at is not None else None
+             for at in at_positions.values()]  # fmt: skip
     shape = (model.config.n_layers, model.config.n_heads)
-    found = patch_heads(model, contrast, marks, source_model)
-    outcomes = _collect(found, shape, contrast, metric, on_progress)
     coords = {"layer": np.arange(shape[0]), "head": np.arange(shape[1])}
-    return label_outcomes(outcomes, ("layer", "head"), coords, _attributes(model, contrast, "result", source_model))
+    attributes = _attributes(model, contrast, "result", source_model)
+    own, done = own_metric(metric), 0
+    outcomes = [_missing(own, *shape, len(contrast)) for _ in marks]
+    for parts in patch_heads_at(model, contrast, marks, source_model):
+        for values, part in zip(outcomes, parts):
+            _collect(values, part, contrast, own)
+        done += len(parts[0].pairs)
+        if on_progress is not None:
+            on_progress(done, len(contrast))
+    return {
+        name: label_outcomes(values, ("layer", "head"), coords, attributes)
+        for name, values in zip(at_positions, outcomes)
+    }
 
 
 def mlp_grid(
@@ -153,30 +181,22 @@ def mlp_grid(
     """Outcomes over (layer, pair) of taking an MLP's whole output from the source, at all positions or those marked."""
     marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
     layers = layers_with_mlp(model)
-    found = patch_mlps(model, contrast, marks, source_model)
-    outcomes = _collect(found, (len(layers),), contrast, metric, on_progress)
+    own, done = own_metric(metric), 0
+    outcomes = _missing(own, len(layers), len(contrast))
+    for part in patch_mlps(model, contrast, marks, source_model):
+        _collect(outcomes, part, contrast, own)
+        done += len(part.pairs)
+        if on_progress is not None:
+            on_progress(done, len(contrast))
     attributes = _attributes(model, contrast, "mlp_out", source_model)
     return label_outcomes(outcomes, ("layer",), {"layer": list(layers)}, attributes)
 
 
-def _collect(
-    found: Iterable[PatchedPairs],
-    shape: tuple[int, ...],
-    contrast: Contrast,
-    metric: OwnMetric | Function | None,
-    on_progress: Progress,
-) -> dict[str, np.ndarray]:
-    """The metrics [*shape, pair] of all pairs."""
-    own = own_metric(metric)
-    outcomes, done = _missing(own, *shape, len(contrast)), 0
-    for part in found:
-        measured = measure_outcomes(part.logits, part.base_logits, part.source_logits, contrast.take(part.pairs), own)
-        for name, values in measured.items():
-            outcomes[name][..., part.pairs.numpy()] = values
-        done += len(part.pairs)
-        if on_progress is not None:
-            on_progress(done, len(contrast))
-    return outcomes
+def _collect(outcomes: dict[str, np.ndarray], part: PatchedPairs, contrast: Contrast, own: OwnMetric | None) -> None:
+    """Write the metrics of some pairs to those [..., pair] of all."""
+    pairs = contrast.take(part.pairs)
+    for name, values in measure_outcomes(part.logits, part.base_logits, part.source_logits, pairs, own).items():
+        outcomes[name][..., part.pairs.numpy()] = values
 
 
 def _changing(

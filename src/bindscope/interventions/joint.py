@@ -41,10 +41,10 @@ def joint_answers(model: Transformer, contrast: Contrast, sets: Mapping[str, np.
     n_layers = model.config.n_layers
     answers = np.full((len(sets), n_layers + 1, len(contrast)), NONE)
     for chunk in run_chunks(model, contrast):
-        pairs = chunk.pairs.numpy()
+        pairs, differs = chunk.pairs.numpy(), _find_changes(chunk)
         for index, marks in enumerate(sets.values()):
             own = torch.from_numpy(marks)[chunk.pairs][:, : chunk.base.n_positions]
-            found = _patch_set(chunk, own, n_layers)  # [layer, pair]
+            found = _patch_set(chunk, own, differs, n_layers)  # [layer, pair]
             answers[index][:, pairs] = np.where(own.any(1).numpy(), found.cpu().numpy(), NONE)
         del chunk  # so that the next one finds the memory free
     return xr.DataArray(
@@ -55,26 +55,34 @@ def joint_answers(model: Transformer, contrast: Contrast, sets: Mapping[str, np.
     )
 
 
-def _patch_set(chunk: Chunk, marks: Tensor, n_layers: int) -> Tensor:
+def _find_changes(chunk: Chunk) -> Tensor:
+    """Where the two runs differ, [layer, pair, position]: anywhere else nothing is changed by taking the source's stream."""
+    differs = (chunk.source.stream != chunk.base.stream).any(-1).cpu()
+    return differs & (torch.arange(differs.shape[2]) >= chunk.first[:, None])
+
+
+def _patch_set(chunk: Chunk, marks: Tensor, differs: Tensor, n_layers: int) -> Tensor:
     """Top outputs [layer, pair] of one set of marks [pair, position]."""
     base, source, n = chunk.base, chunk.source, chunk.base.n_positions
-    columns = torch.arange(n)
-    marks = marks & (columns >= chunk.first[:, None])  # before the first difference both runs are the same
     top = base.logits.argmax(-1).repeat(n_layers + 1, 1)
-    at_end = marks[:, base.at]
+    at_end = marks[:, base.at] & (torch.arange(n)[base.at] >= chunk.first)
     top[n_layers, at_end] = source.logits[at_end].argmax(-1)
-    first = torch.where(marks.any(1), marks.int().argmax(1), n)
+    changing = marks & differs  # [layer, pair, position]
+    reached = changing.any(0)
+    first = torch.where(reached.any(1), reached.int().argmax(1), n)
     if not base.parts.config.causal:
         first = torch.where(first < n, 0, n)
-    changing = (first < n).nonzero()[:, 0]
-    for position, group in near_groups(first[changing], base.parts, n_layers):
-        for rows in changing[group].split(max(1, tokens_at_once(base.parts.model) // (n_layers * (n - position)))):
-            taken, put = as_slice(rows), marks[rows, position:, None].to(base.stream.device)
+    patched = (first < n).nonzero()[:, 0]
+    for position, group in near_groups(first[patched], base.parts, n_layers):
+        for rows in patched[group].split(max(1, tokens_at_once(base.parts.model) // (n_layers * (n - position)))):
+            layers = changing[:, rows].any(-1).any(-1).nonzero()[:, 0].tolist()
+            stop = int(reached[rows].any(0).nonzero()[-1]) + 1  # behind that all enters as in the base run
+            taken, columns = as_slice(rows), slice(position, stop)
+            put = marks[rows, columns, None].to(base.stream.device)
             starts = {
-                layer: torch.where(put, source.stream[layer][rows, position:], base.stream[layer][rows, position:])[
-                    None
-                ]
-                for layer in range(n_layers)
+                layer: torch.where(put, source.stream[layer][rows, columns], base.stream[layer][rows, columns])[None]
+                for layer in layers
             }
-            top[:n_layers, rows] = run_changed(base, position, starts, taken).argmax(-1)
+            found = run_changed(base, position, starts, taken).argmax(-1)  # [layer that changes, pair]
+            top[torch.tensor(layers)[:, None], rows] = found
     return top

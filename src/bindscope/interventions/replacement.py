@@ -22,7 +22,7 @@ from bindscope.model.transformer import Transformer
 Progress = Callable[[int, int], None] | None
 Replacement = Callable[[int, Tensor], Tensor]
 RowsRun = tuple[Tensor, KeptRun]  # which rows, and their run
-Arrive = Callable[[int, slice | Tensor, int], Tensor]  # (layer, pairs, first position) → [row, pair, position, d_model]
+Arrive = Callable[[int, slice | Tensor, slice], Tensor]  # (layer, pairs, columns) → [row, pair, position, d_model]
 Change = Callable[[int, slice | Tensor, slice], Tensor]  # (layer, pairs, columns) → [head, pair, position, d_model]
 HEADS_NEED = ("middle", "z")
 MOST_PARTS = 4  # of ``KEPT_BYTES`` each, that are kept for several calls
@@ -49,7 +49,7 @@ def replace_heads(
     for rows, kept in _run_rows(model, tokens, at, HEADS_NEED) if runs is None else runs:
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = head_arrivals(model, kept, _replace_results(kept, replacement, rows), marked)
-        found = sweep_groups(model, kept, first, range(model.config.n_layers), arrive, model.config.n_heads)
+        found = sweep_groups(model, kept, first, range(model.config.n_layers), arrive, model.config.n_heads, marked)
         logits[:, :, rows] = found
         del kept, arrive  # so that the next ones find the memory free
         if on_progress is not None:
@@ -86,7 +86,7 @@ def replace_mlps(
     for rows, kept in _run_rows(model, tokens, at, ("middle",)):
         marked, first = mark_positions(model, kept, at_positions, rows)
         arrive = mlp_arrivals(model, kept, partial(_replace_rows, replacement, rows), marked)
-        logits[:, rows] = sweep_groups(model, kept, first, layers, arrive, 1)[:, 0]
+        logits[:, rows] = sweep_groups(model, kept, first, layers, arrive, 1, marked)[:, 0]
         del kept, arrive
         if on_progress is not None:
             on_progress(int(rows[-1]) + 1, len(tokens))
@@ -114,13 +114,28 @@ def patch_heads(
     source_model: Transformer | None = None,
 ) -> Iterator[PatchedPairs]:
     """Take all that one head adds from the source, each head in turn, some pairs at a time."""
-    for chunk in run_chunks(model, contrast, source_model, ("middle", "z")):
-        base, source = chunk.base, chunk.source
-        marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
-        arrive = head_arrivals(model, base, _take_source(chunk), marked)
-        logits = sweep_groups(model, base, first, range(model.config.n_layers), arrive, model.config.n_heads)
-        yield PatchedPairs(chunk.pairs, logits, base.logits, source.logits)
-        del chunk, base, source, arrive
+    for (found,) in patch_heads_at(model, contrast, [at_positions], source_model):
+        yield found
+
+
+def patch_heads_at(
+    model: Transformer,
+    contrast: Contrast,
+    at_positions: Sequence[Tensor | None],
+    source_model: Transformer | None = None,
+) -> Iterator[list[PatchedPairs]]:
+    """The same at one choice of positions after another; base and source are run once for all of them."""
+    n_heads, layers = model.config.n_heads, range(model.config.n_layers)
+    for chunk in run_chunks(model, contrast, source_model, HEADS_NEED):
+        base, source, found = chunk.base, chunk.source, []
+        for marks in at_positions:
+            marked, first = mark_positions(model, base, marks, chunk.pairs, chunk.first)
+            arrive = head_arrivals(model, base, _take_source(chunk), marked)
+            logits = sweep_groups(model, base, first, layers, arrive, n_heads, marked)
+            found.append(PatchedPairs(chunk.pairs, logits, base.logits, source.logits))
+            del arrive
+        yield found
+        del chunk, base, source
 
 
 def patch_mlps(
@@ -135,7 +150,7 @@ def patch_mlps(
         base, source = chunk.base, chunk.source
         marked, first = mark_positions(model, base, at_positions, chunk.pairs, chunk.first)
         arrive = mlp_arrivals(model, base, source.mlp_out, marked)
-        logits = sweep_groups(model, base, first, layers, arrive, 1)[:, 0]
+        logits = sweep_groups(model, base, first, layers, arrive, 1, marked)[:, 0]
         yield PatchedPairs(chunk.pairs, logits, base.logits, source.logits)
         del chunk, base, source, arrive
 
@@ -174,8 +189,7 @@ def head_arrivals(model: Transformer, kept: KeptRun, change: Change, marked: Ten
     assert kept.middle is not None
     middle = kept.middle
 
-    def arrive(layer: int, rows: slice | Tensor, first: int) -> Tensor:
-        columns = _columns(model, kept, layer, first)
+    def arrive(layer: int, rows: slice | Tensor, columns: slice) -> Tensor:
         changed = change(layer, rows, columns)  # [head, pair, position, d_model]
         if marked is not None:
             changed *= marked[rows, columns][:, :, None].to(changed.device)
@@ -232,8 +246,7 @@ def mlp_arrivals(
     assert kept.middle is not None
     middle = kept.middle
 
-    def arrive(layer: int, rows: slice | Tensor, first: int) -> Tensor:
-        columns = _columns(model, kept, layer, first)
+    def arrive(layer: int, rows: slice | Tensor, columns: slice) -> Tensor:
         new = middle[layer][rows, columns] + replacement(layer).expand_as(middle[layer])[rows, columns]
         if marked is not None:
             last = layer == model.config.n_layers - 1
@@ -244,24 +257,37 @@ def mlp_arrivals(
     return arrive
 
 
-def _columns(model: Transformer, kept: KeptRun, layer: int, first: int) -> slice:
-    """The positions that a change has to be computed at: from ``first`` on, or in the last layer the asked one."""
-    return slice(kept.at, kept.at + 1) if layer == model.config.n_layers - 1 else slice(first, None)
-
-
 @torch.no_grad()
 def sweep_groups(
-    model: Transformer, kept: KeptRun, first: Tensor, layers: range | tuple[int, ...], arrive: Arrive, n_rows: int
+    model: Transformer,
+    kept: KeptRun,
+    first: Tensor,
+    layers: range | tuple[int, ...],
+    arrive: Arrive,
+    n_rows: int,
+    marked: Tensor | None = None,
 ) -> Tensor:
-    """Logits [layer, row, pair, output] of changes that leave each layer in turn, from position ``first`` [pair] on."""
+    """Logits [layer, row, pair, output] of changes that leave each layer in turn, from position ``first`` [pair] on; only at the
+    positions ``marked`` [pair, position], if they are."""
     logits = kept.logits.repeat(len(layers), n_rows, 1, 1)
     changing = (first < kept.n_positions).nonzero()[:, 0]
+    end = model.config.n_layers - 1
     for position, group in near_groups(first[changing], kept.parts, len(layers) * n_rows):
         rows = changing[group]
         n_tokens = len(layers) * n_rows * (kept.n_positions - position)
         for part in rows.split(max(1, tokens_at_once(model) // n_tokens)):
             taken = as_slice(part)
-            starts = {layer + 1: arrive(layer, taken, position) for layer in layers}
+            given = slice(position, None if marked is None else _find_stop(marked[part], position))
+            starts = {
+                layer + 1: arrive(layer, taken, given if layer < end else slice(kept.at, kept.at + 1))
+                for layer in layers
+            }
             found = run_changed(kept, position, starts, taken)  # [layer·row, pair, output]
             logits[:, :, taken] = found.unflatten(0, (len(layers), n_rows))
     return logits
+
+
+def _find_stop(marked: Tensor, first: int) -> int:
+    """The position behind the last of the marks [pair, position], from which on streams leave the layer as in the base run."""
+    columns = marked.any(0).nonzero()[:, 0]
+    return max(first, int(columns[-1]) if len(columns) else 0) + 1

@@ -24,7 +24,7 @@ from torch import Tensor
 from bindscope.errors import BindscopeError
 from bindscope.model.config import ModelConfig
 from bindscope.model.run import check_evaluating
-from bindscope.model.transformer import Past, Transformer, View
+from bindscope.model.transformer import SILENT, Past, Tap, Transformer, View
 
 TOKENS_AT_ONCE = 1 << 14  # of the runs that are kept; bounds memory, never changes a number
 CALLS_WORTH = 5 * 10**6  # multiplications that take as long as calling a layer's operations once more
@@ -71,6 +71,13 @@ class KeptRuns:
             logits = logits.index_put((group,), found)
         return logits
 
+    def run_tapped(self, layer: int, rows: Tensor, first: int, tap: Tap) -> Tensor:
+        """Logits [row, output] with what ``tap`` changes in the layers from this one on, at columns from ``first`` on.
+
+        It sees those columns alone, of the last layer the asked one. In a bidirectional model ``first`` must be 0.
+        """
+        return self._continue(layer, rows, first, self._stream(layer)[rows, first:], tap)
+
     def _find(self, layer: int, columns: Tensor) -> tuple[Tensor, Tensor]:
         """Which columns are kept, [row, column], and where; 0 for those that are not."""
         if not self.lowest <= layer <= self.model.config.n_layers:
@@ -83,13 +90,13 @@ class KeptRuns:
     def _stream(self, layer: int) -> Tensor:
         return self.end[:, None] if layer == self.model.config.n_layers else self.streams[layer - self.lowest]
 
-    def _continue(self, layer: int, rows: Tensor, first: int, x: Tensor) -> Tensor:
+    def _continue(self, layer: int, rows: Tensor, first: int, x: Tensor, tap: Tap = SILENT) -> Tensor:
         """Logits [row, output] of streams x [row, position from ``first`` on, d_model] that enter the layer."""
         view, asked = self.view.rest(first), torch.tensor([self.at - first]).to(x.device)
         last = self.model.config.n_layers - 1
         for block in self.model.layers[layer:]:
             past = None if first == 0 else self.pasts[block.layer - self.lowest].before(first, rows)
-            x = block(x, view, asked if block.layer == last else None, past=past)
+            x = block(x, view, asked if block.layer == last else None, tap, past)
         return self.model.to_logits(x[:, 0])
 
 

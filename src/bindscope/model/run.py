@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.model.sites import MLP_SITES, Site
-from bindscope.model.transformer import SILENT, Transformer
+from bindscope.model.transformer import SILENT, Tap, Transformer
 from bindscope.tasks.task import Layout
 
 Edit = Tensor | Callable[[Tensor], Tensor]
@@ -86,6 +86,11 @@ def check_site(site: Site, model: Transformer, n_positions: int) -> None:
         raise BindscopeError(f"site '{site}': this model does not rotate its queries and keys.")
     if site.name == "pos_embed" and config.positions not in ("learned", "normal"):
         raise BindscopeError(f"site '{site}': this model adds no position embeddings.")
+
+
+def writing_tap(write: Mapping[Site, Edit]) -> Tap:
+    """The tap that makes these edits, for whoever calls layers instead of a model (``continuation``)."""
+    return _ReadWrite([], list(write.items()))
 
 
 class _ReadWrite:

@@ -122,10 +122,7 @@ class Transformer(nn.Module):
         tokens, at = tokens.to(self.W_E.device), None if at is None else at.to(self.W_E.device)
         position_ids = self.position_ids(tokens, layout)  # [position]
         view = self.view(position_ids, layout)
-        x = tap("embed", None, self.embed(tokens))  # [batch, position, d_model]
-        if self.config.positions in ("learned", "normal"):
-            x = x + tap("pos_embed", None, self.pos_embed[position_ids].expand_as(x))
-        x = self.drop(x)
+        x = self.enter(tokens, position_ids, tap)  # [batch, position, d_model]
         last = len(self.blocks) - 1
         early = at if tap is SILENT else None  # nothing inside is asked for: the last layer computes only ``at``
         for layer, block in enumerate(self.blocks):
@@ -133,6 +130,13 @@ class Transformer(nn.Module):
         if at is not None and early is None:
             x = x[:, at]
         return self.to_logits(x, tap)
+
+    def enter(self, tokens: Tensor, position_ids: Tensor, tap: Tap = SILENT) -> Tensor:
+        """Tokens to the residual stream that enters the first layer."""
+        x = tap("embed", None, self.embed(tokens))
+        if self.config.positions in ("learned", "normal"):
+            x = x + tap("pos_embed", None, self.pos_embed[position_ids].expand_as(x))
+        return self.drop(x)
 
     def to_logits(self, x: Tensor, tap: Tap = SILENT) -> Tensor:
         """The residual stream to logits: the last LayerNorm and the unembedding."""

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from bindscope.interventions.ablation import ablate_heads
+from bindscope.interventions.ablation import ablate_heads_at
 from bindscope.interventions.answers import accuracy_by
 from bindscope.interventions.contrast import contrast_pairs
-from bindscope.interventions.grids import head_grid
+from bindscope.interventions.grids import head_grids
 from bindscope.measures.binding.mechanism import ENDS, mark_columns
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import CounterfactualPairs, named_positions
@@ -34,7 +34,8 @@ def measure_hop_heads(
     """Of pairs of one depth: ``effect`` over (position, layer, head), ``hop_layer`` (position) and how much later each hop
     is than the one before, ``later`` (position), with bootstrap intervals over pairs."""
     named, contrast = named_positions(pairs), contrast_pairs(pairs)
-    grids = [head_grid(model, contrast, at_positions=mark_columns(pairs, named[hop])).logit_difference for hop in hops]
+    found = head_grids(model, contrast, {hop: mark_columns(pairs, named[hop]) for hop in hops})
+    grids = [grid.logit_difference for grid in found.values()]
     effects = np.nan_to_num(np.stack([grid.values for grid in grids]))  # [position, layer, head, pair]
     n = effects.shape[-1]
     draws = rng.multinomial(n, np.full(n, 1 / n), N_RESAMPLES) / n  # [resample, pair]
@@ -72,15 +73,13 @@ def ablate_hops(
     further it falls at the deepest chains than at depth 1. Both with bootstrap intervals over programs.
     """
     named, batch = named_positions(pairs), pairs.base
-    parts = []
-    for hop in (ANYWHERE, *hops):
-        marks = None if hop == ANYWHERE else mark_columns(pairs, named[hop])
-        ablated = ablate_heads(model, batch, at_positions=marks)
-        present = slice(None) if marks is None else np.flatnonzero(marks.any(1))
-        parts.append(accuracy_by(ablated.isel(example=present), "depth"))
-        if hop == ANYWHERE:
-            lost = (ablated.base_correct - ablated.correct).mean(("layer", "head"))  # [example]
-            drops = _drops(lost.values, ablated.depth.values, rng)
+    marks = {hop: mark_columns(pairs, named[hop]) for hop in hops}
+    ablated = ablate_heads_at(model, batch, {ANYWHERE: None, **marks})
+    everywhere = ablated[ANYWHERE]
+    lost = (everywhere.base_correct - everywhere.correct).mean(("layer", "head"))  # [example]
+    drops = _drops(lost.values, everywhere.depth.values, rng)
+    parts = [accuracy_by(everywhere, "depth")]
+    parts += [accuracy_by(ablated[hop].isel(example=np.flatnonzero(at.any(1))), "depth") for hop, at in marks.items()]
     dataset = xr.concat(parts, xr.IndexVariable("position", [ANYWHERE, *hops]), join="outer", combine_attrs="drop")
     kept = ("accuracy", "accuracy_low", "accuracy_high", "base_accuracy", "n")
     return dataset[list(kept)].merge(drops).assign_attrs(n_programs=len(batch), kind="mean")

@@ -6,18 +6,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 import xarray as xr
 
 from bindscope.intervals import bootstrap_interval, wilson_interval
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.grids import head_grid, position_grid
+from bindscope.interventions.head_sets import patch_head_sets
 from bindscope.interventions.outcome import summarise_outcomes
-from bindscope.interventions.patching import patch_sites
 from bindscope.measures.evaluation import read_answers
+from bindscope.model.run import to_host
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import CounterfactualPairs, distractor_positions, named_positions
 
@@ -78,29 +80,34 @@ def join_heads(
     """The strongest 1, 2, … heads together, until the whole interval is above ``enough``, or all; beside random sets of as
     many, and beside the same heads at each kind of distractor, over the pairs that have one."""
     contrast, n_heads = contrast_pairs(pairs), effect.shape[1]
-    beyond_root = ~mark_columns(pairs, named_positions(pairs)["rhs 1"])
     asides = {kind: mark_columns(pairs, column) for kind, column in distractor_positions(pairs).items()}
     order = np.argsort(-effect.ravel(), kind="stable")
 
-    def joint_success(heads: Sequence[int], marks: np.ndarray) -> float:
-        sites = [f"L{head // n_heads}.H{head % n_heads}" for head in heads]
-        return float(patch_sites(model, contrast, sites, positions=marks).success.mean())
+    def success_at(marks: np.ndarray) -> Callable[[Sequence[int]], float]:
+        patch, touched = patch_head_sets(model, contrast, marks), torch.from_numpy(marks.any(1))
 
+        def success(heads: Sequence[int]) -> float:
+            top = to_host(patch([(head // n_heads, head % n_heads) for head in heads])).argmax(-1)
+            return float((top == contrast.source_answers)[touched].float().mean())
+
+        return success
+
+    joint_success = success_at(~mark_columns(pairs, named_positions(pairs)["rhs 1"]))  # beyond the root
     curve: list[float] = []
     while len(curve) < len(order) and (not curve or wilson_interval(curve[-1] * len(pairs), len(pairs))[0] < enough):
-        curve.append(joint_success(order[: len(curve) + 1].tolist(), beyond_root))
+        curve.append(joint_success(order[: len(curve) + 1].tolist()))
     size = len(curve)
     sets = [rng.choice(len(order), size, replace=False).tolist() for _ in range(N_RANDOM_SETS)]
     low, high = wilson_interval(np.array(curve) * len(pairs), len(pairs))
     chosen = order[:size]
     n_aside = {kind: int(marks.any(1).sum()) for kind, marks in asides.items()}
-    changed = [joint_success(chosen.tolist(), asides[kind]) if n else np.nan for kind, n in n_aside.items()]
+    changed = [success_at(asides[kind])(chosen.tolist()) if n else np.nan for kind, n in n_aside.items()]
     return xr.Dataset(
         {
             "joint_success": ("rank", np.array(curve)),
             "joint_success_low": ("rank", low),
             "joint_success_high": ("rank", high),
-            "random_success": ("draw", np.array([joint_success(heads, beyond_root) for heads in sets])),
+            "random_success": ("draw", np.array([joint_success(heads) for heads in sets])),
             "distractor_success": ("distractors", changed),
             "n_distractor": ("distractors", list(n_aside.values())),
             "ranked_layer": ("rank", chosen // n_heads),

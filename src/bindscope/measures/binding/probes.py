@@ -30,8 +30,7 @@ from torch import Tensor
 
 from bindscope.errors import BindscopeError
 from bindscope.intervals import wilson_interval
-from bindscope.model.run import run, to_host
-from bindscope.model.sites import Site
+from bindscope.model.run import check_evaluating, to_host
 from bindscope.model.transformer import Transformer
 from bindscope.tasks.binding import columns_of, programs_of
 from bindscope.tasks.binding.positions import LINE_PARTS, LINE_WIDTH, QUERY_WIDTH, name_at
@@ -41,10 +40,7 @@ from bindscope.tasks.task import Batch
 PROBES = ("linear", "logistic", "mlp")
 CONDITIONS = ("trained", "shuffled labels", "untrained model")
 N_DIGITS, N_LETTERS = 10, len(LETTERS)
-NUMBERS_AT_ONCE = (
-    3 << 25
-)  # how many numbers of the residual stream are held together; bounds memory, never changes a number
-TOKENS_AT_ONCE = 1 << 14
+TOKENS_AT_ONCE = 1 << 14  # how many go through a layer together; bounds memory, never changes a number
 MEASURES = ("accuracy", "late_accuracy", "seen_accuracy", "state")
 BOUNDS = tuple(f"{name}_{end}" for name in ("accuracy", "late_accuracy") for end in ("low", "high"))
 
@@ -169,33 +165,35 @@ def shuffle_digits(digits: np.ndarray, generator: torch.Generator) -> np.ndarray
 def read_streams(
     model: Transformer, fit: Batch, test: Batch, layers: Sequence[int], positions: Sequence[int]
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """(layer, fit, test) streams, each [position, program, feature]: centred, of unit size, and a column of ones."""
-    per_layer = (len(fit) + len(test)) * len(positions) * model.config.d_model
-    n_together = max(1, NUMBERS_AT_ONCE // per_layer)
-    for start in range(0, len(layers), n_together):
-        group = layers[start : start + n_together]
-        both = [_read_layers(model, batch, group, positions) for batch in (fit, test)]
-        for layer in group:
-            x, x_test = (streams[layer] for streams in both)
-            mean = x.mean(1, keepdim=True)  # [position, 1, d_model]
-            size = (x - mean).square().mean((1, 2), keepdim=True).sqrt().clamp_min(1e-6)
-            yield layer, _with_ones((x - mean) / size), _with_ones((x_test - mean) / size)
+    """(layer, fit, test) streams in the order of layers, each [position, program, feature]: centred, of unit size, and a
+    column of ones."""
+    for layer, streams in enumerate(zip(*(_walk_layers(model, batch) for batch in (fit, test)))):
+        if layer not in layers:
+            continue
+        columns = columns_of(fit)[list(positions)].tolist()
+        x, x_test = (to_host(stream[:, columns]).float().transpose(0, 1).contiguous() for stream in streams)
+        mean = x.mean(1, keepdim=True)  # [position, 1, d_model]
+        size = (x - mean).square().mean((1, 2), keepdim=True).sqrt().clamp_min(1e-6)
+        yield layer, _with_ones((x - mean) / size), _with_ones((x_test - mean) / size)
+        if layer == max(layers):
+            return
 
 
-@torch.no_grad()
-def _read_layers(
-    model: Transformer, batch: Batch, layers: Sequence[int], positions: Sequence[int]
-) -> dict[int, Tensor]:
-    """The residual stream [position, program, d_model] at each layer."""
-    last, at = model.config.n_layers, tuple(columns_of(batch)[list(positions)].tolist())
-    sites = {k: Site("resid_pre", k, None, at) if k < last else Site("resid_post", k - 1, None, at) for k in layers}
-    parts: dict[int, list[Tensor]] = {layer: [] for layer in layers}
-    size = max(1, TOKENS_AT_ONCE // batch.tokens.shape[1])
-    for start in range(0, len(batch), size):
-        trace = run(model, torch.from_numpy(batch.tokens[start : start + size]), read=sites.values())
-        for layer, site in sites.items():
-            parts[layer].append(to_host(trace[site]).float())  # [program, position, d_model]
-    return {layer: torch.cat(values).transpose(0, 1).contiguous() for layer, values in parts.items()}
+def _walk_layers(model: Transformer, batch: Batch) -> Iterator[Tensor]:
+    """The residual stream [program, position, d_model] that enters each layer, then what leaves the last: all programs go up
+    together, and only one layer's streams are held."""
+    check_evaluating(model)
+    n_rows = max(1, TOKENS_AT_ONCE // batch.tokens.shape[1])
+    tokens = torch.from_numpy(batch.tokens).to(model.W_E.device)
+    with torch.no_grad():
+        ids = model.position_ids(tokens, None)
+        view = model.view(ids, None)
+        streams = [model.enter(rows, ids) for rows in tokens.split(n_rows)]
+    yield torch.cat(streams)
+    for block in model.layers:
+        with torch.no_grad():
+            streams = [block(x, view) for x in streams]
+        yield torch.cat(streams)
 
 
 def _with_ones(x: Tensor) -> Tensor:

@@ -121,7 +121,9 @@ class _Filling:
         while more:
             ready = [name for name in self.waiting if self._is_ready(name)]
             more = bool(ready)
-            for name in ready:
+            for name in sorted(
+                ready, key=self._work_behind, reverse=True
+            ):  # the longest first: no process is left alone
                 self.waiting.remove(name)
                 if self.library.find(name) is not None:
                     self.end(name)
@@ -171,6 +173,11 @@ class _Filling:
 
     def tell(self, name: str) -> OnProgress | None:
         return self.on_result(self.library.results[name], self.n_done, self.n_total) if self.on_result else None
+
+    def _work_behind(self, name: str) -> float:
+        """Multiplications that a result takes, with those of what waits for it."""
+        after = [each for each in self.waiting if name in self.library.results[each].needs]
+        return self.library.estimate_work(name) + max(map(self._work_behind, after), default=0.0)
 
     def _is_ready(self, name: str) -> bool:
         return all(need in self.library.filled for need in self.library.results[name].needs)

@@ -83,6 +83,7 @@ def stream_moves(lab: Lab, run: LabRun, question: Moves) -> Iterator[dict[str, A
     use_threads(count_cores(run))
     for index, dataset in enumerate(question.parts(opened(run))):
         rounded = dataset.round(DECIMALS)
+        rounded.attrs = {"pointers": dataset.attrs.get("pointers", "")}  # what each pointer's other program is
         if not index:
             about = {
                 "step": question.step,

@@ -32,13 +32,13 @@ def compute_algorithm_steps(context: Context) -> xr.Dataset:
 
 
 RESULTS = (
-    Result("algorithm", "the algorithm", compute_algorithm, n=48, steps=last_step, passes=400),
+    Result("algorithm", "the algorithm", compute_algorithm, n=48, steps=last_step, passes=75),
     Result(
         "algorithm_steps",
         "the algorithm through training",
         compute_algorithm_steps,
         n=20,
         steps=track_steps,
-        passes=400,
+        passes=75,
     ),
 )

@@ -161,7 +161,8 @@ def _last_of_seeds(curves: xr.DataArray) -> np.ndarray:
 
 
 RESULTS = (
-    Result("lengths", "programs of other lengths and depths", compute_lengths, revision=2, n=100, steps=last_step),
+    Result("lengths", "programs of other lengths and depths", compute_lengths, revision=2, n=100, steps=last_step,
+           passes=22),
     Result("fixed-length", "models trained on one length", compute_fixed_length, kept=False, experiments=(FIXED_LENGTH,)),
     Result("held-out", "held-out combinations", compute_held_out, n=2000, steps=held_out_step,
            needs=("trajectory",), kept=False, experiments=("held-out",)),

@@ -46,7 +46,7 @@ def compute_hops(context: Context) -> xr.Dataset:
     return dataset
 
 
-RESULTS = (Result("hops", "heads by hop and depth", compute_hops, n=64, steps=last_step, passes=90),)
+RESULTS = (Result("hops", "heads by hop and depth", compute_hops, n=64, steps=last_step, passes=50),)
 
 DRAWINGS = (
     Drawing(

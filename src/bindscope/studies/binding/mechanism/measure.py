@@ -55,7 +55,7 @@ def compute_heads(context: Context) -> xr.Dataset:
     everywhere: what a head gives there is the changed token itself.
     """
     from bindscope.interventions.contrast import contrast_pairs
-    from bindscope.interventions.grids import head_grid
+    from bindscope.interventions.grids import head_grids
     from bindscope.measures.binding.mechanism import accuracy_on, join_heads, mark_columns
 
     model, rng = context.run.checkpoint("last"), context.rng
@@ -65,12 +65,12 @@ def compute_heads(context: Context) -> xr.Dataset:
     del marked["rhs 1"]
     marked["anywhere"] = ~mark_columns(fit, positions["rhs 1"])
     contrast = contrast_pairs(fit)
+    told = context.on_progress
+    on_progress = None if told is None else lambda done, total: told(done, 2 * total)
     effects = {}
-    for done, (name, marks) in enumerate(marked.items(), start=1):
-        grid = head_grid(model, contrast, at_positions=marks).isel(pair=np.flatnonzero(marks.any(1)))
-        effects[name] = grid[["logit_difference", "success"]].mean("pair")
-        if context.on_progress:
-            context.on_progress(done, 2 * len(marked))
+    for name, grid in head_grids(model, contrast, marked, on_progress=on_progress).items():
+        present = grid.isel(pair=np.flatnonzero(marked[name].any(1)))
+        effects[name] = present[["logit_difference", "success"]].mean("pair")
     dataset = xr.concat(effects.values(), xr.IndexVariable("position", list(effects)), combine_attrs="drop")
     dataset = dataset.merge(
         join_heads(model, test, dataset.logit_difference.sel(position="anywhere").values, rng, ENOUGH)
@@ -152,9 +152,8 @@ def track_steps(run: Run) -> list[int]:
 
 
 RESULTS = (
-    Result("chain", "patching the chain", compute_chain, 2, n=240, steps=last_step),
-    Result("heads", "patching heads", compute_heads, 3, n=240, steps=last_step),
-    Result(
-        "emergence", "the circuit through training", compute_emergence, 2, n=64, steps=track_steps, needs=("chain",)
-    ),
-)
+    Result("chain", "patching the chain", compute_chain, 2, n=240, steps=last_step, passes=8),
+    Result("heads", "patching heads", compute_heads, 3, n=240, steps=last_step, passes=12),
+    Result("emergence", "the circuit through training", compute_emergence, 2, n=64, steps=track_steps, needs=("chain",),
+           passes=6),
+)  # fmt: skip

@@ -184,9 +184,10 @@ def _part(on_progress: OnProgress | None, index: int, of: int) -> OnProgress | N
 
 
 RESULTS = (
-    Result("subspaces", "subspaces of values and names", compute_subspaces, revision=2, n=N_PAIRS, steps=last_step),
-    Result("probes", "probes for every variable", compute_probes, revision=2, n=1000, steps=last_step),
+    Result("subspaces", "subspaces of values and names", compute_subspaces, revision=2, n=N_PAIRS, steps=last_step,
+           passes=7),
+    Result("probes", "probes for every variable", compute_probes, revision=2, n=1000, steps=last_step, passes=6),
     Result("retention", "without circuit, without heuristic", compute_retention, revision=2, n=1000,
-           steps=retention_steps, metrics=True),
+           steps=retention_steps, metrics=True, passes=7),
     Result("lens", "logit lens", compute_lens, n=400, steps=track_steps),
 )  # fmt: skip
