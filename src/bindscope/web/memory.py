@@ -44,4 +44,5 @@ def _trim() -> None:
     with _lock:
         _planned = False
     gc.collect()  # what answers were made of may hold itself
-    _LIBRARY.malloc_trim(0)
+    if _LIBRARY is not None:
+        _LIBRARY.malloc_trim(0)
