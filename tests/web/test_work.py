@@ -108,7 +108,7 @@ def test_unknown_runs_results_and_presets_are_refused(watching: Lab) -> None:
         work.measure("small", ["len"])
     with pytest.raises(BindscopeError, match="no preset 'binding-tny'"):
         work.train("binding-tny", "new")
-    assert not work.list().work
+    assert not work.describe().work
 
 
 def test_the_command_measures_where_results_of_the_run_are_saved(lab: Lab, watching: Lab) -> None:
@@ -132,7 +132,7 @@ def test_one_at_a_time_and_stopping_is_said(watching: Lab) -> None:
     assert work.train("binding-tiny", "new").status == "at work"  # the two kinds do not wait for each other
     assert work.stop("measure").status == "stopping"
     the_job(work, "measure").join(LONGEST)
-    assert [each.status for each in work.list().work] == ["stopped", "at work"]
+    assert [each.status for each in work.describe().work] == ["stopped", "at work"]
     with pytest.raises(Missing, match="nothing of this kind"):
         work.stop("measure")
     work.close()
@@ -144,7 +144,7 @@ def test_what_a_command_says_is_kept_in_bounds(watching: Lab) -> None:
     work = LongWork(watching, Recorder(code))
     work.train("binding-tiny", "new")
     the_job(work, "train").join(LONGEST)
-    (shown,) = work.list().work
+    (shown,) = work.describe().work
     assert (shown.status, shown.fraction) == ("failed", 1.0)
     assert len(shown.lines) == 12
     assert len(shown.lines[-1]) == 400
@@ -180,17 +180,27 @@ def test_progress_is_read_off_what_a_command_says(kind: Any, line: str, fraction
 def test_a_missing_result_is_measured_and_then_read(watching: Lab) -> None:
     """The whole way: the body says what is missing, the request measures it, the body is there."""
     with TestClient(create_app(watching, starts_work=True), base_url=ORIGIN) as client:
-        path = "/api/runs/small/mixture.json"
+        path = "/api/runs/small/coefficient.json"
         absent = client.get(path).json()
-        assert absent["missing"] == ["mixture"]
+        assert absent["missing"] == ["coefficient"]
         asked = client.post(
             "/api/measure", json={"run": "small", "results": absent["missing"]}, headers={"Origin": ORIGIN}
         )
         assert asked.status_code == 200
         ended = wait_for(client)
         found = client.get(path).json()
-        assert (ended.status == "done") == (found.get("absent") is None), ended
-        assert ended.status == "done" or found["missing"] == ["mixture"]
+        assert ended.status == "done", ended
+        assert found.get("absent") is None
+        assert found["variables"]
+
+
+def test_what_a_run_cannot_give_is_said(watching: Lab) -> None:
+    with TestClient(create_app(watching, starts_work=True), base_url=ORIGIN) as client:
+        question = {"run": "small", "results": ["mixture"]}  # needs longer programs than this run has
+        client.post("/api/measure", json=question, headers={"Origin": ORIGIN})
+        ended = wait_for(client)
+        assert ended.status == "failed"
+        assert "lines" in ended.lines[-1]
 
 
 def test_a_training_is_stopped_and_goes_on(watching: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,8 +76,8 @@ def say_progress() -> Iterator[OnResult]:
     from bindscope.cli.verify import watch_results
 
     if sys.stderr.isatty():
-        with watch_results() as on_result:
-            yield on_result
+        with watch_results() as watch:
+            yield watch
         return
     said = -1
 

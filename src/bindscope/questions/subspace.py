@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from bindscope.model.transformer import Transformer
     from bindscope.studies.binding.representation.one_pair import Kept
+    from bindscope.subspaces.stream import Change
 
 Quality = Literal["values", "names"]
 SwapControl = Literal["found", "random", "shuffled", "rest"]
@@ -56,6 +57,7 @@ class Swap(RunQuestion):
         *_, pairs = read_pair(task, self.program, self.counterfactual, opened.n_positions)
         model = opened.load(step)
         kept = find(step, model, self.quality) if find else find_kept_subspace(opened.run, model, self.quality)
+        changes: list[Change]
         if self.control == "shuffled":
             changes = [each.swap for each in fit_to_shuffled(opened.run, model, self.quality, self.seeds)]
         else:

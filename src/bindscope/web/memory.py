@@ -12,7 +12,7 @@ import sys
 import threading
 
 ARENA_MAX = -8  # a name of glibc's mallopt
-N_ARENAS = 2
+N_ARENAS = 1
 EVERY = 3.0  # seconds between two trims: one takes some milliseconds
 _LIBRARY = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 _lock = threading.Lock()
@@ -20,7 +20,7 @@ _planned = False
 
 
 def share_arenas() -> bool:
-    """Have all threads take memory from few arenas; say whether they will. It holds for the process."""
+    """Have all threads take memory from one arena; say whether they will. It holds for the process."""
     mallopt = getattr(_LIBRARY, "mallopt", None)
     return mallopt is not None and bool(mallopt(ARENA_MAX, N_ARENAS))
 
@@ -44,4 +44,5 @@ def _trim() -> None:
     with _lock:
         _planned = False
     gc.collect()  # what answers were made of may hold itself
-    _LIBRARY.malloc_trim(0)
+    if _LIBRARY is not None:
+        _LIBRARY.malloc_trim(0)

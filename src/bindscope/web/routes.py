@@ -128,7 +128,7 @@ def add_work(app: FastAPI, work: LongWork) -> None:
     """GET /api/work.json, and what starts and stops it."""
 
     async def list_work() -> WorkList:
-        return work.list()
+        return work.describe()
 
     async def measure(request: Request, question: MeasureQuestion) -> Work:
         refuse_work(work.lab, request)

@@ -187,7 +187,7 @@ class LongWork:
         job.stop()
         return self._show(job)
 
-    def list(self) -> WorkList:
+    def describe(self) -> WorkList:
         """What is at work, or was last, of each kind."""
         return WorkList(work=[self._show(self._jobs[kind]) for kind in KINDS if kind in self._jobs])
 
