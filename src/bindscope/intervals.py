@@ -54,13 +54,9 @@ def bootstrap_interval(
     level, compute = _checked_confidence(confidence), statistic if statistic is not None else _mean
     if len(values) == 1:  # every resample is the sample
         return (only := float(compute(values[None])[0])), only
-    from scipy import stats  # not at the top: it takes a second, and most commands ask for nothing of it
-
-    found = stats.bootstrap(
-        (values,), lambda resamples, axis: compute(resamples), confidence_level=level, n_resamples=n_resamples,
-        method="percentile", vectorized=True, rng=rng,
-    ).confidence_interval  # fmt: skip
-    return float(found.low), float(found.high)
+    drawn = values[rng.integers(0, len(values), (n_resamples, len(values)))]  # [resample, item]
+    low, high = np.percentile(compute(drawn), [50 * (1 - level), 50 * (1 + level)])
+    return float(low), float(high)
 
 
 def student_interval(sample: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:

@@ -120,3 +120,33 @@ def test_a_circuit_is_found_and_annotated_and_a_link_shares_the_note(site: Any, 
     expect(page.get_by_role("region", name="A circuit of edges")).to_contain_text(
         "1  L1.H0: copies the digit", timeout=LONG
     )
+
+
+def test_what_moves_where_is_drawn_and_an_arrow_can_be_patched_and_noted(site: Any, page: Any) -> None:
+    open_page(page, site.at("#/1/patch?run=binding-plain"))
+    flow = page.get_by_role("region", name="What moves where")
+    expect(flow).to_contain_text(re.compile(r"The value sits at ‘\d’ \(rhs 1\)"), timeout=LONG)
+    arrows = flow.get_by_role("option")
+    expect(arrows.first).to_have_attribute("aria-label", re.compile(r"L\d+ brings .* from .* to"), timeout=LONG)
+    arrows.first.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"moves\.chosen="))
+    flow.get_by_role("textbox", name="note").fill("copies the root")
+    flow.get_by_role("textbox", name="note").press("Tab")
+    expect(page).to_have_url(re.compile("copies%20the%20root"))
+    flow.get_by_role("button", name="Patch these heads there").click()
+    expect(page.get_by_role("region", name=re.compile("^Patched: this pair"))).to_contain_text("top answer", timeout=LONG)
+
+
+def test_a_second_run_stands_beside_the_first(site: Any, page: Any) -> None:
+    open_page(page, site.at("#/1/patch?run=binding-plain&beside.with=binding-laptop"))
+    expect(page.get_by_role("region", name=re.compile("^binding-plain at step"))).to_be_visible()
+    other = page.get_by_role("region", name=re.compile("^binding-laptop at step"))
+    expect(other.get_by_role("region", name="What moves where")).to_contain_text("The value sits at", timeout=LONG)
+    page.get_by_role("combobox", name="Beside it").select_option("")
+    expect(page.get_by_role("region", name="What moves where")).to_have_count(1)
+
+
+def test_a_link_is_copied_with_run_and_step_and_a_step_that_is_not_saved_is_said(site: Any, page: Any) -> None:
+    open_page(page, site.at("#/1/trajectory?run=binding-plain&step=999999"))
+    expect(page.get_by_role("alert").first).to_contain_text("Step 999,999 of binding-plain is not saved here")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from bindscope.cli.cost import measure_cost
 from bindscope.cli.main import run
-from bindscope.cli.measure import measure_cost
 from bindscope.cli.table import format_duration
 from bindscope.cli.train import configure
 from bindscope.runs.config import config_to_mapping, override

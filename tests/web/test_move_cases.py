@@ -11,4 +11,6 @@ CASES = Path(__file__).parents[2] / "frontend" / "src" / "pages" / "patch" / "mo
 
 def test_the_committed_cases_are_what_python_says_of_them() -> None:
     made = encode_cases()
-    assert CASES.read_bytes() == made, "run 'python -m bindscope.web.move_cases frontend/src/pages/patch/moves-cases.json'"
+    assert CASES.read_bytes() == made, (
+        "run 'python -m bindscope.web.move_cases frontend/src/pages/patch/moves-cases.json'"
+    )

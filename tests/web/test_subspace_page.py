@@ -11,6 +11,7 @@ import xarray as xr
 from fastapi.testclient import TestClient
 
 from bindscope.cli.main import run as run_command
+from bindscope.intervals import student_quantile
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.patching import patch_logits
 from bindscope.measures.binding.projections import N_POINTS
@@ -237,3 +238,23 @@ def test_what_the_page_reads_is_kept_by_a_command(
     assert f"{RUN}: 200 points at 25 checkpoints, kept in" in capsys.readouterr().out
     assert run_command(["subspace", RUN, "--keep"]) != 0
     assert "--keep: keeps what --over-training measures" in capsys.readouterr().err
+
+
+def test_draws_of_a_control_are_averaged_with_an_interval_over_them(client: TestClient, run: LabRun) -> None:
+    """The mean of several draws is that of each asked alone; what is not drawn is swapped once."""
+    pair = {"step": run.find_step("last"), "counterfactual": OTHER, "quality": "values"}
+    for control in ("random", "shuffled"):
+        alone = [ask(client, "swap", **pair, control=control, seed=seed) for seed in (3, 4, 5)]
+        several = ask(client, "swap", **pair, control=control, seed=3, draws=3)
+        each = np.array([body["variables"]["probability"]["values"] for body in alone]).reshape(3, 3, -1)
+        shown = np.array(several["variables"]["probability"]["values"]).reshape(3, -1)
+        np.testing.assert_allclose(shown, each.mean(0), atol=1e-6)
+        half = student_quantile(2) * each[:, 2].std(0, ddof=1) / np.sqrt(3)
+        low = np.array(several["variables"]["probability_low"]["values"])
+        np.testing.assert_allclose(low, np.clip(each[:, 2].mean(0) - half, 0, 1), atol=1e-5)
+        tops = [alone[0]["coords"]["output"]["values"][index] for index in each[:, 2].argmax(1)]
+        assert several["attrs"]["n_success"] == tops.count(several["attrs"]["source_answer"])
+        assert (several["attrs"]["draws"], "over draws" in several["provenance"]["interval"]) == (3, True)
+        assert not np.allclose(each[0, 2], each[1, 2])  # one draw is not another
+    once = ask(client, "swap", **pair, control="rest", draws=3)
+    assert "probability_low" not in once["variables"]

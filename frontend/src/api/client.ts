@@ -5,12 +5,22 @@ import type { components } from './schema';
 export type RunList = components['schemas']['RunList'];
 export type RunSummary = components['schemas']['RunSummary'];
 export type RunDetail = components['schemas']['RunDetail'];
+export type PresetList = components['schemas']['PresetList'];
+export type Work = Required<components['schemas']['Work']>;
+export type Kind = Work['kind'];
+
+/** Results of a run that are not measured yet. */
+export interface Missing {
+  run: string;
+  results: string[];
+}
 
 /** A refusal or failure, in the words of the server. */
 export class Failure extends Error {
   constructor(
     message: string,
     readonly status: number,
+    readonly missing: Missing | null = null,
   ) {
     super(message);
   }
@@ -46,6 +56,21 @@ export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 export async function openDirectory(path: string): Promise<string> {
   const response = await post('open', { path }, '');
   return ((await response.json()) as components['schemas']['OpenedRun']).name;
+}
+
+/** Have the server measure results of a run, in the background. */
+export async function measure(missing: Missing): Promise<Work> {
+  return (await (await post('measure', missing, '')).json()) as Work;
+}
+
+/** Have it train a preset, or go on with a run that was interrupted. */
+export async function train(question: { preset: string; name: string; seed: number } | { run: string }): Promise<Work> {
+  return (await (await post('run' in question ? 'resume' : 'train', question, '')).json()) as Work;
+}
+
+/** Have it stop what is measured or trained. */
+export async function stopWork(kind: Kind): Promise<Work> {
+  return (await (await post('stop', { kind }, '')).json()) as Work;
 }
 
 export const server: Answerer = {

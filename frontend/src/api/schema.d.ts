@@ -293,6 +293,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/measure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Measure results of a run that are missing */
+        post: operations["measure"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/open": {
         parameters: {
             query?: never;
@@ -304,6 +321,40 @@ export interface paths {
         put?: never;
         /** Show the run in a directory of this machine */
         post: operations["open_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/presets.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What can be trained */
+        get: operations["read_presets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Go on with a run that was interrupted */
+        post: operations["resume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1041,6 +1092,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop what is measured or trained */
+        post: operations["stop_work"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/symbols/claims.json": {
         parameters: {
             query?: never;
@@ -1135,6 +1203,40 @@ export interface paths {
         };
         /** Named template tasks */
         get: operations["read_symbols_tasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/train": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Train a preset under ./runs */
+        post: operations["train"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/work.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is measured and trained now, or was last */
+        get: operations["list_work"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1282,6 +1384,8 @@ export interface components {
             coords: {
                 [key: string]: components["schemas"]["Labelled"];
             };
+            /** Missing */
+            missing?: string[] | null;
             provenance: components["schemas"]["Provenance"];
             /**
              * Python
@@ -1525,6 +1629,16 @@ export interface components {
             step: number;
         };
         /**
+         * MeasureQuestion
+         * @description Results of a run that are to be measured.
+         */
+        MeasureQuestion: {
+            /** Results */
+            results: string[];
+            /** Run */
+            run: string;
+        };
+        /**
          * MovesQuestion
          * @description Which heads move the value along the chain, or a pointer to it, from which position to which?
          */
@@ -1652,6 +1766,32 @@ export interface components {
             steps: number[];
         };
         /**
+         * PresetList
+         * @description All presets, as ``bindscope presets`` lists them.
+         */
+        PresetList: {
+            /** Presets */
+            presets: components["schemas"]["PresetSummary"][];
+        };
+        /**
+         * PresetSummary
+         * @description What can be trained.
+         */
+        PresetSummary: {
+            /** Family */
+            family: string;
+            /** N Parameters */
+            n_parameters: number;
+            /** Name */
+            name: string;
+            /** Seconds */
+            seconds: number | null;
+            /** Steps */
+            steps: number;
+            /** Summary */
+            summary: string;
+        };
+        /**
          * Problem
          * @description What went wrong, where, and what to do: one sentence.
          */
@@ -1722,6 +1862,14 @@ export interface components {
             step?: number | null;
         };
         /**
+         * ResumeQuestion
+         * @description A run whose training was interrupted.
+         */
+        ResumeQuestion: {
+            /** Run */
+            run: string;
+        };
+        /**
          * RunDetail
          * @description One run with all its settings.
          */
@@ -1755,6 +1903,8 @@ export interface components {
             problems: string[];
             /** Runs */
             runs: components["schemas"]["RunSummary"][];
+            /** Starts Work */
+            starts_work: boolean;
             /** Version */
             version: string;
         };
@@ -1789,12 +1939,16 @@ export interface components {
             n_lines: number | null;
             /** N Parameters */
             n_parameters: number;
+            /** N Saved */
+            n_saved: number;
             /** Name */
             name: string;
             /** Phase Names */
             phase_names: string[];
             /** Phases */
             phases: components["schemas"]["PhaseSpan"][];
+            /** Read Only */
+            read_only: boolean;
             /** Status */
             status: string;
             /** Steps */
@@ -1862,6 +2016,17 @@ export interface components {
             templates: string[];
         };
         /**
+         * StopQuestion
+         * @description Which of the two is to stop.
+         */
+        StopQuestion: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "measure" | "train";
+        };
+        /**
          * SumQuestion
          * @description What does each layer attend to in this sum, and what does the model answer, at these checkpoints?
          */
@@ -1889,16 +2054,22 @@ export interface components {
         SwapQuestion: {
             /**
              * Control
-             * @description What is swapped: the part inside the subspace, the part inside a random one of equal rank, or all the rest.
+             * @description What is swapped: the part inside the subspace, inside a random one of equal rank, inside one fitted to shuffled labels, or all the rest.
              * @default found
              * @enum {string}
              */
-            control: "found" | "random" | "rest";
+            control: "found" | "random" | "shuffled" | "rest";
             /**
              * Counterfactual
              * @description The program whose residual stream is swapped in, as long as the first.
              */
             counterfactual: string;
+            /**
+             * Draws
+             * @description How many draws of such a control are averaged, with their 95 % interval.
+             * @default 1
+             */
+            draws: number;
             /**
              * Program
              * @description The program that is run, lines separated by ';'.
@@ -1918,7 +2089,7 @@ export interface components {
             run: string;
             /**
              * Seed
-             * @description The seed of the random subspace.
+             * @description The seed of a control that is drawn; further draws have the next ones.
              * @default 0
              */
             seed: number;
@@ -1927,6 +2098,21 @@ export interface components {
              * @description Which checkpoint: a step, 'first' or 'last'.
              */
             step: number;
+        };
+        /**
+         * TrainQuestion
+         * @description A preset to be trained, under a name that no run has.
+         */
+        TrainQuestion: {
+            /** Name */
+            name: string;
+            /** Preset */
+            preset: string;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed: number;
         };
         /**
          * TransplantQuestion
@@ -1965,6 +2151,42 @@ export interface components {
              * @default 0
              */
             seed: number;
+        };
+        /**
+         * Work
+         * @description One measurement or training, as far as it is.
+         */
+        Work: {
+            /** Fraction */
+            fraction: number | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "measure" | "train";
+            /** Lines */
+            lines: string[];
+            /** Number */
+            number: number;
+            /** Results */
+            results: string[];
+            /** Run */
+            run: string;
+            /** Seconds */
+            seconds: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "at work" | "stopping" | "stopped" | "done" | "failed";
+        };
+        /**
+         * WorkList
+         * @description What is at work, or was last.
+         */
+        WorkList: {
+            /** Work */
+            work: components["schemas"]["Work"][];
         };
     };
     responses: never;
@@ -3794,6 +4016,111 @@ export interface operations {
             };
         };
     };
+    measure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MeasureQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Work"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     open_run: {
         parameters: {
             query?: never;
@@ -3814,6 +4141,176 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OpenedRun"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_presets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PresetList"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Work"];
                 };
             };
             /** @description It cannot be made of this run */
@@ -6792,6 +7289,111 @@ export interface operations {
             };
         };
     };
+    stop_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StopQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Work"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     read_symbols_claims: {
         parameters: {
             query?: never;
@@ -7139,6 +7741,176 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Body"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    train: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrainQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Work"];
+                };
+            };
+            /** @description It cannot be made of this run */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked by a page of another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such run or step */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A newer question took its place */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was asked under a name that is not this server's */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is not as described */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions wait */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkList"];
                 };
             };
             /** @description It cannot be made of this run */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { linearAxis, logAxis, spread, thinLabels, thinTicks } from './axis';
+import { linearAxis, logAxis, spread, thinLabels, thinTicks, wholeTicks } from './axis';
 
 const STEPS = [0, 1, 10, 100, 1000, 12000];
 
@@ -86,5 +86,13 @@ describe('names at the ends of curves', () => {
     order.slice(1).forEach((place, index) => expect(place - (order[index] ?? 0)).toBeGreaterThanOrEqual(14 - 1e-9));
     expect(Math.max(...moved)).toBeLessThanOrEqual(100);
     expect(Math.min(...moved)).toBeGreaterThanOrEqual(0);
+  });
+});
+
+describe('ticks of whole numbers', () => {
+  test('have no fractions, those of others keep theirs', () => {
+    expect(wholeTicks([0, 0.5, 1, 1.5, 2], [0, 2, null, undefined])).toEqual([0, 1, 2]);
+    expect(wholeTicks([0, 0.5, 1], [0, 0.25])).toEqual([0, 0.5, 1]);
+    expect(wholeTicks([0, 0.5, 1], [])).toEqual([0, 0.5, 1]);
   });
 });

@@ -65,6 +65,12 @@ export function thinLabels(count: number, room: number, needed: number, kept: Re
   return [...shown].sort((one, other) => one - other);
 }
 
+/** The ticks without fractions where every value is whole: there is no half a training example. */
+export function wholeTicks(ticks: readonly number[], values: readonly (number | null | undefined)[]): number[] {
+  const known = values.filter((value) => value !== null && value !== undefined && Number.isFinite(value));
+  return known.length && known.every(Number.isInteger) ? ticks.filter(Number.isInteger) : [...ticks];
+}
+
 /** The ticks whose labels do not run into the one before: first come, first kept. */
 export function thinTicks(ticks: readonly number[], place: (tick: number) => number, width: (tick: number) => number): number[] {
   const kept: number[] = [];

@@ -23,6 +23,7 @@ export interface Claim {
   control: string;
   fixed: string; // when the criterion was fixed, and what had been seen by then
   results: string;
+  missing: string[]; // of these, what is not measured yet
   figure: string; // an address, or empty
   found: Quantity[];
   controls: Quantity[];
@@ -43,10 +44,33 @@ export function readClaims(body: Body): Claim[] {
     return {
       id, title: text('title'), verdict: text('verdict') as Verdict, paper: text('paper'), reason: text('reason'),
       statement: text('statement'), measure: text('measure'), criterion: text('criterion'), control: text('control'),
-      fixed: text('fixed'), results: text('results'), figure: text('figure'), found: quantities(id, 'found'), controls: quantities(id, 'control'),
+      fixed: text('fixed'), results: text('results'), missing: text('missing').split(', ').filter(Boolean), figure: text('figure'), found: quantities(id, 'found'), controls: quantities(id, 'control'),
     }; // prettier-ignore
   });
 }
+
+const SHORT = 220; // characters of a reason that stand in a row
+const N_SHOWN = 3; // quantities in a row where the paper names no n
+
+/** The first sentences of a reason, as many as a row holds: what decided comes first. */
+export function headOf(reason: string): string {
+  const sentences = reason.split(/(?<=[.:!?]) (?=[\p{Lu}\d“])/u);
+  let head = sentences[0] ?? '';
+  for (const sentence of sentences.slice(1)) {
+    if (head.length + sentence.length >= SHORT) break;
+    head += ` ${sentence}`;
+  }
+  return head.length < reason.length ? `${head} …` : head;
+}
+
+/** The quantities that stand in a row: those at the n, widths or steps that the paper's own words name; without any, the first. */
+export function quantitiesInRow({ found, paper }: Claim): Quantity[] {
+  const named = new Set(paper.match(/(?<![\d.,])\d[\d,]*(?!\.?\d)/g)?.map(plain));
+  const there = found.filter(({ label }) => [...label.matchAll(/(?:n =|width|steps?) (\d[\d,]*)/g)].some((match) => named.has(plain(match[1] ?? ''))));
+  return there.length ? there : found.slice(0, N_SHOWN);
+}
+
+const plain = (number: string): string => number.replaceAll(',', '');
 
 /** How many claims got each verdict, those that none got left out. */
 export function countVerdicts(claims: Claim[]): [Verdict, number][] {

@@ -29,6 +29,7 @@ export const SHORTCUTS: [string[], string][] = [
   [['a', 'b'], 'pin this checkpoint as A or B; again to take the pin off'],
   [['l'], 'logarithmic or linear steps'],
   [['d'], 'light or dark'],
+  [['n', 'Shift N'], 'on the tour: next or previous stop'],
   [['?'], 'this list'],
   [['Esc'], 'close what is open'],
 ];

@@ -2,6 +2,7 @@
 import type { Body, Value } from '../api/body';
 import { Failure, read, type RunList } from '../api/client';
 import { answerWith, canAsk } from './load.svelte';
+import { followWork } from './work.svelte';
 import { contact, currentRun, lab, type Example } from './view.svelte';
 
 const OFTEN = 2000; // milliseconds
@@ -19,6 +20,7 @@ export async function refreshLab(): Promise<void> {
     if (!found.live && !canAsk()) answerWith((await import('../engine/answerer')).browserAnswerer());
     lab.live = found.live;
     lab.opensDirectories = found.opens_directories;
+    lab.startsWork = found.starts_work;
     lab.version = found.version;
     lab.families = found.families;
     if (JSON.stringify(found.runs) !== JSON.stringify(lab.runs)) lab.runs = found.runs; // last: pages start with it
@@ -46,6 +48,7 @@ export function followLab(): void {
     return () => clearInterval(timer);
   });
   followExamples();
+  followWork();
 }
 
 const EXAMPLES: Record<string, string> = { programs: 'programs.json', sums: 'sums.json' }; // by what can be asked

@@ -1,7 +1,7 @@
 /** What a panel shows while it waits, when it has something, and when something went wrong. */
 import { untrack } from 'svelte';
 import type { Body } from '../api/body';
-import { Failure, read, server, type Answerer } from '../api/client';
+import { Failure, read, server, type Answerer, type Missing } from '../api/client';
 import { Cache } from './cache';
 import { contact, lab } from './view.svelte';
 
@@ -10,6 +10,7 @@ export interface Loaded<T = Body> {
   readonly body: T | null; // kept while the next one is on its way
   readonly error: string;
   readonly final?: boolean; // the question itself was wrong: only another one helps
+  readonly missing?: Missing | null; // results that would give it, or more of it, once they are measured
   readonly refused?: boolean; // nobody here can answer it, and asking again will not help
   retry(): void;
 }
@@ -70,9 +71,15 @@ async function readOnce<T>(path: string, signal: AbortSignal): Promise<T> {
   const key = `${versionOf(path)} ${path}`;
   const body = await read<T>(path, signal);
   const reason = (body as { absent?: string }).absent;
-  if (reason) throw new Failure(reason, ABSENT);
+  if (reason) throw new Failure(reason, ABSENT, missingOf(body));
   cache.set(key, body);
   return body;
+}
+
+/** What is still to be measured for a body; null where nothing is. */
+export function missingOf(body: unknown): Missing | null {
+  const { missing, provenance } = body as Partial<Body>;
+  return missing?.length && provenance?.run ? { run: provenance.run, results: missing } : null;
 }
 
 /** What changes when the files behind a path do. */
@@ -105,6 +112,7 @@ class Followed<Q, T> implements Loaded<T> {
   error = $state('');
   refused = $state(false);
   final = $state(false);
+  missing = $state.raw<Missing | null>(null);
   attempt = $state(0);
   #asked = ''; // the question as text: an equal one is not asked again
   #underWay = new AbortController();
@@ -154,6 +162,7 @@ class Followed<Q, T> implements Loaded<T> {
   #show(body: T): void {
     this.body = body;
     this.error = '';
+    this.missing = missingOf(body);
     this.status = 'ready';
   }
 
@@ -161,6 +170,7 @@ class Followed<Q, T> implements Loaded<T> {
     const status = problem instanceof Failure ? problem.status : null;
     if (status === 409) return; // a newer question took its place
     this.refused = status === ABSENT;
+    this.missing = problem instanceof Failure ? problem.missing : null;
     this.final = status === 400 || status === 422;
     this.#unreached = status === 0 || status === 500 || status === 503; // a server that ends breaks off what it is doing
     this.error = problem instanceof Error ? problem.message : String(problem);

@@ -18,6 +18,7 @@ export interface Example {
 export interface LabState {
   live: boolean; // whether a server answers questions to a model
   opensDirectories: boolean; // whether further runs may be named by their directory
+  startsWork: boolean; // whether measurements and trainings may be started
   version: string;
   runs: RunSummary[];
   families: Record<string, string[]>; // what can be asked → the families whose runs can be asked that
@@ -29,6 +30,7 @@ export interface LabState {
 export const lab: LabState = $state({
   live: false,
   opensDirectories: false,
+  startsWork: false,
   version: '',
   runs: [],
   families: {},

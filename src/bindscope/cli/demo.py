@@ -9,11 +9,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bindscope.cli.beside import beside
 from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.serve import open_lab, open_page, served
 from bindscope.runs.locate import RUNS_DIRECTORY, shipped_runs
 from bindscope.runs.placement import Placement
+from bindscope.web.beside import beside
 
 PRESET = "binding-tiny"
 

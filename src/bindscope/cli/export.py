@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import show_progress
 from bindscope.errors import BindscopeError
-from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, shipped_runs
+from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
 
 N_NAMED = 12  # how many of the bodies that are left out are named one by one
 
@@ -27,13 +27,15 @@ def export(
 ) -> None:
     """Write the lab's pages to a directory that any web server can host.
 
-    Everything that can be read is written as a file, the shipped runs when no
-    run is named. Nothing needs a server afterwards: predictions and patches of
-    small models are computed in the reader's browser; other live controls show
+    Everything that can be read is written as a file, of the runs that are named;
+    without names of the shipped ones alone, where 'bindscope serve' also shows
+    those under ./runs. Nothing needs a server afterwards: predictions and patches
+    of small models are computed in the reader's browser; other live controls show
     the command to run.
 
     Examples:
         bindscope export site/
+        bindscope export site/ runs/*
         bindscope export site/ runs/mine binding-plain --steps 12 --replace
 
     Parameters
@@ -68,6 +70,10 @@ def export(
     print(
         f"{', '.join(lab.runs)}: {made.n_files:,} files, {made.n_bytes / 1e6:.1f} MB in {directory}, {seconds:.0f} s."
     )
+    if not runs and (own := [path.name for path in runs_in(RUNS_DIRECTORY)]):
+        print(
+            f"\nOnly shipped runs; under {RUNS_DIRECTORY}/ there are also {', '.join(own)}: name those that are to be shown."
+        )
     if made.skipped:
         print(f"\nLeft out, because the run cannot give it ({len(made.skipped)}):")
         for path, why in made.skipped[:N_NAMED]:

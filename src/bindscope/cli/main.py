@@ -139,6 +139,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Study": {
         "verify": ("verify:verify", "Check the paper's claims against a run, with a verdict for each."),
+        "measure": (
+            "measure:measure",
+            "Measure results of a run by name and save them, as pages and figures read them.",
+        ),
         "claims": ("claims:claims", "List the claims that come with Bindscope, or print some as documents."),
         "explain": (
             "explain:explain",

@@ -1,63 +1,94 @@
-"""What a preset costs on this machine: a short real training run, timed."""
+"""``bindscope measure``: results of a run by their names, as pages and figures read them."""
 
 from __future__ import annotations
 
-import resource
 import sys
-import tempfile
-import time
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bindscope.cli.options import HERE, Cluster, Jobs, Place
+from bindscope.errors import BindscopeError
 
 if TYPE_CHECKING:
-    from bindscope.runs.config import RunConfig
-    from bindscope.studies.framework.preset import Cost
-
-N_STEPS = 30
+    from bindscope.studies.framework.results import OnProgress, Result
+    from bindscope.studies.framework.together import OnResult
 
 
-def measure_cost(config: RunConfig, n_steps: int = N_STEPS, device: str = "auto") -> Cost:
-    """Train ``n_steps`` steps in a temporary folder; the first third warms up and is not counted.
+def measure(
+    run: str,
+    /,
+    *results: str,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    place: Place = HERE,
+    out: Path | None = None,
+) -> None:
+    """Measure results of a run by name and save them, as pages and figures read them.
 
-    A step's seconds include its part of the regular evaluations; memory is the largest this process ever held.
+    Where a panel says that something is not measured yet, this command measures
+    it; so does the panel's own button. What is saved already is not measured again.
+    Without RESULTS the names are listed, with what is saved of each.
+
+    Examples:
+        bindscope measure binding-laptop
+        bindscope measure binding-laptop chain grids
+        bindscope measure runs/fast mixture --jobs 2
+
+    Parameters
+    ----------
+    run
+        A path, a name under ./runs, or a shipped run's name.
+    results
+        Names of results. A result that another one needs is measured first.
+    out
+        The directory that gets results/: the run itself when left out, or runs/verify-NAME for a shipped run.
     """
-    from bindscope.measures.evaluation import build_evaluator
-    from bindscope.runs.config import override
-    from bindscope.runs.execute import train_run
-    from bindscope.studies.framework.preset import Cost
+    from bindscope.cli.verify import open_run_library
+    from bindscope.studies.framework.verify import fill_results
 
-    training = config.training
-    evaluator = build_evaluator(config.task, training.evaluation_size, config.seeds["evaluation"])
-    moments: list[tuple[float, float]] = []  # (before, after) of each evaluation
-
-    def evaluate(model: Any) -> Mapping[str, Any]:
-        before = time.perf_counter()
-        evaluation = evaluator(model)
-        moments.append((before, time.perf_counter()))
-        return evaluation
-
-    warm = n_steps // 3
-    changes: dict[str, Any] = {"training.evaluate_every": warm, "training.checkpoints.per_octave": 0}
-    changes |= dict.fromkeys(("training.stop_at", "training.stop_below", "training.stop_fitted"))
-    changes |= {"training.checkpoints.every": n_steps, "training.save_every": n_steps} | _stop_after(config, n_steps)
-    with tempfile.TemporaryDirectory() as folder:
-        train_run(override(config, changes), Path(folder) / "run", device=device, evaluate=evaluate)
-    updates = moments[-1][0] - moments[1][1] - sum(after - before for before, after in moments[2:-1])
-    evaluation = min(after - before for before, after in moments)
-    per_step = updates / (n_steps - warm) + evaluation / training.evaluate_every
-    return Cost(
-        seconds_per_step=per_step, megabytes=_peak_megabytes(), steps=config.total_steps, machine="this machine"
-    )
+    library, _ = open_run_library(run, placement=place, out=out)
+    if not results:
+        for name, result in library.results.items():
+            print(f"{name:24s} {_state(library.find(name)):18s} {result.title}")
+        return
+    library.order(results)  # a name that is unknown is refused before anything is measured
+    with say_progress() as on_result:
+        filled = fill_results(results, library, on_result, jobs, cluster)
+    for name in results:
+        if filled[name].dataset is not None:
+            print(f"{name}: {filled[name].path or 'needs no file'}")
+    reasons = [f"{name}: {filled[name].reason}" for name in results if filled[name].dataset is None]
+    if reasons:
+        raise BindscopeError(" ".join(reasons))
 
 
-def _stop_after(config: RunConfig, n_steps: int) -> dict[str, Any]:
-    """A fixed dataset is made just large enough, or drawn from: what a step costs does not depend on how many there are."""
-    if config.dataset is None:
-        return {"training.data": "stream", "training.epochs": None, "training.steps": n_steps}
-    return {"training.epochs": 1, "dataset.train": n_steps * config.training.batch_size, "dataset.test": 0}
+def _state(filled: object) -> str:
+    if filled is None:
+        return "not measured"
+    return "saved" if getattr(filled, "dataset", None) is not None else "cannot be measured"
 
 
-def _peak_megabytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6)
+@contextmanager
+def say_progress() -> Iterator[OnResult]:
+    """A bar for who watches a terminal; for anyone else a line whenever another percent is done."""
+    from bindscope.cli.verify import watch_results
+
+    if sys.stderr.isatty():
+        with watch_results() as on_result:
+            yield on_result
+        return
+    said = -1
+
+    def say(result: Result, part: float) -> None:
+        nonlocal said
+        if (percent := int(100 * part)) > said:
+            said = percent
+            print(f"{percent} %  {result.title}", flush=True)
+
+    def on_result(result: Result, index: int, total: int) -> OnProgress:
+        say(result, index / total)
+        return lambda done, of: say(result, (index + done / max(of, 1)) / total)
+
+    yield on_result

@@ -63,7 +63,7 @@ def show_presets(
 
 def print_cost(name: str | None, device: Device = "auto") -> None:
     """Measure one preset here."""
-    from bindscope.cli.measure import measure_cost
+    from bindscope.cli.cost import measure_cost
     from bindscope.families import family_of
     from bindscope.runs.config import override
     from bindscope.studies.framework.settings_file import open_preset

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from bindscope.cli.beside import beside
 from bindscope.cli.options import HERE, Place
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import CONSTRUCTED_NAME, RUNS_DIRECTORY, find_run, is_shipped, runs_in, shipped_runs
 from bindscope.runs.placement import CPU, Placement
+from bindscope.web.beside import beside
 
 if TYPE_CHECKING:
     from bindscope.web.lab import Lab
@@ -135,7 +135,12 @@ def served(
     private = is_loopback(host)
     if not private and not names:
         raise BindscopeError(f"--host {host} lets others reach this page; name the host they use with --allow-host.")
-    app = create_app(lab, hosts=(*LOOPBACK, *names), opens_directories=opens_directories and private)
+    app = create_app(
+        lab,
+        hosts=(*LOOPBACK, *names),
+        opens_directories=opens_directories and private,
+        starts_work=private and not names,
+    )
     with ended_politely(), serving(app, listening := listen(host, port)):
         if not private:
             warning = f"everyone who can reach {host} can read these runs" + (

@@ -12,7 +12,7 @@ from bindscope.cli.table import format_table
 from bindscope.questions.findings import SwappedSubspace, sample_pairs, save_subspace
 from bindscope.questions.opened import Opened
 from bindscope.questions.render import write_command
-from bindscope.questions.subspace import Project, Swap
+from bindscope.questions.subspace import Project, Swap, SwapControl
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,7 +32,8 @@ def subspace(
     n: AtLeastOne = 300,
     seed: Seed = 1,
     step: Annotated[str, option(Swap, "step")] = "last",
-    control: Annotated[Literal["found", "random", "rest"], option(Swap, "control")] = "found",
+    control: Annotated[SwapControl, option(Swap, "control")] = "found",
+    draws: Annotated[int, option(Swap, "draws")] = 1,
     axes: Annotated[Literal["frozen", "refitted", "random"], option(Project, "axes")] = "frozen",
     everywhere: Flag = False,
     over_training: Flag = False,
@@ -108,7 +109,7 @@ def subspace(
     check_out(out)
     if program is not None:
         with naming_options(Swap, Project):
-            dataset = ask_program(run, program, counterfactual, of, step, control, axes, seed, place)
+            dataset = ask_program(run, program, counterfactual, of, step, control, axes, seed, draws, place)
         print(format_swap(dataset) if "condition" in dataset.dims else format_points(dataset))
         if out is not None:
             print(f"\nwritten to {write_out(dataset, out, _draw(dataset, out, of))}")
@@ -161,6 +162,7 @@ def ask_program(
     control: Any,
     axes: Any,
     seed: int,
+    draws: int,
     place: Place,
 ) -> xr.Dataset:
     """A typed pair swapped inside the subspace, or one typed program's tokens along its axes."""
@@ -179,7 +181,14 @@ def ask_program(
     question: Swap | Project
     if counterfactual is not None:
         question = Swap(
-            run=run, program=program, counterfactual=counterfactual, quality=of, step=step, control=control, seed=seed
+            run=run,
+            program=program,
+            counterfactual=counterfactual,
+            quality=of,
+            step=step,
+            control=control,
+            seed=seed,
+            draws=draws,
         )
         dataset = question.answer(opened)
     else:
@@ -198,7 +207,15 @@ def format_swap(dataset: xr.Dataset) -> str:
         rows.append([str(name), top, *(f"{float(fractions.sel(output=answer)):.3f}" for answer in answers)])
     head = f"{attrs['run']} at step {attrs['step']:,}: {attrs['rank']} dimensions for {attrs['of']}, {attrs['control']}"
     columns = ["run", "answers", f"p({attrs['base_answer']})", f"p({attrs['source_answer']})"]
-    return f"{head}\n\n{format_table(columns, rows, numbers=[2, 3])}"
+    lines = [head, format_table(columns, rows, numbers=[2, 3])]
+    if "n_success" in attrs:
+        ends = (float(dataset[f"probability_{end}"].sel(output=attrs["source_answer"])) for end in ("low", "high"))
+        low, high = (f"{end:.3f}" for end in ends)
+        lines.append(
+            f"{attrs['n_success']} of {attrs['draws']} draws give {attrs['source_answer']}; "
+            f"its probability over draws, 95 %: {low} to {high}"
+        )
+    return "\n\n".join(lines)
 
 
 def format_points(dataset: xr.Dataset) -> str:

@@ -167,7 +167,7 @@ def open_library(
     return Library(opened, results, folder, also_in, n, seed, fresh, RUNS_DIRECTORY), study
 
 
-def open_run_library(name: str, *, placement: Placement = CPU) -> tuple[Library, Study]:
+def open_run_library(name: str, *, placement: Placement = CPU, out: Path | None = None) -> tuple[Library, Study]:
     """The same of any run: where its family has no study, with the results that every run has."""
     from bindscope.runs.directory import Run
     from bindscope.studies.framework.results import Library
@@ -175,7 +175,7 @@ def open_run_library(name: str, *, placement: Placement = CPU) -> tuple[Library,
 
     opened = Run.open(find_run(name), placement)
     study = study_or_none(opened.config.task.family)
-    folder, *also_in = _folders_of(opened, None)
+    folder, *also_in = _folders_of(opened, out)
     return Library(opened, study.results, folder, also_in, runs_directory=RUNS_DIRECTORY), study
 
 

@@ -104,7 +104,8 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.config = config
-        self.embed = skip_init(nn.Embedding, config.d_vocab, config.d_model)
+        weights = torch.empty(config.d_vocab, config.d_model)
+        self.embed = nn.Embedding.from_pretrained(weights, freeze=False)  # skip_init would load torch's compiler for it
         if config.positions == "learned":
             self.pos_embed = nn.Parameter(torch.empty(config.n_positions, config.d_model))
         elif config.positions == "normal":

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from bindscope.notebook.asking import asks
 from bindscope.notebook.drawn import Drawn
-from bindscope.notebook.view import RunView, Step, Steps
-from bindscope.questions.algorithm import Algorithm
-from bindscope.questions.edges import Edges, Method
+from bindscope.notebook.mechanisms import MechanismsView, first_root_line
+from bindscope.notebook.view import Step, Steps
 from bindscope.questions.grids import Effect, Grids, GridSeries
-from bindscope.questions.hypotheses import Hypotheses
-from bindscope.questions.lookups import Identifiers, Lookbacks
-from bindscope.questions.mixture import Mixture
-from bindscope.questions.moves import Moves
 from bindscope.questions.pairs import Direction
 from bindscope.questions.patch import Grid, Patch, Path
 from bindscope.questions.program import Ablate, Attention, Lens, Predict
 from bindscope.questions.question import to_texts
-from bindscope.questions.reassignment import Reassignment
 from bindscope.questions.samples import Sample
-from bindscope.questions.subspace import Project, Quality, Swap
+from bindscope.questions.subspace import Project, Quality, Swap, SwapControl
 from bindscope.questions.transplants import Retrain
 
 if TYPE_CHECKING:
@@ -32,16 +26,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from bindscope.interventions.own_metric import Function
-    from bindscope.tasks.binding import BindingTask, Program
+    from bindscope.tasks.binding import Program
 
 
-class ProgramsView(RunView):
+class ProgramsView(MechanismsView):
     """A run whose task is to follow variables through programs such as ``k=9;c=k;#c:``."""
-
-    @property
-    def task(self) -> BindingTask:
-        """What it was asked: lines, variables and depths."""
-        return cast("BindingTask", self.run.config.task)
 
     @asks(Predict)
     def predict(self, program: str, steps: Steps = "last") -> Drawn:
@@ -186,119 +175,6 @@ class ProgramsView(RunView):
         )  # fmt: skip
         return question.answer(self.opened)
 
-    @asks(Edges)
-    def edges(
-        self,
-        *,
-        step: Step = "last",
-        points: int = 8,
-        checked: int = 24,
-        method: Method = "gradient",
-        random: int = 4,
-        n: int = 32,
-        depth: int | None = None,
-        first_root_line: int | None = None,
-        seed: int = 0,
-    ) -> Drawn:
-        """Every edge between parts attributed, some patched exactly, and circuits of the strongest tried.
-
-        >>> run.edges(depth=2).faithfulness.sel(circuit="attributed")
-        """
-        question = Edges(
-            run=self.name, step=step, points=points, checked=checked, estimate=method, random=random, n=n,
-            depth=depth,
-            first_root_line=self._root_line(first_root_line), seed=seed,
-        )  # fmt: skip
-        return self._drawn(question.answer(self.opened), "edges")
-
-    @asks(Moves)
-    def moves(
-        self,
-        program: str | None = None,
-        counterfactual: str | None = None,
-        *,
-        step: Step = "last",
-        direction: Direction = "noising",
-        n: int = 24,
-        depth: int | None = None,
-        first_root_line: int | None = None,
-        seed: int = 0,
-    ) -> Drawn:
-        """Every head patched and ablated at every position of the chain: ``head`` over (what, layer, index, position), what
-        ``together`` all heads of a layer do there, what the residual stream ``held``; ``.attrs["finding"]`` says it in words.
-
-        >>> run.moves("k=9;c=k;t=6;b=c;#b:", "k=4;c=k;t=6;b=c;#b:").together.sel(what="value", position="colon")
-        """
-        question = Moves(
-            run=self.name, program=program, counterfactual=counterfactual, step=step, direction=direction, n=n, depth=depth,
-            first_root_line=self._root_line(first_root_line), seed=seed,
-        )  # fmt: skip
-        return self._drawn(question.answer(self.opened), "moves")
-
-    @asks(Algorithm)
-    def algorithm(self, step: Step = "last", *, n: int = 48, seed: int = 0) -> Drawn:
-        """Patches that tell how chains are followed; ``.plot()`` draws which hop is made in which layer.
-
-        >>> run.algorithm().hop.sel(depth=2, reference="query")
-        """
-        question = Algorithm(run=self.name, step=step, n=n, seed=seed)
-        return self._drawn(question.answer(self.opened), "algorithm")
-
-    @asks(Mixture)
-    def mixture(
-        self, step: Step = "last", *, layer: int | None = None, depth: int = 1, n: int = 300, seed: int = 0
-    ) -> Drawn:
-        """Weights of the accounts that patched questions are looked up by: ``weight`` over (layer, position, account).
-
-        >>> run.mixture().weight.sel(position="end", account="lexical")
-        """
-        question = Mixture(run=self.name, step=step, layer=layer, depth=depth, n=n, seed=seed)
-        return self._drawn(question.answer(self.opened), "mixture")
-
-    @asks(Identifiers)
-    def identifiers(self, step: Step = "last", *, n: int = 60, seed: int = 0) -> Drawn:
-        """What swaps two bindings: ``swapped`` and ``kept`` over (intervention, part, layer), with controls.
-
-        >>> run.identifiers().swapped.sel(intervention=["mean", "random vector"], part="value")
-        """
-        question = Identifiers(run=self.name, step=step, n=n, seed=seed)
-        return self._drawn(question.answer(self.opened), "identifiers")
-
-    @asks(Lookbacks)
-    def lookbacks(self, step: Step = "last", *, n: int = 80, seed: int = 0) -> Drawn:
-        """Address, pointer and payload: ``binding``, ``source`` and ``end`` over layers.
-
-        >>> run.lookbacks().end.sel(position="end", came="pointer")
-        """
-        question = Lookbacks(run=self.name, step=step, n=n, seed=seed)
-        return self._drawn(question.answer(self.opened), "lookbacks")
-
-    @asks(Reassignment)
-    def reassignment(self, step: Step = "last", *, n: int = 60, seed: int = 0) -> Drawn:
-        """Which write wins, what holds the overwrite, which state is kept: ``answered``, ``write``, ``undone``, ``excess``.
-
-        >>> run.reassignment().undone.sel(operation="constant", part="value")
-        """
-        question = Reassignment(run=self.name, step=step, n=n, seed=seed)
-        return self._drawn(question.answer(self.opened), "reassignment")
-
-    @asks(Hypotheses)
-    def hypotheses(
-        self,
-        first: Any = "value-forward",
-        second: Any = "pointer-backward",
-        *,
-        step: Step = "last",
-        n: int = 48,
-        seed: int = 0,
-    ) -> Drawn:
-        """Which of two hypotheses the model agrees with, site by site and layer by layer; a function will do as one.
-
-        >>> run.hypotheses("value-forward", my_hypothesis).score
-        """
-        question = Hypotheses(run=self.name, first=first, second=second, step=step, n=n, seed=seed)
-        return self._drawn(question.answer(self.opened), "hypotheses")
-
     @asks(Retrain)
     def retrain(
         self,
@@ -353,8 +229,9 @@ class ProgramsView(RunView):
         *,
         of: Quality = "values",
         step: Step = "last",
-        control: Literal["found", "random", "rest"] = "found",
+        control: SwapControl = "found",
         seed: int = 0,
+        draws: int = 1,
     ) -> Drawn:
         """One pair with the part of its residual stream inside a subspace swapped: ``probability`` over
         (condition, output).
@@ -367,6 +244,7 @@ class ProgramsView(RunView):
             step=step,
             control=control,
             seed=seed,
+            draws=draws,
         )
         return self._drawn(question.answer(self.opened), "swap", step=self.run.find_step(step))
 
@@ -404,11 +282,3 @@ class ProgramsView(RunView):
         import torch
 
         return torch.from_numpy(self.task.to_batch(self.parse(program)).tokens)
-
-    def _root_line(self, given: int | None) -> int:
-        return first_root_line(self.task) if given is None else given
-
-
-def first_root_line(task: BindingTask) -> int:
-    """The first line that may hold the root's constant: line 3, where shortcuts are wrong, if programs are long enough."""
-    return min(3, max(1, task.lines - task.max_depth))

@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
@@ -21,38 +22,51 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import bindscope
 from bindscope.errors import BindscopeError
+from bindscope.web import beside
 from bindscope.web.body import encode
 from bindscope.web.cancel import Superseded
 from bindscope.web.lab import Lab, Missing, NotMeasured
 from bindscope.web.live import Busy, Worker
+from bindscope.web.memory import share_arenas
 from bindscope.web.page import JSON, Page
 from bindscope.web.pages import PAGES
-from bindscope.web.routes import add_opening, add_operation, add_resource
+from bindscope.web.routes import add_opening, add_operation, add_resource, add_work
 from bindscope.web.security import LOOPBACK, Guard
 from bindscope.web.stored import Stored
 from bindscope.web.warm import warm_up
+from bindscope.web.work import Begin, LongWork
 
 STATUS: dict[type[Exception], int] = {Missing: 404, NotMeasured: 404, Superseded: 409, Busy: 429}
 
 
 def create_app(
-    lab: Lab, pages: tuple[Page, ...] = PAGES, hosts: tuple[str, ...] = LOOPBACK, *, opens_directories: bool = False
+    lab: Lab,
+    pages: tuple[Page, ...] = PAGES,
+    hosts: tuple[str, ...] = LOOPBACK,
+    *,
+    opens_directories: bool = False,
+    starts_work: bool = False,
+    begin: Begin = beside.begin,
 ) -> FastAPI:
-    """The whole application on one lab."""
-    stored, worker = Stored(lab), Worker(lab)
+    """The whole application on one lab. ``begin`` is how long work becomes a process, where any may be started."""
+    stored, worker, work = Stored(lab), Worker(lab), LongWork(lab, begin)
+    lab.opens_directories, lab.starts_work = opens_directories, starts_work and lab.live
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        share_arenas()
         worker.open()
         warm_up(lab, stored, worker, pages)
         yield
         worker.close()
+        await run_in_threadpool(work.close)
 
     app = FastAPI(
         title="Bindscope", version=bindscope.__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
         openapi_url="/api/openapi.json", redirect_slashes=False,
     )  # fmt: skip
     app.state.lab, app.state.stored, app.state.worker = lab, stored, worker
+    app.state.work = work
     streamed = {f"/api/live/{asked.name}" for page in pages for asked in page.operations if asked.streamed}
     app.add_middleware(Compression, streamed=frozenset(streamed))
     app.add_middleware(HeadAsGet)
@@ -65,8 +79,8 @@ def create_app(
             add_resource(app, resource, stored)
         for operation in page.operations:
             add_operation(app, operation, worker)
-    lab.opens_directories = opens_directories
     add_opening(app, lab)
+    add_work(app, work)
     _add_page(app)
     return app
 

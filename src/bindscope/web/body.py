@@ -8,7 +8,7 @@ knowing what it is about, because it says its own names, units and provenance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ class Body(Strict):
     command: str = ""  # on a command line
     python: str = ""  # in Python
     absent: str | None = None  # why there is nothing in it, and what to do
+    missing: list[str] | None = None  # results of the run that would give it, or more of it, once they are measured
 
 
 class Problem(Strict):
@@ -64,9 +65,12 @@ class Problem(Strict):
     error: str
 
 
-def absent_body(run: str, reason: str) -> Body:
-    """A body with nothing in it but the reason."""
-    return Body(title="", sizes={}, coords={}, variables={}, provenance=Provenance(run=run), absent=reason)
+def absent_body(run: str, reason: str, missing: Iterable[str] = ()) -> Body:
+    """A body with nothing in it but the reason, and which results would fill it."""
+    about = Provenance(run=run)
+    return Body(
+        title="", sizes={}, coords={}, variables={}, provenance=about, absent=reason, missing=list(missing) or None
+    )
 
 
 def to_body(

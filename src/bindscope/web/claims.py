@@ -56,13 +56,15 @@ def claims_body(subject: Subject) -> dict[str, Any]:
         {"claim": [claim.id for claim in study.claims]},
     )
     dataset.attrs = {"study": study.title}
-    return to_body(
+    body = to_body(
         dataset,
         subject.provenance,
         title=f"Claims: {study.title}",
         command=subject.command,
         python=subject.python,
     )
+    missing = (name for found in judged if isinstance(found, tuple) for name in found)
+    return body | {"missing": list(dict.fromkeys(missing)) or None}
 
 
 def claim_figure(subject: Subject, claim: str) -> str:
@@ -125,6 +127,7 @@ def _claim_columns(subject: Subject, judged: Iterable[Judged | tuple[str, ...]])
                 "control": claim.control_description,
                 "fixed": str(claim.fixed or ""),
                 "results": ", ".join(claim.results),
+                "missing": ", ".join(found) if isinstance(found, tuple) else "",
                 "figure": f"{subject.figures}/{claim.id}.svg" if figure else "",
             }
         )

@@ -19,6 +19,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import bindscope
@@ -69,7 +70,7 @@ def export_site(
         raise BindscopeError(f"{built}: the page has not been built; run 'npm run build' in frontend/ first.")
     refuse_to_overwrite(directory, replace)
     still = Lab(lab.runs.values(), lab.kept_in, live=False)
-    wanted = list_files(still, pages, weights)
+    wanted = partial(list_files, still, pages, weights)
     with nullcontext(directory) if not is_filled(directory) else hidden_folder(directory) as folder:
         with new_directory(folder) as unfinished:
             skipped = _write_site(still, wanted, built, unfinished, directory, on_progress)
@@ -118,7 +119,7 @@ def is_filled(directory: Path) -> bool:
 
 def _write_site(
     lab: Lab,
-    wanted: list[tuple[Resource, Parameters]],
+    wanted: Callable[[], list[tuple[Resource, Parameters]]],
     built: Path,
     unfinished: Path,
     directory: Path,
@@ -130,13 +131,13 @@ def _write_site(
         index = (unfinished / "index.html").read_text()
         (unfinished / "index.html").write_text(add_policy(index))
     stored = Stored(lab)
-    bodies = [each for each in wanted if each[0].media != SVG]
+    bodies = [each for each in wanted() if each[0].media != SVG]
     for _ in range(MOST_ROUNDS):
         version = lab.version
         skipped = _write_bodies(stored, bodies, unfinished, directory, on_progress)
         if lab.version == version:
             break
-    figures = [each for each in wanted if each[0].media == SVG]  # drawn of what is saved by now, and once only
+    figures = [each for each in wanted() if each[0].media == SVG]  # drawn of what is saved by now, and once only
     skipped += _write_bodies(stored, figures, unfinished, directory, on_progress)
     marker = {"bindscope": bindscope.__version__, "runs": list(lab.runs)}
     (unfinished / MARKER).write_text(json.dumps(marker) + "\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bindscope.web.again import in_shell
 from bindscope.web.lab import LabRun, NotMeasured
 
 if TYPE_CHECKING:
@@ -23,12 +24,10 @@ def kept_result(run: LabRun, name: str, command: str = "", *, waits: bool = True
     found = library.find(name)
     if found is None:
         if not waits or library.estimate_work(name) > MOST_WORK:
-            how = (
-                f"run '{command}' once."
-                if command
-                else f"once, in Python: bindscope.open_run('{run.name}').result('{name}')"
+            how = command or in_shell(run, "measure", name)
+            raise NotMeasured(
+                f"{run.name}: this is not measured yet, and that takes a while; run '{how}' once.", [name]
             )
-            raise NotMeasured(f"{run.name}: this is not measured yet, and that takes a while; {how}")
         found = library.fill(name)
     if found.dataset is None:
         raise NotMeasured(f"{run.name}: {found.reason}")

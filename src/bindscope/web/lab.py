@@ -22,7 +22,7 @@ from bindscope.errors import BindscopeError, suggest_nearest
 from bindscope.families import UnknownFamily, find_family
 from bindscope.questions.opened import require_kind
 from bindscope.runs.directory import MANIFEST, Run
-from bindscope.runs.locate import results_folders
+from bindscope.runs.locate import results_folders, study_results
 from bindscope.runs.lock import is_locked
 from bindscope.runs.placement import CPU, Placement
 from bindscope.runs.series import list_series
@@ -46,7 +46,14 @@ class Missing(BindscopeError):
 
 
 class NotMeasured(Missing):
-    """A run could have this and has it not: to a reader no error, but a sentence that says how to get it."""
+    """A run could have this and has it not: to a reader no error, but a sentence that says how to get it.
+
+    ``results`` names those of the run that would give it once they are measured.
+    """
+
+    def __init__(self, sentence: str, results: Iterable[str] = ()) -> None:
+        super().__init__(sentence)
+        self.results = tuple(results)
 
 
 class Lab:
@@ -69,6 +76,7 @@ class Lab:
         self.placement = placement  # of every model that is questioned
         self.live = live  # whether questions to a model are answered: not in a static copy
         self.opens_directories = False  # whether the page may name further directories
+        self.starts_work = False  # whether the page may start measurements and trainings
         self.watched = tuple(watched)
         self.unreadable: dict[Path, str] = {}  # replaced whole, as ``runs`` is
         self.models = Models()  # of all runs
@@ -166,7 +174,7 @@ class LabRun:
         self._run = run
         self._seen = self._stamp()
         self._kept_in = kept_in
-        self._read_only = read_only
+        self.read_only = read_only
         self._lock = threading.RLock()
         self.models = Models()
         self._shown: frozenset[int] | None = None
@@ -273,6 +281,11 @@ class LabRun:
                 self._library = version, library
             return self._library[1]
 
+    @property
+    def saved_in(self) -> Path:
+        """The directory that gets results/: the run itself, or another one for a run that is only read."""
+        return study_results(plain_name(self._run.name), self._kept_in).parent if self.read_only else self.path
+
     def _stamp(self) -> tuple[tuple[int, int], ...]:
         """Sizes and times of the files that change while a run trains."""
         return tuple(_stamp_of(self.path / file) for file in (MANIFEST, "metrics.jsonl"))
@@ -281,7 +294,7 @@ class LabRun:
     def results_folders(self) -> tuple[Path, ...]:
         """Where results are: new ones are saved in the first folder, which another process may add to at any time."""
         name, placement = plain_name(self._run.name), self._run.placement
-        return results_folders(self.path, name, self._read_only, self._kept_in, placement=placement)
+        return results_folders(self.path, name, self.read_only, self._kept_in, placement=placement)
 
 
 def _cancellable(model: Transformer) -> Transformer:

@@ -24,9 +24,10 @@ from bindscope.web.background import Background
 from bindscope.web.body import encode
 from bindscope.web.cancel import cancellable, check_cancelled
 from bindscope.web.lab import Lab
+from bindscope.web.memory import return_freed
 from bindscope.web.page import Operation
 
-MEMORY = 64_000_000  # bytes of answers that are cached
+MEMORY = 32_000_000  # bytes of answers that are cached
 N_WAITING = 100  # questions that may wait or be at work at once
 _END = None
 
@@ -63,6 +64,7 @@ class Worker:
                 content = encode(self._ask(operation, question))
                 check_cancelled()
             self.kept.keep(key, content)
+            return_freed()
             return content
 
         with self._turn(slot) as cancelled:
@@ -91,6 +93,7 @@ class Worker:
                 put(_END)
             except BaseException as problem:  # handed to the reader, who raises it again
                 put(problem)
+            return_freed()
 
         with self._turn(slot) as cancelled:
             future = self._executor.submit(work)

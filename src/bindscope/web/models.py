@@ -12,7 +12,7 @@ from cachetools import LRUCache
 if TYPE_CHECKING:
     from bindscope.model.transformer import Transformer
 
-MEMORY = 512_000_000  # bytes of weights over all runs: every checkpoint of several small ones
+MEMORY = 48_000_000  # bytes of weights over all runs: every checkpoint of a small one, or several of larger ones
 FEWEST = 2  # that are cached however large they are: a base and a source
 
 

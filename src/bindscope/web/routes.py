@@ -24,6 +24,16 @@ from bindscope.web.live import Worker
 from bindscope.web.opening import OpenedRun, OpenQuestion, open_directory, refuse_opening
 from bindscope.web.page import BYTES, JSON, LONGEST, PARAMETER, SVG, Operation, Resource
 from bindscope.web.stored import Stored
+from bindscope.web.work import (
+    LongWork,
+    MeasureQuestion,
+    ResumeQuestion,
+    StopQuestion,
+    TrainQuestion,
+    Work,
+    WorkList,
+    refuse_work,
+)
 
 LINES = "application/x-ndjson"
 Problems = dict[int | str, dict[str, Any]]
@@ -112,6 +122,44 @@ def add_opening(app: FastAPI, lab: Lab) -> None:
         "/api/open", open_run, methods=["POST"], summary="Show the run in a directory of this machine",
         responses=describe_problems(WHEN_ASKING), operation_id="open_run",
     )  # fmt: skip
+
+
+def add_work(app: FastAPI, work: LongWork) -> None:
+    """GET /api/work.json, and what starts and stops it."""
+
+    async def list_work() -> WorkList:
+        return work.list()
+
+    async def measure(request: Request, question: MeasureQuestion) -> Work:
+        refuse_work(work.lab, request)
+        return await run_in_threadpool(work.measure, question.run, question.results)
+
+    async def train(request: Request, question: TrainQuestion) -> Work:
+        refuse_work(work.lab, request)
+        return await run_in_threadpool(work.train, question.preset, question.name, question.seed)
+
+    async def resume(request: Request, question: ResumeQuestion) -> Work:
+        refuse_work(work.lab, request)
+        return await run_in_threadpool(work.resume, question.run)
+
+    async def stop_work(request: Request, question: StopQuestion) -> Work:
+        refuse_work(work.lab, request)
+        return await run_in_threadpool(work.stop, question.kind)
+
+    app.add_api_route(
+        "/api/work.json", list_work, summary="What is measured and trained now, or was last",
+        responses=describe_problems(WHEN_READING), operation_id="list_work",
+    )  # fmt: skip
+    for start, summary in (
+        (measure, "Measure results of a run that are missing"),
+        (train, "Train a preset under ./runs"),
+        (resume, "Go on with a run that was interrupted"),
+        (stop_work, "Stop what is measured or trained"),
+    ):
+        app.add_api_route(
+            f"/api/{start.__name__.removesuffix('_work')}", start, methods=["POST"], summary=summary,
+            responses=describe_problems(WHEN_ASKING), operation_id=start.__name__,
+        )  # fmt: skip
 
 
 def describe_problems(sentences: Mapping[int, str], media: str = JSON) -> Problems:

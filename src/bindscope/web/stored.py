@@ -13,9 +13,10 @@ from typing import Any
 from bindscope.web.body import absent_body, encode
 from bindscope.web.lab import Lab, Missing, NotMeasured, stamp_files
 from bindscope.web.live import Answers
+from bindscope.web.memory import return_freed
 from bindscope.web.page import Resource
 
-MEMORY = 128_000_000  # bytes of bodies that are cached
+MEMORY = 32_000_000  # bytes of bodies that are cached
 
 
 class Stored:
@@ -47,8 +48,10 @@ class Stored:
                 try:
                     found = self._make(resource, arguments)
                 except NotMeasured as absence:  # not kept: it may be measured the next moment
-                    return encode(absent_body(parameters.get("run", ""), self.lab.without_paths(str(absence))))
+                    reason = self.lab.without_paths(str(absence))
+                    return encode(absent_body(parameters.get("run", ""), reason, absence.results))
                 self.kept.keep(key, found)
+                return_freed()
             return found
 
     def _make(self, resource: Resource, arguments: Mapping[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RunSummary } from '../../api/client';
-import { hashToView } from '../../state/hash';
-import { stepWithin, tourOf } from './tour';
+import { hashToView, START, viewToHash } from '../../state/hash';
+import { leaveHash, placeOnTour, stepWithin, stopHash, tourOf } from './tour';
 
 const RUN = {
   name: 'binding-laptop',
@@ -12,51 +12,65 @@ const RUN = {
     { name: 'heuristic', first_step: 200, last_step: 1600, accuracy: 0.55 },
   ],
 } as RunSummary;
-const PAGES = ['trajectory', 'program', 'checkpoint', 'compare', 'logits', 'patch', 'attention', 'subspace', 'claims'];
+const PAGES = ['start', 'trajectory', 'program', 'checkpoint', 'patch', 'attention', 'subspace', 'arithmetic', 'symbols', 'claims', 'runs'];
+const pagesOf = (run: RunSummary): string[] => tourOf(run, PAGES).map((stop) => stop.page);
 
 describe('the tour', () => {
-  it('stands at saved steps of the run that is looked at', () => {
+  it('stands at saved steps of the run that is looked at, with the reader’s programs', () => {
     for (const stop of tourOf(RUN, PAGES, 'a=5\n#a:', 'a=6\n#a:')) {
-      const view = hashToView(stop.href);
-      expect(view.page).toBe(stop.page);
-      expect(view.run).toBe(RUN.name);
-      for (const step of [view.step, view.a, view.b]) if (step !== null) expect(RUN.steps).toContain(step);
+      expect(stop.view).toMatchObject({ page: stop.page, run: RUN.name, program: 'a=5\n#a:', counterfactual: 'a=6\n#a:' });
+      if (stop.view.step !== null) expect(RUN.steps).toContain(stop.view.step);
     }
-    expect(hashToView(tourOf(RUN, ['compare'])[0]?.href ?? '')).toMatchObject({ a: 700, b: 3700 });
-    expect(hashToView(tourOf(RUN, ['checkpoint'])[0]?.href ?? '').options['checkpoint.quantity']).toBe('followed_where_wrong');
-    expect(hashToView(tourOf(RUN, ['patch'], 'a=5\n#a:')[0]?.href ?? '').program).toBe('a=5\n#a:');
+    expect(tourOf(RUN, ['program'])[0]?.view.step).toBe(700);
   });
-  it('leads only to pages that exist', () => {
+  it('leads only to pages that exist, and in every family through several', () => {
     expect(tourOf(RUN, ['patch', 'runs']).map((stop) => stop.page)).toEqual(['patch']);
-    expect(tourOf(RUN, PAGES).length).toBe(PAGES.length);
+    expect(pagesOf(RUN)).toEqual(['start', 'program', 'trajectory', 'checkpoint', 'patch', 'attention', 'subspace', 'claims']);
+    expect(new Set(pagesOf({ ...RUN, kinds: ['claims', 'sums'] }))).toEqual(new Set(['start', 'trajectory', 'arithmetic', 'claims']));
+    expect(pagesOf({ ...RUN, kinds: ['claims', 'templates'] })).toEqual(['trajectory', 'symbols', 'symbols', 'claims', 'runs']);
+    expect(pagesOf({ ...RUN, kinds: [] })).toEqual(['trajectory', 'runs']);
   });
-  it('takes a step within a phase, in its midst or at its end', () => {
+  it('exists for a run without phases', () => {
+    expect(pagesOf({ ...RUN, phases: [] }).length).toBe(8);
+  });
+});
+
+describe('a stop in the address', () => {
+  const stops = tourOf(RUN, PAGES);
+  const before = viewToHash({ ...START, run: 'other', step: 12, program: 'a=5\n#a:', options: { 'patch.metric': 'kl' } });
+
+  it('is found again, with the way back to the page as it was', () => {
+    stops.forEach((stop, index) => {
+      const view = hashToView(stopHash(stop, index, before));
+      expect(placeOnTour(view, stops)).toMatchObject({ index, from: before, away: false });
+      expect(leaveHash(view)).toBe(before);
+    });
+  });
+  it('knows when the reader has gone elsewhere', () => {
+    const view = hashToView(stopHash(stops[2]!, 2, before));
+    expect(placeOnTour({ ...view, page: 'runs' }, stops)).toMatchObject({ index: 2, away: true });
+    const sums = tourOf({ ...RUN, kinds: ['sums'] }, PAGES);
+    const at = sums.findIndex((stop) => stop.view.options['arithmetic.tab'] === 'weights');
+    const weights = hashToView(stopHash(sums[at]!, at, before));
+    expect(placeOnTour(weights, sums)?.away).toBe(false);
+    expect(placeOnTour({ ...weights, options: { ...weights.options, 'arithmetic.tab': 'sum' } }, sums)?.away).toBe(true);
+  });
+  it('is none without a number, and the nearest where the number is too large', () => {
+    expect(placeOnTour(START, stops)).toBeNull();
+    expect(placeOnTour({ ...START, options: { 'tour.stop': 'two' } }, stops)).toBeNull();
+    expect(placeOnTour({ ...START, options: { 'tour.stop': '99' } }, stops)?.index).toBe(stops.length - 1);
+    expect(placeOnTour({ ...START, options: { 'tour.stop': '-3' } }, stops)?.index).toBe(0);
+  });
+  it('leaves the page where it is when the address does not say where the reader came from', () => {
+    expect(leaveHash({ ...START, page: 'patch', options: { 'tour.stop': '3', 'patch.metric': 'kl' } })).toBe('#/1/patch?patch.metric=kl');
+  });
+});
+
+describe('a step within a phase', () => {
+  it('is in its midst, at its end or its start', () => {
     expect(stepWithin(RUN, 'heuristic')).toBe(700);
     expect(stepWithin(RUN, 'heuristic', 1)).toBe(1500);
     expect(stepWithin(RUN, 'random', 0)).toBe(0);
-  });
-  it('exists for a run without phases', () => {
     expect(stepWithin({ ...RUN, phases: [] }, 'heuristic')).toBeNull();
-    expect(tourOf({ ...RUN, phases: [] }, PAGES).length).toBe(PAGES.length);
-  });
-});
-
-describe('the tour of a run on modular addition', () => {
-  it('leads through the pages that are about sums', () => {
-    const run = { ...RUN, name: 'assign-add', kinds: ['claims', 'sums'], phases: [{ name: 'addition', first_step: 50, last_step: 1500, accuracy: 0.5 }] };
-    const stops = tourOf(run, [...PAGES, 'arithmetic', 'runs'], 'c=1 | c+2');
-    expect(stops.map((stop) => stop.page)).toEqual(['trajectory', 'arithmetic', 'claims', 'runs']);
-    expect(hashToView(stops[1]?.href ?? '')).toMatchObject({ step: 1500, program: 'c=1 | c+2' });
-  });
-});
-
-describe('every tour', () => {
-  it('ends at the page about symbols, which is about no run', () => {
-    for (const kind of ['programs', 'sums', 'templates', 'claims']) {
-      const last = tourOf({ ...RUN, kinds: [kind] }, [...PAGES, 'symbols']).at(-1);
-      expect(hashToView(last?.href ?? '')).toMatchObject({ page: 'symbols', run: '' });
-    }
-    expect(tourOf({ ...RUN, kinds: ['claims', 'templates'] }, [...PAGES, 'runs']).map((stop) => stop.page)).toEqual(['trajectory', 'claims', 'runs']);
-    expect(tourOf({ ...RUN, kinds: [] }, [...PAGES, 'runs']).map((stop) => stop.page)).toEqual(['trajectory', 'runs']);
   });
 });

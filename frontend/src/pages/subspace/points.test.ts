@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
 import { curvesOf } from './curves';
 import { groupsOf, limitsOf, measuredStep, ownPoints, pointsOf } from './points';
-import { answerColumns, digitRows, pairFor, tellSwap } from './swap';
+import { answerColumns, digitRows, pairFor, tellDraws, tellSwap } from './swap';
 
 const provenance = { run: 'r', step: null, n: 2, seed: 0, interval: '', note: '' };
 const labelled = (dims: string[], values: (number | string)[]) => ({ dims, values, units: '' });
@@ -78,6 +78,16 @@ describe('a swap', () => {
     expect(tellSwap(swapped(4))).toContain('the swap worked');
     expect(tellSwap(swapped(9))).toContain('still the program’s own answer');
     expect(tellSwap(swapped(2))).toContain('neither 9 nor');
+    expect(tellDraws(swapped(4))).toBe('');
+  });
+  it('is told of several draws by their mean, its interval, and how many succeed', () => {
+    const one = swapped(4);
+    const body: Body = {
+      ...one, attrs: { ...one.attrs, draws: 10, n_success: 3 },
+      variables: { ...one.variables, probability_low: labelled(['output'], outputs.map(() => 0.25)), probability_high: labelled(['output'], outputs.map(() => 0.75)) },
+    }; // prettier-ignore
+    expect(tellSwap(body)).toMatch(/^On average over 10 draws the model says 4/);
+    expect(tellDraws(body)).toMatch(/^3 of 10 draws give 4, .*\[25.* %?–75.* %, 95 % over draws\]\.$/);
   });
 });
 

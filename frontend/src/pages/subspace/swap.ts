@@ -1,5 +1,5 @@
 /** What a swap did, as rows of digits and as a sentence. */
-import type { Body } from '../../api/body';
+import { pick, type Body } from '../../api/body';
 import { withQuery } from '../../program/edits';
 import { DIGITS, readProgram, type Program } from '../../program/program';
 import { digitBars, percent, topOf } from '../../reading/digits';
@@ -21,6 +21,7 @@ export function answerColumns(body: Body): Set<number> {
 /** The likeliest output after the swap, and what it means. */
 export function tellSwap(body: Body): string {
   const { output, fraction } = topOf(body, { condition: 'swapped' });
+  const after = Number(body.attrs?.draws ?? 1) > 1 ? `On average over ${body.attrs?.draws} draws` : 'After the swap';
   const { base_answer: base, source_answer: source } = body.attrs ?? {};
   const meaning =
     output === String(source)
@@ -28,7 +29,16 @@ export function tellSwap(body: Body): string {
       : output === String(base)
         ? 'still the program’s own answer'
         : `neither ${base} nor the counterfactual’s ${source}`;
-  return `After the swap the model says ${output} (${percent(fraction)}), ${meaning}.`;
+  return `${after} the model says ${output} (${percent(fraction)}), ${meaning}.`;
+}
+
+/** What several draws of a control give: how often the counterfactual's answer, and its probability with its interval over draws. */
+export function tellDraws(body: Body): string {
+  const { n_success: n, draws, source_answer: source } = body.attrs ?? {};
+  if (n === undefined) return '';
+  const at = (name: string, condition?: string): string => percent(Number(pick(body, name, condition ? { condition, output: String(source) } : { output: String(source) })[0]));
+  const [mean, low, high] = [at('probability', 'swapped'), at('probability_low'), at('probability_high')];
+  return `${n} of ${draws} draws give ${source}, the counterfactual’s answer; on average its probability is ${mean} [${low}–${high}, 95 % over draws].`;
 }
 
 /** The pair that is swapped. Names are told apart by a pair that asks for two: unless the counterfactual already asks for another variable, the program itself does, one of another value whose chain begins on line 3 or later where there is one. */

@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 import xarray as xr
 
 from bindscope.errors import BindscopeError
+from bindscope.intervals import student_interval
 from bindscope.interventions.contrast import contrast_pairs
 from bindscope.interventions.metrics import UNITS
 from bindscope.interventions.outcome import measure_outcomes
@@ -55,6 +58,22 @@ def swap_pair(
     return dataset.assign_coords(condition=list(CONDITIONS), output=outputs).assign_attrs(
         {**{name: str(answer) for name, answer in answers.items()}, **where}
     )
+
+
+def average_draws(swapped: Sequence[xr.Dataset]) -> xr.Dataset:
+    """One pair swapped inside several subspaces: means over the draws, 95 % intervals of them, and how often it succeeded.
+
+    ``probability_low`` and ``probability_high`` (output) are Student's interval of the swapped run's probability over draws;
+    ``n_success`` counts the draws whose likeliest output is the counterfactual's answer.
+    """
+    draws = xr.concat(swapped, "draw", combine_attrs="override")
+    dataset = draws.mean("draw", keep_attrs=True)
+    after = draws.probability.sel(condition="swapped").transpose("draw", "output").values
+    ends = np.clip([student_interval(column) for column in after.T], 0, 1).T
+    for name, values in zip(("low", "high"), ends, strict=True):
+        dataset[f"probability_{name}"] = ("output", values, {"units": "fraction"})
+    tops = draws.output.values[after.argmax(1)]
+    return dataset.assign_attrs(n_success=int((tops == swapped[0].attrs["source_answer"]).sum()))
 
 
 def kept_axes(projections: xr.Dataset, quality: str, kind: str, step: int) -> Axes:

@@ -39,7 +39,8 @@ class RunSummary(Strict):
     family: str
     status: str
     version: str  # changes whenever the run does
-    steps: list[int]  # of saved checkpoints
+    steps: list[int]  # of the checkpoints that are shown
+    n_saved: int  # checkpoints that the run has; a static copy may show fewer
     accuracies: list[float | None]  # at each of them; null where it was not evaluated
     last_step: int  # of the last evaluation
     total_steps: int
@@ -56,6 +57,24 @@ class RunSummary(Strict):
     kinds: list[str]  # what can be asked of it: programs, sums, …, claims
     subject: str  # what it is a run on, in a few words
     description: str  # in the words of the preset it comes from
+    read_only: bool  # whether nothing is written to it: it is shipped, or was opened from the page
+
+
+class PresetSummary(Strict):
+    """What can be trained."""
+
+    name: str
+    summary: str
+    family: str
+    n_parameters: int
+    steps: int
+    seconds: float | None  # that training took where it was measured; null where nobody has
+
+
+class PresetList(Strict):
+    """All presets, as ``bindscope presets`` lists them."""
+
+    presets: list[PresetSummary]
 
 
 class RunList(Strict):
@@ -64,6 +83,7 @@ class RunList(Strict):
     version: str  # of Bindscope
     live: bool  # whether questions to a model are answered here
     opens_directories: bool  # whether the page may name further runs by their directory
+    starts_work: bool  # whether the page may start measurements and trainings
     runs: list[RunSummary]
     families: dict[str, list[str]]  # what can be asked → the families whose runs can be asked that
     problems: list[str]  # a sentence for each run that cannot be read
@@ -89,9 +109,30 @@ def list_runs(lab: Lab) -> RunList:
         version=bindscope.__version__,
         live=lab.live,
         opens_directories=lab.opens_directories,
+        starts_work=lab.starts_work,
         runs=found,
         problems=list(dict.fromkeys(map(lab.without_paths, problems))),
         families=_families_by_kind(),
+    )
+
+
+def list_presets(lab: Lab) -> PresetList:
+    from bindscope.studies.framework.costs import MEASURED
+    from bindscope.studies.framework.presets import PRESETS
+
+    costs = {name: MEASURED.get(name) for name in PRESETS}
+    return PresetList(
+        presets=[
+            PresetSummary(
+                name=name,
+                summary=preset.summary,
+                family=preset.config.task.family,
+                n_parameters=preset.config.model.n_parameters,
+                steps=preset.config.total_steps,
+                seconds=None if (cost := costs[name]) is None else cost.seconds,
+            )
+            for name, preset in PRESETS.items()
+        ]
     )
 
 
@@ -141,6 +182,7 @@ def _summary(run: LabRun) -> RunSummary:
         status=opened.status,
         version=version,
         steps=list(run.steps),
+        n_saved=len(opened.steps),
         accuracies=[measured.get(step) for step in run.steps],
         last_step=max(measured, default=0),
         total_steps=opened.manifest.total_steps,
@@ -157,6 +199,7 @@ def _summary(run: LabRun) -> RunSummary:
         kinds=sorted(run.kinds),
         subject=family.subject or family.name,
         description=run.description,
+        read_only=run.read_only,
     )
 
 
@@ -188,6 +231,7 @@ PAGE = Page(
     "runs",
     resources=(
         Resource("runs.json", list_runs, "The runs that are open", RunList, at_once=True),
+        Resource("presets.json", list_presets, "What can be trained", PresetList),
         Resource("runs/{run}/run.json", describe_run, "One run with its settings", RunDetail),
     ),
 )

@@ -74,10 +74,19 @@ def swap(lab: Lab, run: LabRun, question: Swap) -> dict[str, Any]:
     from bindscope.studies.binding.representation.measure import N_PAIRS
 
     dataset = question.answer(opened(run), lambda step, model, quality: FOUND.find(run, step, model, quality))
-    seed = question.seed if question.control == "random" else None
+    seed = question.seed if question.control in ("random", "shuffled") else None
     note = f"subspace fitted on {N_PAIRS // 2} pairs"
+    interval = "95 %, Student's, over draws of the control" if len(question.seeds) > 1 else ""
     return answer_body(
-        question, dataset, "What the answer becomes", run=run, step=question.step, n=1, seed=seed, note=note
+        question,
+        dataset,
+        "What the answer becomes",
+        run=run,
+        step=question.step,
+        n=1,
+        seed=seed,
+        note=note,
+        interval=interval,
     )
 
 
@@ -142,7 +151,7 @@ PAGE = Page(
         ),
         Operation(
             "swap", Swap, swap, "A pair swapped inside a subspace",
-            ("step", "program", "counterfactual", "quality", "control", "seed"),
+            ("step", "program", "counterfactual", "quality", "control", "seed", "draws"),
         ),
     ),
 )  # fmt: skip

@@ -57,7 +57,7 @@ def draw_subspaces(results: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def draw_retention(results: Mapping[str, xr.Dataset]) -> Figure:
-    """What is answered without circuit and without heuristic, and the logit lens of the last checkpoint."""
+    """What is answered without answer heads and without heuristic heads, and the logit lens of the last checkpoint."""
     dataset, lens = results["retention"], results["lens"]
     after = dataset.sel(step=int(dataset.attrs["after"]))
     with new_figure(11, 3.4) as figure:
@@ -69,9 +69,9 @@ def draw_retention(results: Mapping[str, xr.Dataset]) -> Figure:
         panels[1].set_yticklabels([])
         panels[0].legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.0, handletextpad=0.4)
         _draw_lens(panels[2], lens.isel(step=-1))
-        title = "VB7 · The heuristic under the circuit"
+        title = "VB7 · The heuristic under the answer heads"
         run, step = dataset.attrs.get("run", ""), int(dataset.attrs["after"])
-        heads = f"circuit {dataset.attrs['circuit']} · heuristic {dataset.attrs['heuristic']}"
+        heads = f"answer heads {dataset.attrs['circuit']} · heuristic heads {dataset.attrs['heuristic']}"
         title_figure(figure, title, f"{run} at step {step:,} · {heads} · 95 % intervals, random: range of sets")
     return figure
 
@@ -129,7 +129,7 @@ def _draw_bars(
 
 def _draw_conditions(axes: Axes, cells: xr.Dataset) -> None:
     """Three fractions for each set of heads that was taken away."""
-    names = [str(name) for name in cells.condition.values]
+    names = [str(name).replace("circuit", "answer heads") for name in cells.condition.values]
     indices = np.arange(len(names))
     series = (("accuracy", BLUE, "right"), ("line_1", ORANGE, "line 1's"), ("most_recent", GREY, "last constant"))
     for index, (name, colour, label) in enumerate(series):

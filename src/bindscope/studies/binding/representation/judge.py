@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -31,24 +32,24 @@ GATES = {  # what must not carry → in words
     "shuffled labels": "fitted to shuffled labels",
     "other subspace": "the other's subspace",
 }
-BEYOND_CHANCE = 0.1  # how far answers without the circuit must exceed those of a random variable
-SERVES = 0.5  # accuracy without the heuristic's heads where line 1 is wrong
+BEYOND_CHANCE = 0.1  # how far answers without the answer heads must exceed those of a random variable
+SERVES = 0.5  # accuracy without the heuristic heads where line 1 is wrong
 SERVED = 0.05  # how many more answers are lost without them where line 1 is right
-HARM = 0.2  # how much more the circuit's heads must matter than random ones
+HARM = 0.2  # how much more the answer heads must matter than random ones
 ANSWERS_WITHOUT = {  # → label, which answers, without whose heads, of which programs
-    "right": ("no circuit, line 1 right: right answers", "accuracy", "circuit", "line 1 right"),
-    "wrong": ("no circuit, line 1 wrong: right answers", "accuracy", "circuit", "line 1 wrong"),
-    "falls back": ("no circuit, line 1 wrong: line 1's constant", "line_1", "circuit", "line 1 wrong"),
-    "fails": ("no heuristic, line 1 wrong: right answers", "accuracy", "heuristic", "line 1 wrong"),
+    "right": ("no answer heads, line 1 right: right answers", "accuracy", "circuit", "line 1 right"),
+    "wrong": ("no answer heads, line 1 wrong: right answers", "accuracy", "circuit", "line 1 wrong"),
+    "falls back": ("no answer heads, line 1 wrong: line 1's constant", "line_1", "circuit", "line 1 wrong"),
+    "fails": ("no heuristic heads, line 1 wrong: right answers", "accuracy", "heuristic", "line 1 wrong"),
     "random": ("random heads, line 1 wrong: right answers", "accuracy", "random", "line 1 wrong"),
 }
 MATCHED = {  # → label, comparison over matched programs
-    "surplus": ("no circuit: surplus where line 1 is right, beyond a random variable's", "surplus beyond it"),
+    "surplus": ("no answer heads: surplus where line 1 is right, beyond a random variable's", "surplus beyond it"),
     "given": (
-        "no circuit, line 1 wrong: line 1's constant, beyond a random variable",
+        "no answer heads, line 1 wrong: line 1's constant, beyond a random variable",
         "line 1 beyond random variable",
     ),
-    "serves": ("no heuristic: answers lost where line 1 is right, above where it is wrong", "heuristic serves"),
+    "serves": ("no heuristic heads: answers lost where line 1 is right, above where it is wrong", "heuristic serves"),
     "idle": ("no random heads: the same", "random heads serve"),
     "null": ("surplus of a random variable's value", "surplus, random variable"),
 }
@@ -90,12 +91,15 @@ def judge_retention(results: Mapping[str, xr.Dataset]) -> Finding:
     found = _read_retention(results["retention"], results["lens"])
     shown = ("surplus", "given", "serves", "fails", "line 1", "right", "wrong", "falls back")
     beside = ("null", "idle", "random", "others")
-    return conclude(
+    finding = conclude(
         _heuristic_is_there(found),
         _random_heads_are_not(found),
         tuple(found[name] for name in shown),
         tuple(found[name] for name in beside),
     )
+    heads = results["retention"].attrs
+    named = f"The answer heads are {heads['circuit']}, the heuristic heads {heads['heuristic']}."
+    return replace(finding, reason=f"{finding.reason} {named}")
 
 
 def _read_retention(retention: xr.Dataset, lens: xr.Dataset) -> dict[str, Quantity]:
@@ -118,9 +122,9 @@ def _heuristic_is_there(found: Mapping[str, Quantity]) -> tuple[Condition, ...]:
     return (
         Condition(
             reaches(found["surplus"], BEYOND_CHANCE),
-            "without the circuit's heads answers survive where line 1 is right, beyond what the value of a random variable "
+            "without the answer heads, answers survive where line 1 is right, beyond what the value of a random variable "
             "would get right",
-            "without the circuit's heads answers do not survive where line 1 is right, beyond what the value of a random "
+            "without the answer heads, answers do not survive where line 1 is right, beyond what the value of a random "
             "variable would get right",
         ),
         Condition(
@@ -130,8 +134,8 @@ def _heuristic_is_there(found: Mapping[str, Quantity]) -> tuple[Condition, ...]:
         ),
         Condition(
             reaches(found["fails"], SERVES),
-            "without the heuristic's heads the circuit still answers where line 1 fails",
-            "without the heuristic's heads answers are lost where line 1 fails too",
+            "without the heuristic heads the model still answers where line 1 fails",
+            "without the heuristic heads answers are lost where line 1 fails too",
         ),
         Condition(
             reaches(found["serves"], SERVED),
@@ -147,13 +151,13 @@ def _heuristic_is_there(found: Mapping[str, Quantity]) -> tuple[Condition, ...]:
 
 
 def _random_heads_are_not(found: Mapping[str, Quantity]) -> tuple[Condition, ...]:
-    """VB7's control: random heads are neither the circuit's nor the heuristic's."""
+    """VB7's control: random heads are neither answer heads nor heuristic heads."""
     harm = difference_of("", found["random"], found["wrong"])
     return (
         Condition(
             reaches(harm, HARM),
-            f"as many random heads cost {harm.value:.0%} fewer answers than the circuit's",
-            "random heads matter as much as the circuit's",
+            f"as many random heads cost {harm.value:.0%} fewer answers than the answer heads",
+            "random heads matter as much as the answer heads",
         ),
         Condition(
             stays_within(found["idle"], SERVED),
@@ -257,20 +261,21 @@ VB7 = Claim(
     ),
     paper=REPORTED["VB7"],
     measure=(
-        "Heads whose mean ablation costs the last checkpoint most answers that line 1 does not hold (circuit), and heads "
-        "whose ablation makes a checkpoint of the heuristic phase drop line 1's constant most (heuristic), chosen on one "
+        "Heads whose mean ablation costs the last checkpoint most answers that line 1 does not hold (answer heads: ablated, "
+        "they need not be the heads whose patches make VB4's circuit), and heads "
+        "whose ablation makes a checkpoint of the heuristic phase drop line 1's constant most (heuristic heads), chosen on one "
         "half of the programs and ablated on the other; the logit lens at the colon of the last checkpoint."
     ),
     criterion=(
-        f"Without the circuit, on programs matched for how many of their variables hold line 1's digit, the surplus of right "
+        f"Without the answer heads, on programs matched for how many of their variables hold line 1's digit, the surplus of right "
         f"answers where line 1 is right exceeds that of a model that gives the value of a random variable by {BEYOND_CHANCE:.0%}; "
         f"where line 1 is wrong, its constant is given {BEYOND_CHANCE:.0%} more often than a random variable holds it. Without "
-        f"the heuristic at least {SERVES:.0%} of the programs that line 1 gets wrong are answered, and matched programs that it "
+        f"the heuristic heads at least {SERVES:.0%} of the programs that line 1 gets wrong are answered, and matched programs that it "
         f"gets right lose {SERVED:.0%} more answers than those it gets wrong. At the end line 1's constant has a higher logit "
         "than the program's other constants. Each by its whole interval."
     ),
     control_description=(
-        f"Random sets of as many other heads cost at least {HARM:.0%} fewer answers where line 1 is wrong than the circuit's "
+        f"Random sets of as many other heads cost at least {HARM:.0%} fewer answers where line 1 is wrong than the answer "
         f"heads, and at most {SERVED:.0%} more where it is right than where it is wrong."
     ),
     results=("retention", "lens"),

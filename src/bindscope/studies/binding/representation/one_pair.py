@@ -8,6 +8,7 @@ A subspace is found on the same pairs and at the same site as the saved results 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -16,14 +17,14 @@ import torch
 
 from bindscope.model.transformer import Transformer
 from bindscope.studies.binding.representation.measure import N_PAIRS, sample_halves
-from bindscope.subspaces import Search, Subspace, default_search, find_subspace, random_subspace
+from bindscope.subspaces import Samples, Search, Subspace, default_search, fit_subspace, random_subspace, sample_stream
 from bindscope.subspaces.positions import Quality
 from bindscope.subspaces.stream import Change
 
 if TYPE_CHECKING:
     from bindscope.runs.directory import Run
 
-Control = Literal["found", "random", "rest"]
+Control = Literal["found", "random", "rest"]  # … and "shuffled", which is another fit
 SEED = 0  # of the saved results
 
 
@@ -46,7 +47,18 @@ class Kept:
 
 def find_kept_subspace(run: Run, model: Transformer, quality: Quality) -> Kept:
     """The subspace of a checkpoint, fitted to the pairs of the saved results; at the last step it is theirs."""
-    fit, _ = sample_halves(run, np.random.default_rng(SEED), N_PAIRS // 2)[quality]
     search = default_search(model, quality)
-    found = find_subspace(model, fit, of=quality, layer=search.layer, position=search.position, rank=search.size)
-    return Kept(search, found.subspace)
+    return Kept(search, fit_subspace(_sample(run, model, search), quality, search.size).subspace)
+
+
+def fit_to_shuffled(run: Run, model: Transformer, quality: Quality, seeds: Iterable[int]) -> list[Subspace]:
+    """What the same fit to the same activations finds where their labels are shuffled, a draw for each seed."""
+    search = default_search(model, quality)
+    samples = _sample(run, model, search)
+    shuffled = (samples.shuffle_labels(torch.Generator().manual_seed(seed)) for seed in seeds)
+    return [fit_subspace(each, quality, search.size).subspace for each in shuffled]
+
+
+def _sample(run: Run, model: Transformer, search: Search) -> Samples:
+    fit, _ = sample_halves(run, np.random.default_rng(SEED), N_PAIRS // 2)[search.of]
+    return sample_stream(model, fit, of=search.of, layer=search.layer, position=search.position)
