@@ -135,7 +135,9 @@ def test_what_moves_where_is_drawn_and_an_arrow_can_be_patched_and_noted(site: A
     flow.get_by_role("textbox", name="note").press("Tab")
     expect(page).to_have_url(re.compile("copies%20the%20root"))
     flow.get_by_role("button", name="Patch these heads there").click()
-    expect(page.get_by_role("region", name=re.compile("^Patched: this pair"))).to_contain_text("top answer", timeout=LONG)
+    expect(page.get_by_role("region", name=re.compile("^Patched: this pair"))).to_contain_text(
+        "top answer", timeout=LONG
+    )
 
 
 def test_a_second_run_stands_beside_the_first(site: Any, page: Any) -> None:
