@@ -36,9 +36,11 @@ def download(page: Any, panel: Any, kind: str, folder: Path) -> Path:
 def test_a_panel_can_be_kept_in_four_forms_that_agree(page: Any, panel: Any, tmp_path: Path) -> None:
     body = json.loads(download(page, panel, "JSON", tmp_path).read_text())
     accuracy = body["variables"]["accuracy_by_depth"]
-    with download(page, panel, "CSV", tmp_path).open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    listed = [float(row["value"]) for row in rows if row["variable"] == "accuracy_by_depth" and row["value"]]
+    text = download(page, panel, "CSV", tmp_path).read_text()
+    assert text.startswith("# Accuracy by depth")
+    assert "# shown: accuracy_by_depth" in text
+    rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    listed = [float(row["accuracy_by_depth"]) for row in rows if row["accuracy_by_depth"]]
     assert listed == pytest.approx([value for value in accuracy["values"] if value is not None])
     svg = ElementTree.parse(download(page, panel, "SVG", tmp_path)).getroot()
     assert svg.tag.endswith("svg")
@@ -67,11 +69,46 @@ def test_a_panel_says_how_to_make_it_again(page: Any, panel: Any) -> None:
     compile(copied, "copied", "exec")
 
 
+def test_a_figure_for_a_paper_has_its_width_and_says_where_it_comes_from(page: Any, panel: Any, tmp_path: Path) -> None:
+    page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")
+    panel.get_by_role("button", name="Download", exact=True).click()
+    panel.get_by_role("button", name=re.compile("^Figure for a paper")).click()
+    dialog = page.get_by_role("dialog", name=re.compile("^Figure for a paper"))
+    dialog.get_by_label("Width").select_option("120")
+    status = dialog.get_by_role("status")
+    expect(status).to_contain_text("120 ×")
+    assert float(re.search(r"([\d.]+) pt", status.inner_text())[1]) >= 6  # type: ignore[index]
+    with page.expect_download() as waiting:
+        dialog.get_by_role("button", name="Save SVG").click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    root = ElementTree.parse(path).getroot()
+    assert root.get("width") == "120mm"
+    texts = " ".join(root.itertext())
+    for said in ("Accuracy by depth", "binding-laptop", "95 %", "depth 1", "depth 4"):
+        assert said in texts
+    assert "#ffffff" in path.read_text()
+    assert "#e6e9ec" not in path.read_text()  # the ink of the dark page
+    assert "rgb(230, 233, 236)" not in path.read_text()
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_be_hidden()
+
+
+def test_the_table_opens_on_the_measure_that_is_drawn(site: Any, page: Any) -> None:
+    open_page(page, site.at("#/1/patch?run=binding-laptop&step=900&patch.of=mean&patch.metric=kl"))
+    panel = page.get_by_role("region", name="Patch grid, mean over pairs", exact=True)
+    panel.get_by_role("button", name="Table").click()
+    expect(panel.get_by_label("Numbers")).to_contain_text("what is drawn: kl")
+    expect(panel.locator("caption")).to_contain_text(": kl")
+
+
 def test_a_panel_can_fill_the_window_and_escape_brings_it_back(page: Any, panel: Any) -> None:
     before = panel.bounding_box()
     panel.get_by_role("button", name="Maximise").click()
     large = page.get_by_role("dialog", name="Accuracy by depth").bounding_box()
     assert large["width"] > 1.5 * before["width"]
+    drawing = page.get_by_role("dialog", name="Accuracy by depth").get_by_role("img").first
+    assert drawing.bounding_box()["height"] > 0.6 * large["height"]
     page.keyboard.press("Escape")
     after = page.get_by_role("region", name="Accuracy by depth", exact=True).bounding_box()
     assert after["width"] == pytest.approx(before["width"], abs=2)

@@ -74,7 +74,7 @@ def test_sources_of_predictions_are_counted_again(served: Any, page: Any, tmp_pa
 @pytest.mark.parametrize("control", ["random", "rest"])
 def test_a_swap_is_made_again_with_its_control(served: Any, page: Any, tmp_path: Path, control: str) -> None:
     open_page(page, served.at(f"#/1/subspace?{PAIR}&subspace.control={control}&subspace.seed=7"))
-    title = {"random": "Control: a random subspace", "rest": "Control: everything else"}[control]
+    title = {"random": "Control: random subspaces", "rest": "Control: everything else"}[control]
     command, rows = shown_in(page, title, tmp_path)
     table = [line.split() for line in answer_of(command).splitlines() if re.match("base|counterfactual|swapped", line)]
     fraction = {

@@ -87,8 +87,8 @@ def say_progress() -> Iterator[OnResult]:
             said = percent
             print(f"{percent} %  {result.title}", flush=True)
 
-    def on_result(result: Result, index: int, total: int) -> OnProgress:
+    def follow(result: Result, index: int, total: int) -> OnProgress:
         say(result, index / total)
         return lambda done, of: say(result, (index + done / max(of, 1)) / total)
 
-    yield on_result
+    yield follow

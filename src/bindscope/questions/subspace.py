@@ -59,7 +59,7 @@ class Swap(RunQuestion):
         kept = find(step, model, self.quality) if find else find_kept_subspace(opened.run, model, self.quality)
         changes: list[Change]
         if self.control == "shuffled":
-            changes = [each.swap for each in fit_to_shuffled(opened.run, model, self.quality, self.seeds)]
+            changes = [each.swap for each in fit_to_shuffled(opened.run, model, self.quality, self.seeds)]  # type: ignore[misc]
         else:
             changes = [kept.change(self.control, seed) for seed in self.seeds]
         swapped = [swap_pair(model, pairs, kept.search, change, opened.task) for change in changes]
