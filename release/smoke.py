@@ -69,6 +69,7 @@ reassignment binding-reassign --n 8
 edges binding-laptop --n 4 --points 1 --checked 2 --random 1
 hypotheses binding-laptop --n 8
 moves binding-laptop --n 8
+measure mine
 transplant assign-add --n 10 --controls 1 --from 3100 --to 3000 --part QK1
 retrain binding-plain --part L0.QK --seeds 1 --most-steps 2 --every 2 --n 50
 verify binding-laptop --claim VB1 --json

@@ -5,7 +5,7 @@ import { blockOf, countAhead, largestCells, positionsOf } from './circuit';
 import { answerBars, expectedLooks, lookOfEquals, patternOf, sumCurves, tellSum, tellValues } from './looks';
 import { bestNeuron, countFrequencies, fitted, neuronPoints, preactivation, reachOf, tellFrequencies } from './neurons';
 import { knownVariable, signed, tellScore, termCells, termCurves, termReach } from './scores';
-import { describeSplit, halfCurves, splitCurves, sortSpikes, spikeBands, spikesOf } from './splits';
+import { describeSplit, halfCurves, splitCurves, sortSpikes, spikeBands, spikesOf } from '../../reading/splits';
 import { partGroups, splitBars, tellTransplant, usualEnds } from './transplant';
 
 const over = (dims: string[], values: Value[]): Labelled => ({ dims, values, units: '' });

@@ -1,7 +1,7 @@
 /** Parts of one checkpoint in another: what can be chosen, and what came of it. */
 import { labelsOf, number, pick, type Body } from '../../api/body';
 import type { Bar } from '../../charts/types';
-import { describeSplit, sortSpikes, type Spike } from './splits';
+import { describeSplit, sortSpikes, type Spike } from '../../reading/splits';
 
 export interface Part {
   name: string;

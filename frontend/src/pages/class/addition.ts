@@ -4,8 +4,8 @@ import type { RunDetail, RunSummary } from '../../api/client';
 import { percent, topOf } from '../../reading/digits';
 import { atStep, listed, staysAbove } from '../../reading/findings';
 import { formatOfTask, parseSum } from '../../sums/sum';
-import { describeSplit, splitCurves, SPLITS } from '../arithmetic/splits';
-import { stepWithin } from '../start/tour';
+import { describeSplit, splitCurves, SPLITS } from '../../reading/splits';
+import { stepWithin } from '../../reading/phases';
 import type { Answer, Exercise } from './exercise';
 
 const [RIGHT, WRONG] = ['right', 'wrong'];

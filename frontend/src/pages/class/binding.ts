@@ -7,7 +7,7 @@ import { columnOf, stepsOf } from '../../reading/curves';
 import { percent, topOf } from '../../reading/digits';
 import { readPredictions, tellingProgram } from '../../reading/predictions';
 import { atStep } from '../../reading/findings';
-import { stepWithin } from '../start/tour';
+import { stepWithin } from '../../reading/phases';
 import type { Answer, Exercise } from './exercise';
 
 const [FOLLOWS, STAYS] = ['yes, it says the new digit', 'no'];

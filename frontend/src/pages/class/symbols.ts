@@ -1,7 +1,7 @@
 /** Exercises on templates and on symbols never seen, which are about no run. */
 import type { Body } from '../../api/body';
-import { curvesOverN } from '../symbols/curves';
-import { USUAL } from '../symbols/typed';
+import { curvesOverN } from '../../reading/symbols';
+import { USUAL } from '../../templates/typed';
 import type { Answer, Exercise } from './exercise';
 
 const VERDICTS = ['learnable', 'not learnable', 'not covered'];

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Body, Value } from '../../api/body';
-import { curvesOfTasks, curvesOverN, firstSolved, nameModel, toggled, unsolved } from './curves';
+import { curvesOfTasks, curvesOverN, firstSolved, nameModel, toggled, unsolved } from '../../reading/symbols';
 import { chooseTask, eigenSeries, limitsOf, showError } from './kernel';
-import { readLabels, readTyped } from './typed';
+import { readLabels, readTyped } from '../../templates/typed';
 
 function table(columns: Record<string, Record<string, Value[]>>): Body {
   const variables = Object.entries(columns).flatMap(([dim, named]) => Object.entries(named).map(([name, values]) => [name, { dims: [dim], values, units: '' }]));

@@ -1,6 +1,7 @@
 /** A walk through the pages, each stop with one panel, one task and the settings that show something there, found from the run's own phases. */
-import type { RunSummary } from '../../api/client';
-import { hashToView, START, viewToHash, type View } from '../../state/hash';
+import type { RunSummary } from '../api/client';
+import { stepWithin } from '../reading/phases';
+import { hashToView, START, viewToHash, type View } from '../state/hash';
 
 export interface Stop {
   page: string;
@@ -9,13 +10,6 @@ export interface Stop {
   see: string; // what there is to see
   task: string; // one thing to do
   view: View;
-}
-
-/** A saved step in the midst of a phase, or a given fraction of the way through it; null where the run has no such phase or saved nothing of it. */
-export function stepWithin(run: RunSummary, phase: string, fraction = 0.5): number | null {
-  const span = run.phases.find((found) => found.name === phase);
-  const kept = run.steps.filter((step) => span && span.first_step <= step && step <= span.last_step);
-  return kept[Math.min(kept.length - 1, Math.floor(kept.length * fraction))] ?? null;
 }
 
 /** The stops whose pages exist, for what the run is about. */

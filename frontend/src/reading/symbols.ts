@@ -1,7 +1,7 @@
 /** Curves of study 3 from the rows of `symbols/curves/NAME.json`: one row for each model and n, width or other setting. */
-import type { Body, Value } from '../../api/body';
-import { seriesColour } from '../../charts/colour';
-import type { Series } from '../../charts/types';
+import type { Body, Value } from '../api/body';
+import { seriesColour } from '../charts/colour';
+import type { Series } from '../charts/types';
 
 /** Every model that is trained: what it is called, and which of the eight colours it has; no two of one task share both colour and mark. */
 export const MODELS: Record<string, { name: string; colour: number }> = {

@@ -1,7 +1,7 @@
 /** The nine splits of sums: how many variables, and what is new in them. */
-import { labelsOf, numbers, pick, type Body } from '../../api/body';
-import type { Band, Series } from '../../charts/types';
-import { curves, stepsOf } from '../../reading/curves';
+import { labelsOf, numbers, pick, type Body } from '../api/body';
+import type { Band, Series } from '../charts/types';
+import { curves, stepsOf } from './curves';
 
 export const KINDS: Record<string, { title: string; short: string; colour: string }> = {
   tr: { title: 'as in training', short: 'as trained', colour: '#0072b2' },

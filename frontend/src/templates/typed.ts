@@ -1,7 +1,7 @@
 /** Templates and labels as a reader types them: what is asked of the kernel, or what is wrong. */
-import { MOST_TEMPLATES, MOST_TOKENS } from '../../engine/templates';
-import { findProblems } from '../../templates/checks';
-import { parseTemplate, showTemplate, splitTemplates, TemplateError, type Template } from '../../templates/template';
+import { MOST_TEMPLATES, MOST_TOKENS } from '../engine/templates';
+import { findProblems } from './checks';
+import { parseTemplate, showTemplate, splitTemplates, TemplateError, type Template } from './template';
 
 export const USUAL = { templates: 'ABA ABB', labels: '1,-1', beta: 3, gamma: 1, activation: 'cos', cls: 'on' } as const;
 export const MAX_TEXT = 2000; // characters of all templates

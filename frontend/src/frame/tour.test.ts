@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { RunSummary } from '../../api/client';
-import { hashToView, START, viewToHash } from '../../state/hash';
-import { leaveHash, placeOnTour, stepWithin, stopHash, tourOf } from './tour';
+import type { RunSummary } from '../api/client';
+import { hashToView, START, viewToHash } from '../state/hash';
+import { stepWithin } from '../reading/phases';
+import { leaveHash, placeOnTour, stopHash, tourOf } from './tour';
 
 const RUN = {
   name: 'binding-laptop',
