@@ -126,7 +126,7 @@ def test_what_moves_where_is_drawn_and_an_arrow_can_be_patched_and_noted(site: A
     open_page(page, site.at("#/1/patch?run=binding-plain"))
     flow = page.get_by_role("region", name="What moves where")
     expect(flow).to_contain_text(re.compile(r"The value sits at ‘\d’ \(rhs 1\)"), timeout=LONG)
-    arrows = flow.get_by_role("option")
+    arrows = flow.get_by_role("listbox", name=re.compile("What layers bring")).get_by_role("option")
     expect(arrows.first).to_have_attribute("aria-label", re.compile(r"L\d+ brings .* from .* to"), timeout=LONG)
     arrows.first.focus()
     page.keyboard.press("Enter")
