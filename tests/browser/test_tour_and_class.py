@@ -61,7 +61,7 @@ def test_a_run_on_sums_has_a_tour_through_the_parts_of_arithmetic(site: Any, pag
 
 def test_an_exercise_is_predicted_before_it_is_checked(site: Any, page: Any) -> None:
     open_page(page, site.at("#/1/class"))
-    exercises = page.locator("main section")
+    exercises = page.locator("main article")
     expect(exercises).to_have_count(10)
     first = exercises.first
     expect(first.get_by_role("button", name="Check")).to_be_disabled()
