@@ -1,5 +1,6 @@
 /** The claims of a paper and what a run says about them, from the body of `claims.json`. */
 import { labelsOf, pick, type Body } from '../api/body';
+import { listed } from '../reading/findings';
 
 const VERDICTS = ['replicates', 'differs', 'inconclusive', 'not testable', 'not measured yet'] as const;
 export type Verdict = (typeof VERDICTS)[number];
@@ -73,6 +74,15 @@ export function quantitiesInRow({ found, paper }: Claim): Quantity[] {
 const plain = (number: string): string => number.replaceAll(',', '');
 
 /** How many claims got each verdict, those that none got left out. */
+/** 'Of 36 claims 20 replicate, 10 differ and 6 cannot be told yet.' */
+export function tellVerdicts(counts: readonly [Verdict, number][], n: number): string {
+  const WORDS: Record<Verdict, [string, string]> = {
+    replicates: ['replicates', 'replicate'], differs: ['differs', 'differ'], inconclusive: ['is inconclusive', 'are inconclusive'],
+    'not testable': ['is not testable', 'are not testable'], 'not measured yet': ['is not measured yet', 'are not measured yet'],
+  }; // prettier-ignore
+  return n ? `Of ${n} claims ${listed(counts.map(([verdict, count]) => `${count} ${WORDS[verdict][count === 1 ? 0 : 1]}`))}.` : '';
+}
+
 export function countVerdicts(claims: Claim[]): [Verdict, number][] {
   return VERDICTS.map((verdict): [Verdict, number] => [verdict, claims.filter((claim) => claim.verdict === verdict).length]).filter(([, n]) => n);
 }

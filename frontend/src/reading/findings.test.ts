@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body, Value } from '../api/body';
-import { listed, staysAbove, tellLoss, tellMisleading, tellOrder, tellRise, tellRootLines, tellRule, tellSources, tellAt, tellEnds, tellFewest } from './findings';
+import { listed, staysAbove, tellLoss, tellMisleading, tellOrder, tellRise, tellRootLines, tellRule, tellSources, tellAt, tellEnds, tellFewest, tellHalf, tellSpan } from './findings';
 
 const x = [0, 100, 200, 300];
 const over = (dims: string[], values: Value[]) => ({ dims, values, units: '' });
@@ -30,6 +30,17 @@ describe('findings', () => {
   it('order curves by when they arrive', () => {
     const series = [{ name: 'depth 2', x, y: [0, 0, 0, 1] }, { name: 'depth 1', x, y: [0, 1, 1, 1] }, { name: 'depth 3', x, y: [0, 0, 0, 0] }]; // prettier-ignore
     expect(tellOrder(series)).toBe('90 % for good: depth 1 from step 100 and depth 2 from step 300; not reached: depth 3.');
+  });
+  it('name the first and the last of many curves', () => {
+    const series = [1, 2, 3, 4, 5, 6].map((n) => ({ name: `split ${n}`, x: [0, n], y: [0, 1] }));
+    expect(tellOrder(series)).toBe('90 % for good: first split 1 from step 1, last split 6 from step 6.');
+  });
+  it('say when a curve passes a half, and from what to what it goes', () => {
+    expect(tellHalf({ name: 'a', x, y: [0.9, 0.2, 0.6, 0.95] }, 'It')).toBe('It stays above a half from step 200; it ends at 95 %.');
+    expect(tellHalf({ name: 'a', x, y: [0.1, 0.2, 0.6, 0.3] }, 'It')).toBe('It never stays above a half; it ends at 30 %.');
+    expect(tellSpan({ name: 'a', x, y: [1, 7, null, 3] }, 'It')).toBe('It goes from 1 at step 0 to 3 at step 300, with the most, 7, at step 100.');
+    expect(tellSpan({ name: 'a', x, y: [1, null, null, 3] }, 'It')).toBe('It goes from 1 at step 0 to 3 at step 300.');
+    expect([tellHalf(undefined, 'It'), tellSpan({ name: 'a', x, y: [null, null, null, null] }, 'It')]).toEqual(['', '']);
   });
   it('say what predictions follow', () => {
     expect(tellMisleading(body)).toBe('Line 1 or 2 is said most at step 100, in 70 %; from step 200 on the chain is followed more often.');

@@ -27,7 +27,7 @@ export function tellRise(series: Series | undefined, what = 'Accuracy'): string 
   return passed.length ? `${what} stays ${listed(passed)}; it ends at ${formatPercent(end)}.` : `${what} never stays above 50 %; it ends at ${formatPercent(end)}.`;
 }
 
-/** In which order several curves reach 90 % for good. */
+/** In which order several curves reach 90 % for good; of more than five the first and the last. */
 export function tellOrder(series: readonly Series[]): string {
   const reached = series.flatMap(({ name, x, y }) => {
     const step = staysAbove(x, y, 0.9);
@@ -35,7 +35,8 @@ export function tellOrder(series: readonly Series[]): string {
   });
   const never = series.filter(({ name }) => !reached.some((one) => one.name === name)).map(({ name }) => name);
   const parts = reached.sort((one, other) => one.step - other.step).map(({ name, step }) => `${name} from ${atStep(step)}`);
-  return [parts.length ? `90 % for good: ${listed(parts)}` : '', never.length ? `not reached: ${listed(never)}` : ''].filter(Boolean).join('; ') + '.';
+  const told = parts.length > 5 ? `first ${parts[0]}, last ${parts.at(-1)}` : listed(parts);
+  return [parts.length ? `90 % for good: ${told}` : '', never.length ? `not reached: ${listed(never)}` : ''].filter(Boolean).join('; ') + '.';
 }
 
 /** From when on predictions follow the chain more often than the first lines, where the two differ. */
@@ -109,6 +110,23 @@ export function tellFewest(series: readonly Series[], level: number, show: (leve
   const never = first.filter(({ n }) => n === null).map(({ name }) => name);
   const parts = reached.map(({ name, n }, index) => `${name} at ${index ? '' : 'n = '}${n.toLocaleString('en')}`);
   return own.length ? [parts.length ? `Below ${show(level)} first: ${parts.join(', ')}` : '', never.length ? `${parts.length ? 'not' : `Below ${show(level)} not`} reached: ${listed(never)}` : ''].filter(Boolean).join('; ') + '.' : '';
+}
+
+/** From when on a curve stays above a half: 'The answer has more than half of the probability for good from step 800.' */
+export function tellHalf(series: Series | undefined, what: string): string {
+  if (!series?.x.length) return '';
+  const from = staysAbove(series.x, series.y, 0.5);
+  return from === null ? `${what} never stays above a half; it ends at ${formatPercent(lastOf(series.y))}.` : `${what} stays above a half from ${atStep(from)}; it ends at ${formatPercent(lastOf(series.y))}.`;
+}
+
+/** From what to what a curve goes, and where it is highest in between. */
+export function tellSpan(series: Series | undefined, what: string): string {
+  const known = series?.x.flatMap((x, index) => (series.y[index] == null ? [] : [{ x, y: series.y[index] }])) ?? [];
+  const [first, last] = [known[0], known.at(-1)];
+  if (!first || !last) return '';
+  const most = known.reduce((best, one) => (one.y > best.y ? one : best));
+  const peak = most === first || most === last ? '' : `, with the most, ${formatNumber(most.y)}, at ${atStep(most.x)}`;
+  return `${what} goes from ${formatNumber(first.y)} at ${atStep(first.x)} to ${formatNumber(last.y)} at ${atStep(last.x)}${peak}.`;
 }
 
 /** Where each curve begins and ends: 'transformer: 64 at width 128, 512 at 1,024.' */

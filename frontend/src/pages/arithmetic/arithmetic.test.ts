@@ -4,7 +4,7 @@ import { parseSum } from '../../sums/sum';
 import { blockOf, countAhead, largestCells, positionsOf } from './circuit';
 import { answerBars, expectedLooks, lookOfEquals, patternOf, sumCurves, tellSum, tellValues } from './looks';
 import { bestNeuron, countFrequencies, fitted, neuronPoints, preactivation, reachOf, tellFrequencies } from './neurons';
-import { knownVariable, signed, tellScore, termCells, termCurves, termReach } from './scores';
+import { knownVariable, signed, tellScores, termCells, termCurves, termReach } from './scores';
 import { describeSplit, halfCurves, splitCurves, sortSpikes, spikeBands, spikesOf } from '../../reading/splits';
 import { partGroups, splitBars, tellTransplant, usualEnds } from './transplant';
 
@@ -190,7 +190,7 @@ describe('score terms', () => {
   });
   it('are laid out and told at a checkpoint', () => {
     expect(termCells(body, 'l', 'first', 100)).toEqual({ rows: ['E₌', 'P₁₅', 'h₌'], columns: ['E', 'P', 'h'], values: late });
-    expect(tellScore(body, 'l', 'first', 0)).toBe('At step 0 the score is −8.3, of which −8.3 is the match of what layer 1 brought to both.');
+    expect(tellScores(body, 'l', 0)).toBe('At step 0 the value of l scores −8.3 as first operand, of which −8.3 is the match of what layer 1 brought to both.');
     expect([termReach(body, 'l'), termReach(body, 'a')]).toEqual([9, 1]);
     expect([signed(-0.04), signed(-1.26)]).toEqual(['0.0', '−1.3']);
   });

@@ -1,5 +1,6 @@
 /** The matrices of the routing circuit as heat maps take them. */
 import { labelsOf, numbers, type Body } from '../../api/body';
+import { formatNumber } from '../../charts/format';
 
 export const GROUPS: Record<string, string> = { all: 'all embeddings', token: 'tokens', variable: 'variables', number: 'numbers', position: 'positions' };
 
@@ -25,6 +26,12 @@ export function blockOf(body: Body, from: string, to: string): { rows: string[];
     columns: keys.map((index) => shortLabel(columns[index] ?? '')),
     values: queries.flatMap((query) => keys.map((key) => scores[query * columns.length + key] ?? null)),
   };
+}
+
+/** Between which two of the drawn embeddings the score is largest. */
+export function tellLargest({ rows, columns, values }: ReturnType<typeof blockOf>): string {
+  const at = values.reduce<number>((best, value, index) => ((value ?? -Infinity) > (values[best] ?? -Infinity) ? index : best), 0);
+  return values[at] == null ? '' : `The largest score is from ${rows[Math.floor(at / columns.length)]} to ${columns[at % columns.length]}: ${formatNumber(values[at])}.`;
 }
 
 /** Position to position; where no variable of a number can stand is left out when `masked`. */

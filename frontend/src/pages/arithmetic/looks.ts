@@ -66,6 +66,17 @@ export function tellSum(body: Body, step: number, percent: (fraction: number) =>
   return `The model says ${said} (${percent(fractions[best] ?? 0)})${said === right ? ', which is right' : `. The right answer is ${right}`}.`;
 }
 
+/** How much of the attention of = goes where the circuit would look, in each layer that has such looks. */
+export function tellLooks(body: Body, sum: Sum, step: number, percent: (fraction: number) => string): string {
+  const layers = labelsOf(body, 'layer').map(Number);
+  const told = layers.flatMap((layer) => {
+    const keys = [...expectedLooks(sum, layer, layers.length)].map((cell) => cell.split(',').map(Number)).filter(([query]) => query === EQUALS);
+    const weights = numbers(body, 'pattern', { step, layer, query: EQUALS });
+    return keys.length ? [`${percent(keys.reduce((total, [, key]) => total + (weights[key ?? -1] ?? 0), 0))} in layer ${layer}, at ${layer === 1 ? 'the operands' : 'their numbers'}`] : [];
+  });
+  return `= looks where the circuit would with ${told.join(', and ')}.`;
+}
+
 /** A sum in words: `Answer 36: b is 17, written at position 6; 19 stands at position 14. 10 of the first 12 positions are empty.` */
 export function tellValues(sum: Sum): string {
   const [first, second] = sum.operands;

@@ -1,5 +1,6 @@
 /** Neurons as Fourier components: what a neuron is given for each pair of numbers, and the cosines fitted to it. */
 import { number, numbers, type Body } from '../../api/body';
+import { formatNumber, formatPercent } from '../../charts/format';
 import type { Point } from '../../charts/types';
 
 /** What the circuit gives a neuron over (index of n1, index of n2), row by row: a part from each number. */
@@ -57,6 +58,22 @@ export function tellFrequencies(counts: readonly { frequency: number; count: num
   const listed = counts.slice(0, most).map(({ frequency, count }) => `${frequency} (${count})`);
   const left = counts.length - listed.length;
   return `${listed.join(', ') || 'none'}${left ? ` and ${left} more` : ''}`;
+}
+
+/** How many neurons are Fourier components, and of which frequencies most often. */
+export function tellNeurons(body: Body): string {
+  const counts = countFrequencies(body);
+  const fitted = counts.reduce((sum, { count }) => sum + count, 0);
+  const most = counts.slice(0, 3).map(({ frequency, count }) => `${frequency} (${count})`);
+  return `${fitted} of ${body.sizes.neuron} neurons are Fourier components by at least half of their variance${most.length ? `; most often of frequency ${most.join(', ')}` : ''}.`;
+}
+
+/** The cosines fitted to a neuron, and how much they explain of it. */
+export function tellNeuron(body: Body, neuron: number): string {
+  const at = (name: string): number => number(body, name, { neuron }) ?? 0;
+  const m = circlesOf(body)[0].length;
+  const component = (letter: string, phase: number): string => `cos(2π·${at('frequency')}·${letter}/${m} ${phase < 0 ? '−' : '+'} ${formatNumber(Math.abs(phase))})`;
+  return `Neuron ${neuron}: ${formatNumber(at('amplitude'))}·[${component('n', at('phase_1'))} + ${component('m', at('phase_2'))}] explains ${formatPercent(at('explained_variance'))} of its variance.`;
 }
 
 /** The neuron that is fitted best. */

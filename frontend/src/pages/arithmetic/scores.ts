@@ -46,11 +46,16 @@ export function termCells(body: Body, variable: string, operand: string, step: n
   };
 }
 
-/** `At step 11,200 the score is 2.5, of which 2.0 is the match of what layer 1 brought to both.` */
-export function tellScore(body: Body, variable: string, operand: string, step: number): string {
+/** `At step 11,200 the value of b scores 2.5 as first operand, of which 2.0 is the match of what layer 1 brought to both; …` */
+export function tellScores(body: Body, variable: string, step: number): string {
+  const told = labelsOf(body, 'operand').map((operand) => tellScore(body, variable, String(operand), step));
+  return `At step ${step.toLocaleString('en')} the value of ${variable} scores ${told.join('; ')}.`;
+}
+
+function tellScore(body: Body, variable: string, operand: string, step: number): string {
   const score = termCells(body, variable, operand, step).values.reduce<number>((sum, term) => sum + (term ?? 0), 0);
   const match = number(body, 'term', { step, variable, operand, query_part: BROUGHT, key_part: BROUGHT });
-  return `At step ${step.toLocaleString('en')} the score is ${signed(score)}, of which ${signed(match ?? 0)} is the match of what layer 1 brought to both.`;
+  return `${signed(score)} as ${operand} operand, of which ${signed(match ?? 0)} is the match of what layer 1 brought to both`;
 }
 
 /** The largest size that a term of this variable ever has, in whole numbers: the colours reach as far at every checkpoint. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Body, Labelled, Value } from '../../api/body';
-import { barLimit, costliest, depthBars, depthsAt, knownPosition, lostBy, positionsOf, wordsOfPosition } from './by-depth';
+import { barLimit, costliest, depthBars, depthsAt, knownPosition, lostBy, positionsOf, tellCostliest, wordsOfPosition } from './by-depth';
 
 const over = (dims: string[], values: Value[]): Labelled => ({ dims, values, units: '' });
 /** Two layers of one head; at rhs 2, which chains of depth 1 do not have, the second layer's head is needed. */
@@ -41,4 +41,8 @@ it('the head that costs most is named, and none where nothing is lost', () => {
 it('means by depth have their intervals and counts within the bars', () => {
   expect(depthBars(body)[1]).toEqual({ label: 'depth 2', value: 0.55, low: 0.5, high: 0.61, n: 30 });
   expect(barLimit(body)).toBe(0.7);
+});
+
+it('names the head that costs most, and the depths at which none costs anything', () => {
+  expect(tellCostliest(body, 'anywhere')).toBe('Taken out everywhere, L1.H0 costs most: 80 points at depth 2; no head costs anything at depth 1.');
 });

@@ -1,6 +1,7 @@
 /** Answers that fall when one head is taken out, by depth of the chain and by the position where it is. */
 import { labelsOf, number, numbers, type Body } from '../../api/body';
 import type { Bar } from '../../charts/types';
+import { listed } from '../../reading/findings';
 
 export const EVERYWHERE = 'anywhere'; // what the study calls an ablation at every position
 
@@ -37,6 +38,16 @@ export function costliest(body: Body, position: string, depth: number): { head: 
   const most = Math.max(...lost);
   const heads = layersOf(body).flatMap((layer) => labelsOf(body, 'head').map((head) => `L${layer}.H${head}`));
   return most > 0 ? { head: heads[lost.indexOf(most)] ?? '', lost: most } : null;
+}
+
+/** Which head costs most, at the depth where it costs most, and at which depths none costs anything. */
+export function tellCostliest(body: Body, position: string): string {
+  const found = depthsAt(body, position).map((depth) => ({ depth, most: costliest(body, position, depth) }));
+  const none = found.filter(({ most }) => !most).map(({ depth }) => String(depth));
+  const worst = found.reduce<{ depth: number; head: string; lost: number } | null>((best, { depth, most }) => (most && most.lost > (best?.lost ?? 0) ? { depth, ...most } : best), null);
+  const free = none.length ? `no head costs anything at depth ${listed(none)}` : '';
+  if (!worst) return `Taken out ${wordsOfPosition(position)}, ${free}.`;
+  return `Taken out ${wordsOfPosition(position)}, ${worst.head} costs most: ${Math.round(100 * worst.lost)} points at depth ${worst.depth}${free ? `; ${free}` : ''}.`;
 }
 
 /** A bar for each depth: what one head costs on the mean over all of them, taken out everywhere. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { numbers } from '../../api/body';
 import { madePredictions } from '../../reading/made';
 import { readPredictions } from '../../reading/predictions';
-import { characterOf, comparisonBody, countFlips, KINDS, mcnemar, pairUp, samePrograms, turns, wilson } from './flips';
+import { characterOf, comparisonBody, countFlips, KINDS, mcnemar, pairUp, samePrograms, tellChanged, tellFlips, tellTurns, turns, wilson } from './flips';
 
 // answers 4, 7, 3, 5; constants of line 1: 4, 4, 1, 5
 const body = madePredictions([4, 4, 3, -1, /**/ 4, 7, 1, 9]);
@@ -25,6 +25,14 @@ describe('flips', () => {
   it('tells what each said', () => {
     expect(pairs.map((pair) => characterOf(pair.a, pair.program))).toEqual(['right', 'line 1', 'right', 'no digit']);
     expect(turns(pairs).reduce((sum, turn) => sum + turn.amount, 0)).toBe(4);
+  });
+  it('says what turned, what became of the short cut, and at which depths answers changed', () => {
+    expect(tellFlips(pairs)).toBe('From A to B 1 of 4 programs turned right and 1 wrong: 50 % before, 50 % after.');
+    expect(tellFlips(pairUp(predictions, 1, predictions, 1))).toContain('none of 4 programs turned right and none wrong');
+    expect(tellTurns(pairs)).toBe('Of 1 program that A wrongly answers with line 1’s constant, B answers 1 right.');
+    expect(tellTurns(pairs.slice(0, 1))).toBe('A answers no program wrongly with line 1’s constant.');
+    expect(tellChanged(pairUp(predictions, 1, predictions, 1))).toBe('No answer changed.');
+    expect(tellChanged(pairs)).toMatch(/^Answers changed in (\d of \d at depth \d(, )?)+\.$/);
   });
   it('only compares runs on the same programs', () => {
     expect(samePrograms(predictions, readPredictions(madePredictions([0, 0, 0, 0])))).toBe(true);

@@ -1,5 +1,6 @@
 /** Two checkpoints on the same programs: who changed its mind, and whether that can be chance. */
 import type { Body, Labelled } from '../../api/body';
+import { formatPercent } from '../../charts/format';
 import { openedAs, writeCommand } from '../../api/render';
 import type { Predictions, Program, Said } from '../../reading/predictions';
 
@@ -108,6 +109,30 @@ export function turns(pairs: Pair[]): { from: string; to: string; amount: number
     const [from, to] = JSON.parse(key) as [string, string];
     return { from, to, amount };
   });
+}
+
+/** 'From A to B 141 of 300 programs turned right and none wrong: 53 % before, 100 % after.' */
+export function tellFlips(pairs: Pair[]): string {
+  const { n, kinds, a, b } = countFlips(pairs);
+  return `From A to B ${kinds['wrong → right'] || 'none'} of ${n} programs turned right and ${kinds['right → wrong'] || 'none'} wrong: ${formatPercent(a.value)} before, ${formatPercent(b.value)} after.`;
+}
+
+/** What became of the programs that A answered by the short cut. */
+export function tellTurns(pairs: Pair[]): string {
+  const shortcut = pairs.filter(({ a, program }) => characterOf(a, program) === 'line 1');
+  const right = shortcut.filter(({ b }) => b.right).length;
+  return shortcut.length ? `Of ${shortcut.length} ${shortcut.length === 1 ? 'program' : 'programs'} that A wrongly answers with line 1’s constant, B answers ${right} right.` : 'A answers no program wrongly with line 1’s constant.';
+}
+
+/** Where answers changed most, by depth. */
+export function tellChanged(pairs: Pair[]): string {
+  const changed = pairs.filter(({ a, b }) => a.digit !== b.digit);
+  const depths = [...new Set(pairs.map(({ program }) => program.attributes['depth'] ?? 0))].sort((one, other) => one - other);
+  const told = depths.map((depth) => {
+    const own = (among: Pair[]): number => among.filter(({ program }) => (program.attributes['depth'] ?? 0) === depth).length;
+    return `${own(changed)} of ${own(pairs)} at depth ${depth}`;
+  });
+  return changed.length ? `Answers changed in ${told.join(', ')}.` : 'No answer changed.';
 }
 
 export interface Side {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
-import { curvesOf, ownSeries, scaledSeries, seedSeries, show, whichLeads } from './curves';
+import { curvesOf, ownSeries, scaledSeries, seedSeries, show, tellTurn, tellTurns, whichLeads } from './curves';
 
 const labelled = (dims: string[], values: (number | string | null)[]) => ({ dims, values, units: '' });
 const BODY = {
@@ -58,4 +58,10 @@ describe('curves of a run', () => {
   it('are written in their unit', () => {
     expect([show(0.5, 'fraction'), show(1234.5, '1'), show(null, '1')]).toEqual(['50.0 %', '1,230', '–']);
   });
+});
+
+it('says where a curve turns, and what turns first and last', () => {
+  expect(tellTurn(late)).toBe('Half way at step 200 (150 to 200): from 50.0 % on the plateau to 100.0 % at the end.');
+  expect(tellTurn(flat)).toBe('Does not change after the plateau: 1 there, 1 at the end.');
+  expect(tellTurns(BODY)).toBe('First turns “an early one”, at step 100; last “a late one”, at step 200.');
 });

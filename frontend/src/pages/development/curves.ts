@@ -66,6 +66,28 @@ export function whichLeads(first: Curve, second: Curve): string {
   return overlap ? `${words}: their intervals overlap, so neither leads.` : `${words}: the first leads by ${(to - from).toLocaleString('en')} steps.`;
 }
 
+/** 'Half way at step 800 (600 to 900): from 8.7 % on the plateau to 100 % at the end.' */
+export function tellTurn(curve: Curve): string {
+  const [start, end] = [show(curve.start, curve.unit), show(curve.end, curve.unit)];
+  return curve.turned === null ? `Does not change after the plateau: ${start} there, ${end} at the end.` : `Half way at step ${turnOf(curve)}: from ${start} on the plateau to ${end} at the end.`;
+}
+
+/** The step at which a curve turns, with its interval. */
+export function turnOf(curve: Curve): string {
+  if (curve.turned === null) return 'does not change';
+  const interval = curve.low !== null && curve.high !== null && curve.low < curve.high;
+  return curve.turned.toLocaleString('en') + (interval ? ` (${curve.low?.toLocaleString('en')} to ${curve.high?.toLocaleString('en')})` : '');
+}
+
+/** What turns first and what last. */
+export function tellTurns(body: Body): string {
+  const turning = curvesOf(body).filter(({ turned }) => turned !== null);
+  const at = (step: number | null | undefined): string => turning.filter(({ turned }) => turned === step).map(({ title }) => `“${title}”`).join(', ');
+  const [first, last] = [turning[0]?.turned, turning.at(-1)?.turned];
+  if (first == null || last == null) return 'Nothing turns after the plateau.';
+  return `First turns ${at(first)}, at step ${first.toLocaleString('en')}${last > first ? `; last ${at(last)}, at step ${last.toLocaleString('en')}` : ''}.`;
+}
+
 /** The curve of every other seed, for the few numbers that experiments record of all: a band from the least to the most. */
 export function seedSeries(seeds: Body | null, id: string): Series[] {
   if (!seeds?.sizes['seed']) return [];

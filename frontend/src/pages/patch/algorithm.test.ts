@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body, Value } from '../../api/body';
-import { pathOf, readingsAt, stepsOf, tellReading } from './algorithm';
+import { pathOf, readingsAt, stepsOf, tellAlgorithms, tellReading } from './algorithm';
 
 const labelled = (dim: string, values: Value[]) => ({ dims: [dim], values, units: '' });
 
@@ -62,4 +62,11 @@ describe('how a chain is followed', () => {
   it('stands on an example of that depth', () => {
     expect(pathOf(2).map(({ text }) => text)).toEqual(['a=5', 'b=a', '#b', ':']);
   });
+});
+
+it('depths of one algorithm are told together', () => {
+  const [one] = readingsAt(body, 100);
+  const at = (depth: number, algorithm: string) => ({ ...one!, depth, algorithm });
+  expect(tellAlgorithms([at(1, 'value-forward'), at(2, 'value-forward'), at(3, 'undecided')])).toBe('Depths 1 and 2: value-forward; depth 3: undecided.');
+  expect(tellAlgorithms([])).toBe('');
 });

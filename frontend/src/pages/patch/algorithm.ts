@@ -1,5 +1,6 @@
 /** How chains are followed at one checkpoint: what the panel draws and tells, read from the rows of a body. */
 import { numbers, type Body, type Value } from '../../api/body';
+import { listed } from '../../reading/findings';
 
 export interface Arrow {
   what: 'value' | 'pointer';
@@ -62,6 +63,16 @@ export function pathOf(depth: number): { name: string; text: string }[] {
   const letter = (index: number): string => String.fromCharCode(97 + index);
   const lines = Array.from({ length: depth }, (_, hop) => ({ name: `rhs ${hop + 1}`, text: `${letter(hop)}=${hop ? letter(hop - 1) : '5'}` }));
   return [...lines, { name: 'query', text: `#${letter(depth - 1)}` }, { name: 'colon', text: ':' }];
+}
+
+/** 'Depths 1 and 2: value-forward; depths 3 and 4: meeting in the middle.' */
+export function tellAlgorithms(readings: readonly Reading[]): string {
+  const kinds = [...new Set(readings.map(({ algorithm }) => algorithm))];
+  const told = kinds.map((kind) => {
+    const depths = readings.filter(({ algorithm }) => algorithm === kind).map(({ depth }) => String(depth));
+    return `depth${depths.length > 1 ? 's' : ''} ${listed(depths)}: ${kind}`;
+  });
+  return told.length ? `${told.join('; ')}.`.replace(/^d/, 'D') : '';
 }
 
 /** One sentence for a reader who does not see the arrows. */

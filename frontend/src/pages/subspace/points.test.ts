@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../../api/body';
 import { curvesOf } from './curves';
-import { groupsOf, limitsOf, measuredStep, ownPoints, pointsOf } from './points';
+import { groupsOf, limitsOf, measuredStep, ownPoints, pointsOf, tellApart } from './points';
 import { answerColumns, digitRows, pairFor, tellDraws, tellSwap } from './swap';
 
 const provenance = { run: 'r', step: null, n: 2, seed: 0, interval: '', note: '' };
@@ -115,4 +115,11 @@ describe('curves', () => {
     three.variables = { score: spread([0.1, 0.9]), score_low: spread([0, 0.8]), score_high: spread([0.2, 1]) };
     expect(curvesOf(three, 'score')[2]).toMatchObject({ name: 'random, of equal rank', x: [0, 300], y: [0.1, 0.9], low: [0, 0.8], high: [0.2, 1] });
   });
+});
+
+it('says how many points lie nearest to their own', () => {
+  const at = (x: number, group: string) => ({ x, y: 0, group, name: '' });
+  expect(tellApart([at(0, 'a'), at(1, 'a'), at(9, 'b'), at(10, 'b')], 'value')).toBe('In this plane 100 % of the points lie nearest to the others of their value; by chance it would be 50 %.');
+  expect(tellApart([at(0, 'a'), at(10, 'a'), at(1, 'b'), at(9, 'b')], 'name')).toContain('0 % of the points');
+  expect(tellApart([at(0, 'a')], 'depth')).toBe('');
 });

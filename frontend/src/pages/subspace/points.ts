@@ -1,6 +1,7 @@
 /** Points of the residual stream along two axes, at one step, as the scatter takes them. */
 import { labelsOf, numbers, type Body, type Value } from '../../api/body';
 import type { Limits } from '../../charts/colour';
+import { formatPercent } from '../../charts/format';
 import type { Point } from '../../charts/types';
 import { nearest } from '../../state/view.svelte';
 
@@ -47,6 +48,24 @@ export function limitsOf(body: Body, kind: Kind, axis: number): Limits {
 export function groupsOf(body: Body, colour: Colour): string[] {
   const seen = [...new Set(column(body, colour).map(String))];
   return seen.sort((one, other) => (colour === 'name' ? one.localeCompare(other) : Number(one) - Number(other)));
+}
+
+/** How many of the drawn points lie nearest to the mean of the others with their own label, and how many would by chance. */
+export function tellApart(points: readonly Point[], colour: Colour): string {
+  const groups = new Map<string, { x: number; y: number; n: number }>();
+  for (const { x, y, group } of points) {
+    const sum = groups.get(group) ?? { x: 0, y: 0, n: 0 };
+    groups.set(group, { x: sum.x + x, y: sum.y + y, n: sum.n + 1 });
+  }
+  if (groups.size < 2) return '';
+  const told = points.filter((point) => {
+    const distances = [...groups].flatMap(([group, sum]) => {
+      const own = group === point.group ? { x: sum.x - point.x, y: sum.y - point.y, n: sum.n - 1 } : sum; // the mean of the others
+      return own.n ? [{ group, distance: Math.hypot(own.x / own.n - point.x, own.y / own.n - point.y) }] : [];
+    });
+    return distances.reduce((best, one) => (one.distance < best.distance ? one : best)).group === point.group;
+  });
+  return `In this plane ${formatPercent(told.length / points.length)} of the points lie nearest to the others of their ${colour}; by chance it would be ${formatPercent(1 / groups.size)}.`;
 }
 
 function place(body: Body, x: (number | null)[], y: (number | null)[], colour: Colour, called: (index: number) => string): Point[] {
