@@ -38,7 +38,7 @@ def page(chromium: Any) -> Iterator[Page]:
 
 
 def test_what_is_missing_is_measured_where_it_is_missing(page: Page, address: str) -> None:
-    page.goto(f"{address}#/1/development?run=small")
+    page.goto(f"{address}#/1/development?run=small&development.tab=plateau")
     panel = page.get_by_role("region", name="The local learning coefficient", exact=True)
     panel.get_by_role("button", name="Measure now").click()
     expect(panel.get_by_role("progressbar")).to_be_visible()
@@ -52,7 +52,7 @@ def test_what_is_missing_is_measured_where_it_is_missing(page: Page, address: st
 
 
 def test_a_measurement_is_cancelled(page: Page, address: str) -> None:
-    page.goto(f"{address}#/1/development?run=small")
+    page.goto(f"{address}#/1/development?run=small&development.tab=plateau")
     panel = page.get_by_role("region", name="The local learning coefficient", exact=True)
     panel.get_by_role("button", name="Measure now").click()
     panel.get_by_role("button", name="Cancel").click()

@@ -35,6 +35,7 @@ def test_the_page_has_the_curves_of_the_notebook(path: Path, tmp_path: Path) -> 
         np.testing.assert_allclose(sent, dataset[name].values.ravel(), rtol=1e-6)
     assert body.command.startswith("bindscope development made")
     assert ("--measure" in body.command) == bool(dataset.attrs["missing"])
+    assert ", ".join(body.missing or []) == dataset.attrs["missing"]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def read_development(lab: Lab, run: LabRun) -> dict[str, Any]:
     except BindscopeError as problem:
         raise NotMeasured(f"{run.name}: {problem}") from None
     missing = str(dataset.attrs["missing"])
-    return to_body(
+    body = to_body(
         dataset,
         Provenance(
             run=run.name,
@@ -39,6 +39,7 @@ def read_development(lab: Lab, run: LabRun) -> dict[str, Any]:
         command=in_shell(run, "development", **({"measure": True} if missing else {})),
         python=in_python(run, "run.development()"),
     )
+    return body | {"missing": missing.split(", ") if missing else None}
 
 
 def read_coefficient(lab: Lab, run: LabRun) -> dict[str, Any]:
