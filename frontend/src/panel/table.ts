@@ -1,5 +1,6 @@
 /** A body as tables a person can read: the first axes down, the last across. */
 import { labelsOf, type Body, type Labelled, type Value } from '../api/body';
+import { describeSplit } from '../reading/splits';
 import { valueAt } from './csv';
 
 export const MAX_ROWS = 500;
@@ -31,12 +32,17 @@ export function tableOf(body: Body, name: string): Table {
   return first.dims.length > 1 ? crossTable(body, names[0] ?? '', first) : flatTable(body, names, first.dims[0]);
 }
 
+/** A label in words; JSON and CSV keep the codes. */
+function wordOf(dim: string, label: Value): Value {
+  return dim === 'split' ? describeSplit(String(label)).title : label;
+}
+
 function flatTable(body: Body, names: string[], dim: string | undefined): Table {
   const arrays = names.map((name) => body.variables[name] as Labelled);
   const length = dim === undefined ? 1 : (body.sizes[dim] ?? 0);
   const beside = dim === undefined ? [] : coordinatesAlong(body, dim);
   const rows = Array.from({ length: Math.min(length, MAX_ROWS) }, (_, index) => [
-    ...(dim === undefined ? [] : [labelsOf(body, dim)[index] ?? null]),
+    ...(dim === undefined ? [] : [wordOf(dim, labelsOf(body, dim)[index] ?? null)]),
     ...beside.map((coord) => (body.coords[coord]?.values[index] ?? null) as Value),
     ...arrays.map((array) => (array.values[index] ?? null) as Value),
   ]);
@@ -53,7 +59,7 @@ function crossTable(body: Body, name: string, array: Labelled): Table {
   const rows = Array.from({ length: Math.min(length, MAX_ROWS) }, (_, index) => {
     const at = placeOf(body, down, index);
     return [
-      ...down.map((dim) => labelsOf(body, dim)[at[dim] ?? 0] ?? null),
+      ...down.map((dim) => wordOf(dim, labelsOf(body, dim)[at[dim] ?? 0] ?? null)),
       ...beside.map((coord) => valueAt(body, body.coords[coord], at)),
       ...array.values.slice(index * width, index * width + Math.min(width, MAX_COLUMNS)),
     ] as Value[];

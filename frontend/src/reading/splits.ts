@@ -1,7 +1,7 @@
 /** The nine splits of sums: how many variables, and what is new in them. */
 import { labelsOf, numbers, pick, type Body } from '../api/body';
 import type { Band, Series } from '../charts/types';
-import { curves, stepsOf } from './curves';
+import { curves, stepsOf, wordsOf } from './curves';
 
 export const KINDS: Record<string, { title: string; short: string; colour: string }> = {
   tr: { title: 'as in training', short: 'as trained', colour: '#0072b2' },
@@ -17,7 +17,7 @@ export const SPLITS = ['0tr', '0add', '1tr', '1add', '1var', '2tr', '2add', '2va
 export function describeSplit(name: string): { count: number; kind: string; title: string; short: string } {
   const [count, kind] = [Number(name[0]), name.slice(1)];
   const words = KINDS[kind];
-  if (!words || !COUNTS[count]) return { count, kind, title: name, short: name };
+  if (!words || !COUNTS[count]) return { count, kind, title: wordsOf(name), short: wordsOf(name) };
   return { count, kind, title: `${COUNTS[count]}: ${words.title}`, short: `${count} variable${count === 1 ? '' : 's'}, ${words.short}` };
 }
 
