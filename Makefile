@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+QUIETLY = @$(PYTHON) release/quietly.py
+SETUP = $(VENV)/setup.log $(PIP) install --no-input --progress-bar off --editable
 NPM := cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm --silent
 PAGE_SOURCES := hatch_build.py $(shell find frontend -type f -not -path '*/node_modules/*')
 
@@ -112,15 +114,15 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 2; }
 
 $(VENV)/.installed: pyproject.toml $(PAGE_SOURCES) | $(BIN)/python
-	$(PIP) install --quiet --editable .
+	$(QUIETLY) 'installing Bindscope' $(SETUP) .
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml $(PAGE_SOURCES) | $(BIN)/python
-	$(PIP) install --quiet --editable '.[test,interop]'
+	$(QUIETLY) 'installing Bindscope and what its tests need' $(SETUP) '.[test,interop]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-cluster: $(VENV)/.installed-test
-	$(PIP) install --quiet --editable '.[test,interop,cluster]'
+	$(QUIETLY) 'installing Ray' $(SETUP) '.[test,interop,cluster]'
 	@touch $@
 
 # Browser tests drive Chromium: the one that is there, or Debian's package where it may be installed.

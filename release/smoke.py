@@ -39,6 +39,7 @@ train binding-tiny --name mine --steps 8 --threads 1 {SMALL}
 runs
 resume mine
 check mine
+doctor
 thin mine small/mine --most 2
 evaluate mine --n 50
 trajectory binding-laptop --out phases.svg

@@ -37,6 +37,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     # group: name: (where it lives, what it does: the first line of its docstring)
     "Start": {
         "demo": ("demo:show_demo", "Open the page with the shipped runs, and train a small model live in it."),
+        "doctor": (
+            "doctor:doctor",
+            "Tell what is there (Python, torch, devices, page, browser, extras, disk), and what to do about the rest.",
+        ),
         "serve": ("serve:serve", "Show runs in a web page, and let it question their models live."),
     },
     "Train": {

@@ -162,5 +162,9 @@ def name_unreadable(lab: Lab) -> None:
 
 def open_page(address: str, browser: bool) -> bool:
     """Show an address in a graphical browser, where there is one."""
-    graphical = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    return browser and graphical and webbrowser.open(address)
+    return browser and has_screen() and webbrowser.open(address)
+
+
+def has_screen() -> bool:
+    """Whether a browser that is started here would be seen."""
+    return sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
