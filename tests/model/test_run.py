@@ -1,5 +1,8 @@
 """Reading and writing at sites: identities that hold for any model."""
 
+import re
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -35,6 +38,19 @@ site_texts = st.builds(
 @given(site_texts)
 def test_parsing_is_the_inverse_of_printing(site):
     assert Site.parse(str(site)) == site
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_names_of_transformer_lens_are_read(name):
+    site = Site(name, layer=3 if KINDS[name].in_layer else None)
+    assert Site.parse(site.transformer_lens) == site
+    assert Site.parse(f"{site.transformer_lens}@4,7") == replace(site, positions=(4, 7))
+
+
+@pytest.mark.parametrize("text", ["blocks.0.hook_z", "blocks.hook_z", "hook_resid_pre", "blocks.0.attn.hook_nose", "L0.hook_z"])
+def test_what_is_no_hook_point_is_refused(text):
+    with pytest.raises(BindscopeError, match=re.escape(f"site '{text}'")):
+        Site.parse(text)
 
 
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())

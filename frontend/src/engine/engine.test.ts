@@ -223,10 +223,23 @@ describe('models', () => {
     expect(() => buildModel(SHAPE, new Map())).toThrow("'embed.weight' should be 56 numbers");
   });
 
-  it('have the sites that are named and no others', () => {
+  it('have the sites that are named, also as TransformerLens does, and no others', () => {
     expect(readSite('L2.H1', SHAPE, 7)).toEqual({ name: 'result', layer: 2, head: 1, positions: null });
     expect(readSite('L0.resid_pre@2,4', SHAPE, 7).positions).toEqual([2, 4]);
-    const wrong = ['L3.resid_pre', 'L0.H2', 'L0.resid_pre@7', 'resid_pre', 'L0.embed', 'L0.H1.mlp_out', 'L0.nose', '@', 'pos_embed'];
+    for (const [hook, site] of [
+      ['blocks.2.hook_resid_pre@2,4', 'L2.resid_pre@2,4'],
+      ['blocks.1.attn.hook_attn_scores', 'L1.scores'],
+      ['blocks.1.attn.hook_z', 'L1.z'],
+      ['blocks.0.mlp.hook_post@1', 'L0.post@1'],
+      ['ln_final.hook_normalized', 'final'],
+      ['hook_embed', 'embed'],
+    ] as const) {
+      expect(readSite(hook, SHAPE, 7)).toEqual(readSite(site, SHAPE, 7));
+    }
+    const wrong = [
+      ...['L3.resid_pre', 'L0.H2', 'L0.resid_pre@7', 'resid_pre', 'L0.embed', 'L0.H1.mlp_out', 'L0.nose', '@', 'pos_embed'],
+      ...['blocks.3.hook_resid_pre', 'blocks.0.hook_z', 'blocks.hook_z', 'hook_resid_pre', 'blocks.0.attn.hook_nose'],
+    ];
     for (const text of wrong) expect(() => readSite(text, SHAPE, 7)).toThrow(`site '${text}'`);
   });
 });

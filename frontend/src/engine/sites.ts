@@ -1,4 +1,7 @@
-/** The names of sites in a model, the same texts as everywhere else: 'L2.H1', 'L3.resid_pre@12', 'L0.mlp_out'. */
+/**
+ * The names of sites in a model, the same texts as everywhere else: 'L2.H1', 'L3.resid_pre@12', 'L0.mlp_out', or as
+ * TransformerLens names them: 'blocks.3.hook_resid_pre@12'.
+ */
 import type { Numbers } from './arithmetic';
 import { hasMlp, type Shape } from './model';
 import { Refusal } from './refusal';
@@ -33,6 +36,9 @@ const OUTSIDE: readonly string[] = ['embed', 'pos_embed', 'final'];
 const WITH_MLP: readonly string[] = ['pre', 'post', 'mlp_out', 'resid_mid'];
 const GRAMMAR = /^(?:L(\d+)\.)?(?:H(\d+)\.)?([a-z_]+)(?:@(\d+(?:,\d+)*))?$/;
 const HEAD = /^(L\d+\.H\d+)(@[\d,]+)?$/;
+const HOOK = /^(?:blocks\.(\d+)\.)?([a-z_.]+)(@[\d,]+)?$/;
+const BY_HOOK = new Map((Object.keys(AXES) as SiteName[]).map((name) => [hookOf(name), name]));
+BY_HOOK.set('ln_final.hook_normalized', 'final');
 
 export interface Site {
   readonly name: SiteName;
@@ -43,8 +49,9 @@ export interface Site {
 
 /** The site that a text names in a model, for a sequence of this length; a head alone is its whole output. */
 export function readSite(text: string, shape: Shape, nPositions: number): Site {
-  const head = HEAD.exec(text.trim());
-  const match = GRAMMAR.exec(head ? `${head[1]}.result${head[2] ?? ''}` : text.trim());
+  const own = ownName(text.trim());
+  const head = HEAD.exec(own);
+  const match = GRAMMAR.exec(head ? `${head[1]}.result${head[2] ?? ''}` : own);
   const refuse = (why: string): never => {
     throw new Refusal(`site '${text}': ${why}.`);
   };
@@ -68,6 +75,21 @@ export function readSite(text: string, shape: Shape, nPositions: number): Site {
     refuse('this model adds no position embeddings');
   }
   return { name, layer: layer ?? null, head: one ?? null, positions };
+}
+
+/** 'blocks.3.attn.hook_z@12' as 'L3.z@12'; whatever names no hook point as it is. */
+function ownName(text: string): string {
+  const [, layer, point, positions = ''] = HOOK.exec(text) ?? [];
+  const name = BY_HOOK.get(`${layer === undefined ? '' : 'blocks.{}.'}${point}`);
+  return name === undefined ? text : `${layer === undefined ? '' : `L${layer}.`}${name}${positions}`;
+}
+
+/** What TransformerLens calls an activation, with '{}' for the layer. */
+function hookOf(name: SiteName): string {
+  if (name === 'final') return 'ln_final.hook_out';
+  if (OUTSIDE.includes(name)) return `hook_${name}`;
+  const block = AXES[name] === 'position' ? (['pre', 'post'].includes(name) ? 'mlp.' : '') : 'attn.';
+  return `blocks.{}.${block}hook_${name === 'scores' ? 'attn_scores' : name}`;
 }
 
 /** The stretches [from, to) of an activation's numbers that belong to a site. */

@@ -190,7 +190,8 @@ def describe_sites() -> str:
 _SITES_LEAD = """\
 A site names an activation in the network, with the same text in Python, on the command line and in JSON: `L3.resid_pre@12`
 is the residual stream entering layer 3 at position 12, `L6.H5.z` one head's output before its output map. Layers, heads
-and positions count from 0; `@4,7` selects several positions (query positions for `scores` and `pattern`).
+and positions count from 0; `@4,7` selects several positions (query positions for `scores` and `pattern`). TransformerLens's
+names are read wherever a site is: `blocks.3.hook_resid_pre@12` is `L3.resid_pre@12`.
 
 ```python
 from bindscope.model.run import run

@@ -4,8 +4,10 @@
     'L6.H5.z@12'
     >>> Site.parse("L3.resid_pre").transformer_lens
     'blocks.3.hook_resid_pre'
+    >>> str(Site.parse("blocks.3.hook_resid_pre@12"))
+    'L3.resid_pre@12'
 
-The words and the shapes are TransformerLens's. ``L3`` counts layers from 0, ``H5`` selects one head, ``@12`` or
+The words and the shapes are TransformerLens's, and its names of hook points are read too. ``L3`` counts layers from 0, ``H5`` selects one head, ``@12`` or
 ``@4,7`` selects positions (for ``scores`` and ``pattern``: query positions). Where heads share keys and values, every head
 has a copy of those of its group at ``k``, ``v`` and ``rot_k`` (TransformerLens with ``ungroup_grouped_query_attention``).
 """
@@ -75,11 +77,13 @@ KINDS: dict[str, SiteKind] = {
 MLP_SITES = ("resid_mid", "pre", "pre_linear", "post", "mlp_out")  # which only layers with an MLP have
 
 _GRAMMAR = re.compile(r"(?:L(?P<layer>\d+)\.)?(?:H(?P<head>\d+)\.)?(?P<name>[a-z_]+)(?:@(?P<positions>\d+(?:,\d+)*))?")
+_HOOK = re.compile(r"(?:blocks\.(?P<layer>\d+)\.)?(?P<point>[a-z_.]+)(?P<positions>(?:@[\d,]+)?)")
+_BY_HOOK = {kind.transformer_lens: name for name, kind in KINDS.items()} | {"ln_final.hook_normalized": "final"}
 
 
 @dataclass(frozen=True)
 class Site:
-    """One position: a kind, its layer, and optionally one head and some positions."""
+    """One activation: a kind, its layer, and optionally one head and some positions."""
 
     name: str
     layer: int | None = None
@@ -97,10 +101,10 @@ class Site:
 
     @classmethod
     def parse(cls, text: str | Site) -> Site:
-        """The inverse of ``str``."""
+        """The inverse of ``str``; also reads a hook point's name in TransformerLens."""
         if isinstance(text, Site):
             return text
-        match = _GRAMMAR.fullmatch(text.strip())
+        match = _GRAMMAR.fullmatch(_own_name(text.strip()))
         if match is None:
             raise BindscopeError(f"site '{text}': expected the form 'L3.resid_pre@12', 'L6.H5.z' or 'embed'.")
         number = {key: int(match[key]) if match[key] else None for key in ("layer", "head")}
@@ -131,6 +135,15 @@ class Site:
         if self.head is not None:
             parts[self.kind.axes.index("head")] = self.head
         return tuple(parts)
+
+
+def _own_name(text: str) -> str:
+    """'blocks.3.attn.hook_z@12' as 'L3.z@12'; whatever names no hook point as it is."""
+    hook = _HOOK.fullmatch(text)
+    name = _BY_HOOK.get(f"{'blocks.{}.' if hook['layer'] else ''}{hook['point']}") if hook else None
+    if hook is None or name is None:
+        return text
+    return f"{'L' + hook['layer'] + '.' if hook['layer'] else ''}{name}{hook['positions']}"
 
 
 def sites_markdown() -> str:
