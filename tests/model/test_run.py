@@ -47,7 +47,9 @@ def test_the_names_of_transformer_lens_are_read(name):
     assert Site.parse(f"{site.transformer_lens}@4,7") == replace(site, positions=(4, 7))
 
 
-@pytest.mark.parametrize("text", ["blocks.0.hook_z", "blocks.hook_z", "hook_resid_pre", "blocks.0.attn.hook_nose", "L0.hook_z"])
+@pytest.mark.parametrize(
+    "text", ["blocks.0.hook_z", "blocks.hook_z", "hook_resid_pre", "blocks.0.attn.hook_nose", "L0.hook_z"]
+)
 def test_what_is_no_hook_point_is_refused(text):
     with pytest.raises(BindscopeError, match=re.escape(f"site '{text}'")):
         Site.parse(text)
