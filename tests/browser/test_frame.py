@@ -31,6 +31,18 @@ def test_arrows_move_the_slider_from_checkpoint_to_checkpoint_and_the_address_fo
     expect(slider).to_have_attribute("aria-valuetext", re.compile("3,700.*systematic"))
 
 
+def test_an_address_without_a_step_leaves_a_page_that_chose_its_own(site: Any, page: Any) -> None:
+    open_page(page, site.at("#/1/checkpoint?run=binding-laptop"))
+    expect(page).to_have_url(re.compile("checkpoint.*step=[1-9]"))
+    open_page(page, site.at("#/1/logits?run=binding-laptop"))
+    expect(page.get_by_role("heading", level=1)).to_have_text("Logits")
+    expect(page).to_have_url(re.compile(r"logits\?run=binding-laptop$"))
+    open_page(page, site.at("#/1/checkpoint?run=binding-laptop"))
+    page.get_by_role("link", name="Logits", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Logits")
+    expect(page).to_have_url(re.compile(r"logits\?run=binding-laptop$"))
+
+
 def test_the_back_button_returns_to_the_page_before(site: Any, page: Any) -> None:
     open_page(page, site.at("#/1/start?run=binding-laptop"))
     page.get_by_role("link", name="Logits", exact=True).click()
