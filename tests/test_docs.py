@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from bindscope.cli.reference import generate_pages
+from bindscope.cli.reference import PAGES as GENERATED
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(ROOT.glob("docs/**/*.md"))
@@ -54,9 +55,9 @@ def anchors(page: Path) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("page", sorted(generate_pages()))
+@pytest.mark.parametrize("page", sorted(GENERATED))
 def test_generated_pages_are_current(page: str) -> None:
-    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == generate_pages()[page], "run 'make docs'"
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == GENERATED[page](), "run 'make docs'"
 
 
 @pytest.mark.parametrize("page", READ_BY_PEOPLE, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -74,6 +75,41 @@ def test_every_page_of_the_documentation_is_in_its_index() -> None:
     linked = set(re.findall(r"\]\(([^)#]+)", index.read_text(encoding="utf-8")))
     pages = {page.relative_to(index.parent).as_posix() for page in PAGES if page != index}
     assert pages - linked == set()
+
+
+def templates(source: str) -> list[str]:
+    """Every text in a module, joined as Python joins it, with … for what is put in."""
+
+    def text_of(node: ast.AST) -> str:
+        if isinstance(node, ast.Constant):
+            return str(node.value)
+        return "".join(text_of(part) if isinstance(part, ast.Constant) else "…" for part in node.values)  # type: ignore[attr-defined]
+
+    strings = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.JoinedStr | ast.Constant))
+    return [text_of(node) for node in strings]
+
+
+def said_by_bindscope() -> str:
+    """All that commands, the page and the Makefile can say."""
+    modules = [*ROOT.glob("src/**/*.py"), *ROOT.glob("release/*.py")]
+    page = [path for path in ROOT.glob("frontend/src/**/*") if path.suffix in (".ts", ".svelte")]
+    said = [text for module in modules for text in templates(module.read_text(encoding="utf-8"))]
+    return "\n".join([*said, *(path.read_text(encoding="utf-8") for path in [*page, ROOT / "Makefile"])])
+
+
+def test_every_sentence_among_the_symptoms_is_one_that_bindscope_says() -> None:
+    said = said_by_bindscope()
+    index = (ROOT / "docs" / "symptoms.md").read_text(encoding="utf-8")
+    sentences = re.findall(r"^\| `([^`]*)` \|", index, flags=re.MULTILINE)
+    assert len(sentences) > 40
+
+    def is_said(sentence: str) -> bool:
+        """Its own words stand in one text in this order; at its ends and where … stands anything may."""
+        words = [re.escape(part) for part in sentence.split("…") if part.strip()]
+        return re.search("[^\n]*".join(words), said) is not None
+
+    assert [sentence for sentence in sentences if not is_said(sentence)] == []
+    assert not is_said("there is no preset '…' at all")
 
 
 class Elements(HTMLParser):

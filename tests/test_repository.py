@@ -13,6 +13,7 @@ import pytest
 from bindscope import __version__
 from bindscope.cli.main import COMMANDS, build_app
 from bindscope.cli.reference import split_docstring
+from bindscope.studies.framework.verify import all_studies
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "numpy", "matplotlib", "xarray", "safetensors")
@@ -86,6 +87,20 @@ def test_imports_point_in_one_direction() -> None:
 def test_the_version_is_told_once() -> None:
     assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_a_version_has_one_date_and_no_change_twice() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    date = re.search(rf"^## {re.escape(__version__)} \((\d{{4}}-\d\d-\d\d)\)$", changes, flags=re.MULTILINE)
+    assert date is not None
+    assert f"date-released: {date[1]}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    bullets = re.findall(r"^- .*", changes, flags=re.MULTILINE)
+    assert len(set(bullets)) == len(bullets)
+
+
+def test_the_paper_of_every_study_is_to_be_cited() -> None:
+    cited = set(re.findall(r"arXiv:(\d+\.\d+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8")))
+    assert {number for study in all_studies() for number in re.findall(r"arXiv (\d+\.\d+)", study.source)} == cited
 
 
 def test_the_licence_is_the_one_declared() -> None:
