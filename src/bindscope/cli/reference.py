@@ -5,17 +5,14 @@ A test compares each page with what is written here, so a command, a preset or a
 
 from __future__ import annotations
 
-import inspect
-import re
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import bindscope
+from bindscope.cli.api_page import describe_api
 from bindscope.cli.main import COMMANDS, DESCRIPTION, GROUPS, build_app
 from bindscope.cli.presets import HEADINGS as PRESET_HEADINGS
 from bindscope.cli.result_schemas import describe_results
@@ -87,63 +84,6 @@ ships with Bindscope (`bindscope runs` lists them). Whatever cannot be used is r
 with exit code 2; an interrupted command ends with 130. Every command also takes `--family PATH.py:NAME`, a
 [family of tasks of your own](families.md).
 """
-
-
-def describe_api() -> str:
-    """docs/api.md: the public names of the package, each with its signature, what it is for and its example."""
-    parts = [MADE_BY, "# The Python API\n", _API_LEAD]
-    for name in bindscope.PUBLIC:
-        parts += ["", f"## bindscope.{name}", "", *_describe_public(getattr(bindscope, name), name)]
-    parts += ["", "## Packages", "", _PACKAGES_LEAD]
-    for package in PACKAGES:
-        module = import_module(f"bindscope.{package}")
-        names = ", ".join(f"`{name}`" for name in module.__all__)
-        parts.append(f"- `bindscope.{package}`: {(module.__doc__ or '').splitlines()[0]} {names}")
-    return "\n".join(parts) + "\n"
-
-
-PACKAGES = ("tasks.binding", "tasks.code", "tasks.assign_add", "tasks.templates", "model", "training", "measures", "interventions",
-            "subspaces", "theory", "runs")  # fmt: skip
-_API_LEAD = """\
-These names are imported from `bindscope` itself and stay. Each is loaded when it is first used, so `import bindscope` is
-instant. Methods of an opened run return labelled arrays (xarray) that draw themselves with `.plot()`.
-
-```python
-import bindscope
-
-laptop = bindscope.open_run("binding-laptop")
-print(laptop.predict("k=9;c=k;#c:"))
-```
-"""
-_PACKAGES_LEAD = "Each package has a short list of its own, for those who build on it:\n"
-
-
-def _describe_public(thing: Any, name: str) -> list[str]:
-    signature = "" if isinstance(thing, type) else re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
-    text, _, example = cleandoc(thing.__doc__ or "").partition("\n\n>>> ")
-    lines = ["```python", _wrap_signature(f"{name}{signature}"), "```", "", text]
-    if example:
-        lines += [
-            "",
-            "```python",
-            re.sub(rf"\b{thing.__name__}\b", f"bindscope.{name}", "\n".join(_example_lines(f">>> {example}"))),
-            "```",
-        ]
-    return lines
-
-
-def _wrap_signature(text: str) -> str:
-    """Long signatures with one parameter a line."""
-    if len(text) <= 100:
-        return text
-    head, _, rest = text.partition("(")
-    inside, _, returns = rest.rpartition(") -> ")
-    return f"{head}(\n" + "".join(f"    {part},\n" for part in inside.split(", ")) + f") -> {returns}"
-
-
-def _example_lines(text: str) -> list[str]:
-    """The input lines of the example; what a session printed is left out."""
-    return [line[4:] for line in text.splitlines() if line.startswith((">>> ", "... "))]
 
 
 def describe_presets() -> str:
@@ -242,7 +182,7 @@ def _describe_argument(argument: Argument) -> str:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {  # file in docs/ → what writes it
-    "api.md": describe_api,
+    "api.md": lambda: f"{MADE_BY}\n{describe_api()}\n",
     "cli.md": describe_commands,
     "presets.md": describe_presets,
     "results.md": lambda: f"{MADE_BY}\n{describe_results()}\n",
