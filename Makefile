@@ -21,7 +21,7 @@ LOCK := requirements.lock
 PYTHONS ?= $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null))
 ARCHIVE ?= dist/*.whl
 
-.PHONY: demo test faults cluster load fuzz release lock locked evidence check lint $(LINT) test-page test-lower format docs types clean help
+.PHONY: demo test bench faults cluster load fuzz release lock locked evidence check lint $(LINT) test-page test-lower format docs types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ test-lower:
 format: $(VENV)/.installed-test  ## rewrite the code in the common style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-test  ## every benchmark, alone on the machine for half an hour; writes docs/benchmarks.md; OPTIONS="--only patching"
+	$(BIN)/python benchmarks/page.py $(OPTIONS)
 
 load: $(VENV)/.installed  ## a real server under 200 readers, live patches and abusive clients for MINUTES=3; fails on a 5xx or growing memory
 	$(BIN)/python benchmarks/server_load.py --minutes $(MINUTES)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from bindscope.tasks.binding.pairs import sample_root_pairs
 from bindscope.training.memory import keep_freed_memory
 from counted import Count
 from patching import GRIDS, ask_memory
+from turns import choose_clock, medians, note, time_in_turns
 
 SHAPE = dict(n_layers=6, d_model=128, n_heads=4, d_head=32, d_mlp=512)
 LINES, PAIRS, SHIPPED = 16, 16, "binding-deep"
@@ -66,7 +66,10 @@ def main() -> None:
     print(f"{'':18}{'from':>12}{'to':>12}{'measured':>10}{'predicted':>11}   GFLOP/s at both ends")
     for axis in options.axes:
         points = list(make_points(axis))
-        seconds = time_in_turns(points, options.rounds)
+        turns = time_in_turns(
+            {str(i): point.work for i, point in enumerate(points)}, options.rounds, choose_clock("cpu")
+        )
+        seconds = list(medians(turns).values())
         curves[axis] = points, seconds
         x, counted = np.array([point.x for point in points]), np.array([point.counted for point in points])
         ends = counted[[0, -1]] / np.array(seconds)[[0, -1]] / 1e9
@@ -74,6 +77,8 @@ def main() -> None:
             f"{axis:18}{x[0]:12,.0f}{x[-1]:12,.0f}{slope(x, seconds):10.2f}{slope(x, counted):11.2f}   {ends[0]:.0f}, {ends[1]:.0f}",
             flush=True,
         )
+        remark = f"slope {slope(x, seconds):.2f} measured, {slope(x, counted):.2f} counted, {x[0]:,.0f} to {x[-1]:,.0f}"
+        note("growth", f"growth with {axis}", seconds=seconds[-1], remark=remark)
     if options.out:
         draw(curves, options.out)
 
@@ -134,18 +139,6 @@ def checkpoints_point(n: int) -> Point:
 
 def draw_pairs(task: BindingTask, n: int) -> Contrast:
     return contrast_pairs(sample_root_pairs(task, np.random.default_rng(0), n))
-
-
-def time_in_turns(points: list[Point], rounds: int) -> list[float]:
-    """The median processor time of each, over rounds in which each has one turn."""
-    points[0].work()
-    times: list[list[float]] = [[] for _ in points]
-    for _ in range(rounds):
-        for point, taken in zip(points, times):
-            start = time.process_time()
-            point.work()
-            taken.append(time.process_time() - start)
-    return [float(np.median(taken)) for taken in times]
 
 
 def slope(x: np.ndarray, y: np.ndarray | list[float]) -> float:

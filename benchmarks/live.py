@@ -20,6 +20,7 @@ import json
 import multiprocessing
 import os
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from statistics import median
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent))
 from bindscope.model.config import ModelConfig
 from bindscope.runs.config import RunConfig, config_to_mapping
 from bindscope.runs.directory import Run
@@ -36,6 +38,7 @@ from bindscope.runs.locate import find_run
 from bindscope.runs.manifest import Manifest, describe_origin
 from bindscope.tasks.binding import BindingTask, sample_root_pairs
 from bindscope.tasks.binding.program import Program
+from turns import note
 
 PAPER = dict(n_layers=12, d_model=512, n_heads=8, d_head=64, d_mlp=2048, bias=False)
 GOALS = {"laptop": 0.3, "paper": 4.2}  # seconds
@@ -99,6 +102,10 @@ def report(size: str, grid: str, chosen: tuple[int, int], waits: list[Wait], bus
         f"  slowest {1000 * slowest:.0f} ms; {parts:.0f} parts, longest gap {gap:.0%} of the wait, {n_bytes:.0f} bytes"
     )
     print(f"  the server was busy for {1000 * busy:.0f} ms of processor time a grid")
+    remark = (
+        f"first cells after {first:.2f} s, the chain's after {chain:.2f} s, slowest {slowest:.2f} s, n = {len(waits)}"
+    )
+    note("live", f"live {grid} grid, {size} size", seconds=last, goal=GOALS[size], remark=remark)
     if grid == "residual":
         print(f"  goal {1000 * GOALS[size]:.0f} ms: {'met' if last < GOALS[size] else 'missed'}")
 

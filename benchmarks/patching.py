@@ -23,7 +23,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import torch
@@ -44,6 +43,7 @@ from bindscope.training.memory import keep_freed_memory
 from counted import Count, count_done
 from patching_peers import PEERS, Peer
 from training_profile import time_gemm
+from turns import OURS, Clock, choose_clock, compare, fastest, medians, note, take_turns
 
 SIZES = {
     "laptop": dict(n_layers=6, d_model=64, n_heads=2, d_head=32, d_mlp=256),  # binding-plain
@@ -52,7 +52,6 @@ SIZES = {
 LINES = 16
 GRIDS = ("residual", "head", "chain")
 GOALS = {"laptop": {"residual": 12, "head": 3, "chain": 6.5}, "paper": {"residual": 10, "head": 3, "chain": 6.5}}
-OURS = "ours"
 
 
 @dataclass(frozen=True)
@@ -146,23 +145,34 @@ def report_grid(setting: Setting, grid: str, peers: dict[str, Peer], options: ar
     rng = np.random.default_rng(1)
     sample = [cells[i] for i in sorted(rng.choice(len(cells), min(options.cells, len(cells)), replace=False))]
     check_agreement(setting, grid, peers, sample)
+    clock = choose_clock(options.clock)
     contenders: dict[str, Callable[[], float]] = {OURS: lambda: run_ours(setting, grid, clock)}
-    clock = time.perf_counter if options.clock == "wall" else time.process_time
     for name, peer in peers.items():
         contenders[name] = lambda peer=peer: run_peer(setting, grid, peer, sample, clock)  # type: ignore[misc]
-    seconds = time_in_turns(contenders, options.rounds)
-    fastest = min(peers, key=seconds.__getitem__)
+    turns = take_turns(contenders, options.rounds)
+    seconds, peer = medians(turns), fastest(turns)
     said = "" if len(sample) == len(cells) else f", of which peers computed {len(sample)}, scaled up"
     print(f"{grid}: {len(cells)} cells{said}")
     for name in contenders:
         memory = "" if options.no_memory else f"{ask_memory(name, grid, options):>10} MB"
         print(f"  {name:16}{seconds[name]:10.2f} s{seconds[name] / seconds[OURS]:9.1f} ×{memory}")
-    ratio, goal = seconds[fastest] / seconds[OURS], GOALS[options.size][grid]
-    print(f"  {ratio:.1f} × the fastest peer ({fastest}); goal {goal} ×")
-    report_bound(setting, grid, seconds[OURS], clock)
+    ratio = compare(turns, peer)
+    print(f"  {ratio} the fastest peer ({peer}); goal {GOALS[options.size][grid]}×")
+    bound, of_peak = report_bound(setting, grid, seconds[OURS], clock)
+    note(
+        "patching",
+        f"{grid} grid, {options.size} size, {options.pairs} pairs",
+        ratio=ratio,
+        peer=peer,
+        seconds=seconds[OURS],
+        bound=bound,
+        goal=GOALS[options.size][grid],
+        of_peak=of_peak,
+    )
 
 
-def report_bound(setting: Setting, grid: str, seconds: float, clock: Callable[[], float]) -> None:
+def report_bound(setting: Setting, grid: str, seconds: float, clock: Clock) -> tuple[float, float]:
+    """The largest ratio that the counted products allow, and the fraction of the GEMM peak that ours reaches."""
     count = Count(setting.model.config, setting.contrast)
     needed = count.grid(grid, [torch.from_numpy(column) for column in setting.named.values()])
     n_whole = len(setting.contrast) + sum(  # the source run, and every cell of the pairs that have it
@@ -171,17 +181,14 @@ def report_bound(setting: Setting, grid: str, seconds: float, clock: Callable[[]
     )
     done = count_done(lambda: run_ours(setting, grid, clock))
     peak = max(time_gemm(size, 9, clock) for size in (512, 1024))
-    print(
-        f"  counted {needed / 1e9:.1f} GFLOP, done {done / 1e9:.1f}, whole runs {n_whole * count.whole_runs() / 1e9:.1f}: ",
-        end="",
-    )
-    print(
-        f"bound {n_whole * count.whole_runs() / needed:.1f} ×, {needed / seconds / peak:.0%} of GEMM peak ({peak / 1e9:.0f} GFLOP/s)\n",
-        flush=True,
-    )
+    whole = n_whole * count.whole_runs()
+    bound, of_peak = whole / needed, needed / seconds / peak
+    print(f"  counted {needed / 1e9:.1f} GFLOP, done {done / 1e9:.1f}, whole runs {whole / 1e9:.1f}: ", end="")
+    print(f"bound {bound:.1f}×, {of_peak:.0%} of GEMM peak ({peak / 1e9:.0f} GFLOP/s)\n", flush=True)
+    return bound, of_peak
 
 
-def run_ours(setting: Setting, grid: str, clock: Callable[[], float], wanted: np.ndarray | None = None) -> float:
+def run_ours(setting: Setting, grid: str, clock: Clock, wanted: np.ndarray | None = None) -> float:
     start = clock()
     if grid == "residual":
         residual_grid(setting.model, setting.contrast, wanted=wanted)
@@ -192,9 +199,7 @@ def run_ours(setting: Setting, grid: str, clock: Callable[[], float], wanted: np
     return clock() - start
 
 
-def run_peer(
-    setting: Setting, grid: str, peer: Peer, sample: list[tuple[int, int | str]], clock: Callable[[], float]
-) -> float:
+def run_peer(setting: Setting, grid: str, peer: Peer, sample: list[tuple[int, int | str]], clock: Clock) -> float:
     """The time of the source run, and that of the sampled cells scaled to all."""
     start = clock()
     peer.take_from(setting.contrast.source)
@@ -237,15 +242,6 @@ def cell_logits(setting: Setting, grid: str, layer: int, position: int | str) ->
     for found in residual_columns(model, contrast, wanted=wanted):
         logits[found.pairs] = found.logits[layer]
     return logits[pairs]
-
-
-def time_in_turns(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The median time of each, over rounds in which everyone has one turn."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for round_ in range(rounds):
-        for name in contenders if round_ % 2 == 0 else reversed(contenders):
-            times[name].append(contenders[name]())
-    return {name: median(values) for name, values in times.items()}
 
 
 def ask_memory(name: str, grid: str, options: argparse.Namespace) -> str:

@@ -11,17 +11,16 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from binding_loop import encode_question, label_question, sample_question
 from bindscope.tasks.binding import BindingTask
+from turns import OURS, choose_clock, compare, medians, note, time_in_turns
 
 GOAL = 30.0
 
@@ -41,11 +40,12 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     print(f"{'sampler':44} {'vectorised':>12} {'loop':>12} {'ratio':>8}")
     for comparison in [binding_comparison(n_programs) for n_programs in (64, 512, 4096)]:
-        vectorised, loop = time_alternating(comparison, rounds)
-        print(
-            f"{comparison.name:44} {vectorised * 1e3:9.2f} ms {loop * 1e3:9.2f} ms {loop / vectorised:7.1f}×"
-            f"  (goal ≥ {GOAL:.0f}×)"
-        )
+        contenders = {OURS: comparison.vectorised, "plain loop": comparison.loop}
+        turns = time_in_turns(contenders, rounds, choose_clock("cpu"))
+        vectorised, loop = medians(turns).values()
+        ratio = compare(turns, "plain loop")
+        note("sampling", f"sampling {comparison.name}", ratio=ratio, peer="plain loop", seconds=vectorised, goal=GOAL)
+        print(f"{comparison.name:44} {vectorised * 1e3:9.2f} ms {loop * 1e3:9.2f} ms   {ratio}  (goal ≥ {GOAL:.0f}×)")
 
 
 def binding_comparison(n_programs: int) -> Comparison:
@@ -65,19 +65,6 @@ def binding_comparison(n_programs: int) -> Comparison:
     return Comparison(
         f"binding, {n_programs} programs of {task.lines} lines", lambda: task.sample_batch(rng, n_programs), loop
     )
-
-
-def time_alternating(comparison: Comparison, rounds: int) -> tuple[float, float]:
-    """Median processor seconds of the vectorised sampler and of the loop."""
-    comparison.vectorised()
-    comparison.loop()
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for sampler, times in zip((comparison.vectorised, comparison.loop), seconds):
-            start = time.process_time()
-            sampler()
-            times.append(time.process_time() - start)
-    return median(seconds[0]), median(seconds[1])
 
 
 if __name__ == "__main__":

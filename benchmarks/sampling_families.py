@@ -10,15 +10,18 @@ goal is a ratio of 30 or more.
 from __future__ import annotations
 
 import random
-import statistics
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent))
 from bindscope.tasks.assign_add import AssignAddTask
 from bindscope.tasks.templates import TemplateTask
 from bindscope.tasks.templates.template import Wildcard
+from turns import OURS, compare, medians, note, take_turns
 
 N_TURNS = 30
 TURN_SECONDS = 0.01
@@ -29,23 +32,22 @@ def main() -> None:
     print(f"{'sampler':<34}{'rows':>7}{'vectorised ms':>15}{'loop ms':>10}{'ratio':>8}")
     sums = AssignAddTask()
     for n_rows in (512, 2048):
-        compare("assign_add sample_batch", n_rows, sums_vectorised(sums, n_rows), sums_loop(sums, n_rows))
+        report("assign_add sample_batch", n_rows, sums_vectorised(sums, n_rows), sums_loop(sums, n_rows))
     for name in ("aba-abb", "majority-8", "print-symbolic"):
         task = TemplateTask(name=name, alphabet=4096, test_alphabet=1024)  # type: ignore[arg-type]
         task.training_set()
         title = f"templates {name}"
-        compare(f"{title} sample_batch", 1024, batches_vectorised(task, 1024), strings_loop(task, 1024, "train"))
-        compare(f"{title} test", 1024, strings_vectorised(task, 1024), strings_loop(task, 1024, "test"))
+        report(f"{title} sample_batch", 1024, batches_vectorised(task, 1024), strings_loop(task, 1024, "train"))
+        report(f"{title} test", 1024, strings_vectorised(task, 1024), strings_loop(task, 1024, "test"))
 
 
-def compare(title: str, n_rows: int, vectorised: Sampler, loop: Sampler) -> None:
+def report(title: str, n_rows: int, vectorised: Sampler, loop: Sampler) -> None:
     """Time both in turns and print their medians with the ratio."""
-    times: dict[str, list[float]] = {"vectorised": [], "loop": []}
-    for _ in range(N_TURNS):
-        times["vectorised"].append(time_one_turn(vectorised))
-        times["loop"].append(time_one_turn(loop))
-    fast, slow = statistics.median(times["vectorised"]), statistics.median(times["loop"])
-    print(f"{title:<34}{n_rows:>7}{fast:>15.3f}{slow:>10.2f}{slow / fast:>8.1f}")
+    contenders = {OURS: lambda: time_one_turn(vectorised), "plain loop": lambda: time_one_turn(loop)}
+    turns = take_turns(contenders, N_TURNS)
+    (fast, slow), ratio = medians(turns).values(), compare(turns, "plain loop")
+    print(f"{title:<34}{n_rows:>7}{fast:>15.3f}{slow:>10.2f}  {ratio}")
+    note("sampling_families", f"{title}, {n_rows} rows", ratio=ratio, peer="plain loop", seconds=fast / 1e3, goal=30)
 
 
 def time_one_turn(sampler: Sampler) -> float:

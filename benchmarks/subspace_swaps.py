@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
@@ -41,9 +40,9 @@ from bindscope.training.memory import keep_freed_memory
 from patching import SIZES, build_setting
 from patching_peers import PlainHooks
 from subspace_peers import PEERS, Rotation
+from turns import OURS, Clock, choose_clock, compare, fastest, note, take_turns
 
-Clock = Callable[[], float]
-OURS, RANK, SEARCH = "ours", 8, 100
+RANK, SEARCH = 8, 100
 POSITIONS = ("rhs 1", "chain", "query")
 GOALS = {"steps": 2, "swaps": 4}
 
@@ -52,7 +51,7 @@ def main() -> None:
     options = read_options()
     torch.set_num_threads(options.threads)
     keep_freed_memory()  # for everyone
-    clock = time.perf_counter if options.clock == "wall" else time.process_time
+    clock = choose_clock(options.clock)
     setting = build_setting(options.size, options.pairs)
     with tempfile.TemporaryDirectory() as directory:
         export_hugging_face(setting.model, Path(directory) / "model")
@@ -138,10 +137,11 @@ def report_swaps(
     peers = {name: [PEERS[name](plain, layer, free) for layer in layers] for name in names}
     check_swaps(model, pairs, marked[0], subspace, peers)
     contenders = {OURS: ours} | {name: lambda each=each: theirs(each) for name, each in peers.items()}
-    times = time_in_turns(contenders, options.rounds)
+    times = take_turns(contenders, options.rounds)
     where = positions[0] if len(positions) == 1 else f"{len(positions)} positions ({', '.join(positions)})"
     print(f"{options.subspaces} swap(s) in each of {len(layers)} layers at {where}, setup included")
-    report(times, lambda setup, whole: whole, lambda setup, whole: f"setup {setup * 1e3:7.0f} ms", "swaps")
+    what = f"swaps in every layer at {positions[0] if len(positions) == 1 else 'all positions'}, {options.size} size"
+    report(what, times, lambda setup, whole: whole, lambda setup, whole: f"setup {setup * 1e3:7.0f} ms", "swaps")
 
 
 @torch.no_grad()
@@ -194,10 +194,11 @@ def report_steps(
         if not np.allclose(found[:n], losses[:n], rtol=1e-3):
             raise SystemExit(f"{name} learns something else: losses {found[:n]} where ours are {losses[:n]}.")
     contenders = {OURS: ours} | {name: lambda name=name: theirs(name) for name in names}
-    times = time_in_turns(contenders, options.rounds)
+    times = take_turns(contenders, options.rounds)
     print(f"a step of {options.batch} pairs in layer {layer} at {position}")
-    whole = {name: setup + SEARCH * step for name, (setup, step) in times.items()}
+    whole = {name: setup + SEARCH * step for name, (setup, step) in both_medians(times).items()}
     report(
+        f"a rank-{RANK} step in layer {layer} at {position}, {options.size} size",
         times,
         lambda setup, step: step,
         lambda setup, step: (
@@ -271,34 +272,27 @@ def usable(name: str, columns: np.ndarray) -> bool:
     return PEERS[name].several_columns or columns.shape[1] == 1
 
 
-def time_in_turns(
-    contenders: dict[str, Callable[[], tuple[float, float]]], rounds: int
-) -> dict[str, tuple[float, float]]:
-    """The medians of each one's two times, over rounds in which everyone has one turn."""
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
-    for round_ in range(rounds):
-        for name in contenders if round_ % 2 == 0 else reversed(contenders):
-            times[name].append(contenders[name]())
-    return {name: (median(first), median(second)) for name, (first, second) in zip(times, map(unzip, times.values()))}
-
-
-def unzip(pairs: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    return [first for first, _ in pairs], [second for _, second in pairs]
+def both_medians(times: dict[str, list[tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """Of each one's two times."""
+    return {name: (median(a for a, _ in pairs), median(b for _, b in pairs)) for name, pairs in times.items()}
 
 
 def report(
-    times: dict[str, tuple[float, float]],
+    what: str,
+    times: dict[str, list[tuple[float, float]]],
     compared: Callable[[float, float], float],
     beside: Callable[[float, float], str],
     goal: str,
 ) -> None:
-    seconds = {name: compared(*both) for name, both in times.items()}
+    turns = {name: [compared(*both) for both in pairs] for name, pairs in times.items()}
+    two = both_medians(times)
+    seconds = {name: compared(*both) for name, both in two.items()}
     for name, value in seconds.items():
-        print(f"  {name:14}{value * 1e3:10.1f} ms{value / seconds[OURS]:8.1f} ×   {beside(*times[name])}")
-    fastest = min((name for name in seconds if name != OURS), key=seconds.__getitem__)
-    print(
-        f"  {seconds[fastest] / seconds[OURS]:.1f} × the fastest peer ({fastest}); goal {GOALS[goal]} ×\n", flush=True
-    )
+        print(f"  {name:14}{value * 1e3:10.1f} ms{value / seconds[OURS]:8.1f} ×   {beside(*two[name])}")
+    peer = fastest(turns)
+    ratio = compare(turns, peer)
+    print(f"  {ratio} the fastest peer ({peer}); goal {GOALS[goal]}×\n", flush=True)
+    note("subspace_swaps", what, ratio=ratio, peer=peer, seconds=seconds[OURS], goal=GOALS[goal])
 
 
 if __name__ == "__main__":

@@ -16,15 +16,15 @@ from __future__ import annotations
 import argparse
 import copy
 import sys
-import time
 from collections.abc import Callable
-from statistics import median
+from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+sys.path.insert(0, str(Path(__file__).parent))
 from bindscope.model.convert.transformer_lens import state_to_transformer_lens
 from bindscope.model.lean import Lean, shorten
 from bindscope.model.transformer import Transformer
@@ -33,6 +33,7 @@ from bindscope.tasks.task import Batch
 from bindscope.training.loss import batch_loss
 from bindscope.training.memory import keep_freed_memory
 from bindscope.training.optimizer import build_optimizer
+from turns import choose_clock, compare, fastest, medians, note, time_in_turns
 
 GOAL = 3.0
 PRESET = "assign-add"
@@ -46,8 +47,8 @@ def main() -> None:
     config = find_preset(PRESET).config
     batch = config.task.sample_batch(np.random.default_rng(0), options.batch)
     contenders = build_contenders(Transformer(config.model, torch.Generator().manual_seed(0)), batch)
-    clock = time.perf_counter if options.clock == "wall" else time.process_time
-    seconds = time_in_turns(contenders, options.rounds, clock)
+    turns = time_in_turns(contenders, options.rounds, choose_clock(options.clock))
+    seconds = medians(turns)
     print(
         f"{PRESET}, batch {options.batch}, {options.threads} thread(s), {options.rounds} rounds, {options.clock} time\n"
     )
@@ -55,8 +56,10 @@ def main() -> None:
     for name, time_ in seconds.items():
         ratio = "" if name == "ours" else f"{time_ / seconds['ours']:9.1f}×"
         print(f"{name:34}{time_ * 1e3:7.1f} ms{options.batch / time_:13,.0f}{ratio}")
-    fastest = min(time_ for name, time_ in seconds.items() if not name.startswith("ours"))
-    print(f"\nours: {fastest / seconds['ours']:.1f}× the examples a second of the fastest peer (goal ≥ {GOAL:g}×)")
+    peer = fastest(turns)
+    ratio = compare(turns, peer)
+    print(f"\nours: {ratio} the examples a second of the fastest peer ({peer}; goal ≥ {GOAL:g}×)")
+    note("sums_training", f"a training step of {PRESET}", ratio=ratio, peer=peer, seconds=seconds["ours"], goal=GOAL)
 
 
 def read_options() -> argparse.Namespace:
@@ -202,19 +205,6 @@ def check_same_function(ours: Transformer, peer: nn.Module, tokens: Tensor, name
     difference = (ours(tokens[:8])[:, -1] - peer(tokens[:8])[:, -1]).abs().max().item()
     if difference > 1e-4:
         raise SystemExit(f"{name} computes something else: its logits differ by {difference:.2g}.")
-
-
-def time_in_turns(steps: dict[str, Step], rounds: int, clock: Callable[[], float]) -> dict[str, float]:
-    """The median time of each, over rounds in which everyone has one turn."""
-    for step in steps.values():
-        step()
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for round_ in range(rounds):
-        for name in list(steps) if round_ % 2 else reversed(list(steps)):
-            start = clock()
-            steps[name]()
-            times[name].append(clock() - start)
-    return {name: median(values) for name, values in times.items()}
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,7 @@ from bindscope.tasks.binding import BindingTask
 from bindscope.tasks.binding.pairs import sample_root_pairs
 from bindscope.training.memory import keep_freed_memory
 from counted import Count, count_done
-from patching import time_in_turns
+from turns import choose_clock, compare, medians, note, take_turns
 from widened import widen
 
 FRACTIONS = (1e-6, 1e-5, 1e-4, 1e-3)  # of a stream's norm
@@ -134,7 +133,7 @@ def count_moves(model: Transformer, contrast: Contrast) -> tuple[np.ndarray, np.
 
 
 def report_tolerances(model: Transformer, contrast: Contrast, options: argparse.Namespace) -> None:
-    clock = time.perf_counter if options.clock == "wall" else time.process_time
+    clock = choose_clock(options.clock)
     grids: dict[float, xr.Dataset] = {}
 
     def measure(tolerance: float) -> float:
@@ -143,7 +142,8 @@ def report_tolerances(model: Transformer, contrast: Contrast, options: argparse.
         return clock() - start
 
     contenders = {str(t): lambda t=t: measure(t) for t in (0.0, *options.tolerances)}  # type: ignore[misc]
-    seconds = time_in_turns(contenders, options.rounds)
+    turns = take_turns(contenders, options.rounds)
+    seconds = medians(turns)
     few = contrast.take(slice(0, 2))
     products = {t: count_done(lambda t=t: residual_grid(model, few, tolerance=t)) for t in grids}  # type: ignore[misc]
     print(f"exact: {seconds['0.0']:.2f} s")
@@ -158,6 +158,14 @@ def report_tolerances(model: Transformer, contrast: Contrast, options: argparse.
             f"logit_difference {grid.attrs['error_of_logit_difference']:.2g}; "
             f"over all: logit_difference {error:.2g}, success other in {other:.2%}",
             flush=True,
+        )
+        note(
+            "tolerance",
+            f"residual grid of {options.run}, {options.size} size, tolerance {tolerance:g} logits",
+            ratio=compare(turns, "0.0", str(tolerance)),
+            peer="our exact grid",
+            seconds=seconds[str(tolerance)],
+            remark=f"largest error of any cell {error:.1e}, stated {grid.attrs['error_of_logit_difference']:.1e}",
         )
 
 

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import torch
@@ -36,6 +34,7 @@ from bindscope.training.memory import keep_freed_memory
 from bindscope.training.optimizer import build_optimizer
 from peers import HookedStyle, NanoGPT, build_gpt_neox, build_transformer_lens
 from training_profile import Product, profile_step
+from turns import OURS, choose_clock, compare, fastest, medians, note, time_in_turns
 
 LINES = 16
 SIZES = {
@@ -63,7 +62,7 @@ def main() -> None:
     options = read_options()
     torch.set_num_threads(options.threads)
     keep_freed_memory()  # for everyone, as a training run of ours does
-    clock = time.perf_counter if options.clock == "wall" else time.process_time
+    clock = choose_clock(options.clock)
     programs = options.programs or PROGRAMS[options.size]
     n_rows = options.batch or BATCH[options.size]
     ours, peers = build_contenders(options.size, n_rows, with_peers=not options.profile)
@@ -73,9 +72,10 @@ def main() -> None:
             profile_step(contender.name, contender.step, contender.flops, contender.products, options.rounds, clock)
         return
     gemms = [gemm_contender(size) for size in GEMM_SIZES]
-    seconds = time_in_turns([*ours, *peers, *sharing, *gemms], options.rounds, clock)
+    everyone = {contender.name: contender.step for contender in [*ours, *peers, *sharing, *gemms]}
+    turns = time_in_turns(everyone, options.rounds, clock)
     print(f"{options.size}, {options.threads} thread(s), {options.rounds} rounds, {options.clock} time, medians\n")
-    report(ours, peers, sharing, gemms, seconds)
+    report(options.size, ours, peers, sharing, gemms, turns)
 
 
 def read_options() -> argparse.Namespace:
@@ -215,26 +215,15 @@ def visible_pairs(batch: Batch) -> np.ndarray:
     return np.tril((blocks[None, :] == 0) | (blocks[None, :] == blocks[:, None])).sum(1)
 
 
-def time_in_turns(contenders: list[Contender], rounds: int, clock: Callable[[], float]) -> dict[str, float]:
-    """The median time of each, over rounds in which everyone has one turn."""
-    for contender in contenders:
-        contender.step()
-    times: dict[str, list[float]] = {contender.name: [] for contender in contenders}
-    for round_ in range(rounds):
-        for contender in contenders if round_ % 2 else reversed(contenders):
-            start = clock()
-            contender.step()
-            times[contender.name].append(clock() - start)
-    return {name: median(values) for name, values in times.items()}
-
-
 def report(
+    size: str,
     ours: list[Contender],
     peers: list[Contender],
     sharing: list[Contender],
     gemms: list[Contender],
-    seconds: dict[str, float],
+    turns: dict[str, list[float]],
 ) -> None:
+    seconds = medians(turns)
     peak = max(gemm.flops / seconds[gemm.name] for gemm in gemms)
     print(f"{'':40}{'step':>10}{'tokens/s':>11}{'queries/s':>11}{'of GEMM peak':>14}")
     for contender in [*ours, *peers, *sharing]:
@@ -245,11 +234,20 @@ def report(
             f"{contender.n_queries / time_:11,.0f}{fraction}"
         )
     print(f"\nGEMM peak {peak / 1e9:.1f} GFLOP/s (float32 torch.mm)")
-    fastest = min(peers, key=lambda peer: seconds[peer.name])
+    best = fastest({peer.name: turns[peer.name] for peer in peers})
     for contender in ours:
-        ratio = seconds[fastest.name] / seconds[contender.name]
-        print(f"{contender.name}: {ratio:.2f}× the fastest peer ({fastest.name}) per token")
-    for together, apart in [*zip(sharing, ours), *((each, fastest) for each in sharing)]:
+        ratio, time_ = compare(turns, best, contender.name), seconds[contender.name]
+        print(f"{contender.name}: {ratio} the fastest peer ({best}) per token")
+        note(
+            "training_step",
+            f"a training step, {size} size{contender.name.removeprefix(OURS)}",
+            ratio=ratio,
+            peer=best,
+            seconds=time_,
+            of_peak=contender.flops / time_ / peak,
+        )
+    apart_rows = [*zip(sharing, ours), *((each, next(p for p in peers if p.name == best)) for each in sharing)]
+    for together, apart in apart_rows:
         ratio = seconds[apart.name] / apart.n_queries * together.n_queries / seconds[together.name]
         print(f"{together.name}: {ratio:.1f}× {apart.name} in separate rows per supervised query (goal ≥ 5×)")
     print(f"ours: {ours[0].flops / seconds[ours[0].name] / peak:.0%} of the GEMM peak (goal ≥ 60 % at paper size)")

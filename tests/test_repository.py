@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from bindscope import __version__
+from bindscope.cli.docstrings import for_terminals, split_docstring
 from bindscope.cli.main import COMMANDS, build_app
-from bindscope.cli.reference import generate_pages, split_docstring
+from bindscope.cli.reference import generate_pages
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "numpy", "matplotlib", "xarray", "safetensors")
@@ -45,6 +46,15 @@ def test_every_command_documents_itself_its_options_and_an_example(name: str) ->
     assert f"bindscope {name}" in examples
     undocumented = [a.name for a in command.assemble_argument_collection(parse_docstring=True) if not a.parameter.help]
     assert undocumented == []
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_help_says_all_that_the_docstring_says_and_lets_the_terminal_break_lines(name: str) -> None:
+    docstring = build_app()[name].default_command.__doc__
+    written = for_terminals(docstring)
+    assert written.split() == docstring.replace("Examples:", "For example:").split()
+    prose = written.split("For example:")[0].splitlines()
+    assert all(not line or line[0] in " -*" or line.endswith((".", ":", "?", ")")) for line in prose)
 
 
 def test_asking_for_help_imports_nothing_heavy() -> None:

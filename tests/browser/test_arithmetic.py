@@ -45,7 +45,7 @@ def test_the_circuit_follows_the_slider(site: Any, page: Any) -> None:
     page.get_by_role("slider", name="Checkpoint").focus()
     page.keyboard.press("ArrowLeft")
     expect(copies).to_contain_text(f"step {steps[-3]:,}")
-    expect(copies).to_contain_text(re.compile(r"\d+ of 12 are on the diagonal"))
+    expect(copies).to_contain_text(re.compile(r"For \d+ of 12 variables the largest score is their own copy’s"))
 
 
 def test_score_terms_are_those_of_the_slider_and_of_the_chosen_variable(site: Any, page: Any) -> None:
@@ -53,7 +53,9 @@ def test_score_terms_are_those_of_the_slider_and_of_the_chosen_variable(site: An
     terms = panel(page, "Why = attends to a value in layer 2")
     chosen = terms.get_by_role("combobox", name="Value of")
     expect(chosen).to_have_value("l")  # what rises most across the last spike
-    expect(terms).to_contain_text("At step 11,200 the score is 2.5, of which 2.0 is the match")
+    expect(terms).to_contain_text(
+        "At step 11,200 the value of l scores 2.5 as first operand, of which 2.0 is the match"
+    )
     expect(terms.get_by_role("grid")).to_have_count(2)
     chosen.select_option("a")
     expect(page).to_have_url(re.compile("arithmetic.variable=a"))

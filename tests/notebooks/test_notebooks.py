@@ -15,8 +15,9 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
-def test_there_is_a_notebook_for_each_study() -> None:
-    assert {"variable_binding.ipynb", "assign_add.ipynb", "abstract_symbols.ipynb"} <= {path.name for path in NOTEBOOKS}
+def test_there_is_a_notebook_for_each_study_and_for_what_people_bring() -> None:
+    expected = {"variable_binding", "assign_add", "abstract_symbols", "your_model", "your_task"}
+    assert {path.stem for path in NOTEBOOKS} == expected
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

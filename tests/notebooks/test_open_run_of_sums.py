@@ -204,3 +204,10 @@ def test_what_all_runs_share_is_there(view: RunView, run: Run) -> None:
     assert view.phases().phase.values[0] == "addition"
     assert "2 layers of 1 head" in view._repr_html_()
     assert repr(view) == f"<run assign-add: assign_add, {len(run.steps)} checkpoints>"
+
+
+def test_what_is_typed_is_what_the_model_reads(view: RunView, run: Run) -> None:
+    logits = run_model(view.model(), view.tokens(SUM)).logits[0, -1]
+    assert int(logits.argmax()) == int(ANSWER)
+    with pytest.raises(BindscopeError, match="sum"):
+        view.tokens("a+")

@@ -59,7 +59,7 @@ COMMANDS = [  # every command that runs a model, in each of its ways to do so
 ]  # fmt: skip
 RUN_NO_MODEL = {
     "sample", "templates", "runs", "thin", "claims", "completion", "export-hf", "export-metrics",
-    "across", "announce", "calibrate", "check", "kernel", "one-step",  # datasets of experiments; kernels and a gradient that are computed in closed form
+    "across", "announce", "calibrate", "check", "doctor", "kernel", "one-step",  # datasets of experiments; kernels and a gradient that are computed in closed form
 }  # fmt: skip
 QUESTIONS: list[RunQuestion] = [
     Predict(run="small", program=PROGRAM),

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from bindscope.cli.failure import OK, REFUSED
 from bindscope.cli.options import Flag
@@ -43,7 +45,7 @@ class Finding:
     do: str = ""
 
 
-def doctor(*, json: Flag = False) -> int:
+def doctor(*, json: Annotated[Flag, Parameter(help="One JSON object for each line.")] = False) -> int:
     """Tell what is there (Python, torch, devices, page, browser, extras, disk), and what to do about the rest.
 
     Nothing is changed and nothing is fetched. It ends with exit code 2 when something
@@ -52,11 +54,6 @@ def doctor(*, json: Flag = False) -> int:
     Examples:
         bindscope doctor
         bindscope doctor --json
-
-    Parameters
-    ----------
-    json
-        One JSON object for each line.
     """
     findings = list(examine())
     if json:

@@ -10,11 +10,13 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import NoReturn
 
 from cyclopts import App, Group
 
 from bindscope import __version__
+from bindscope.cli.docstrings import for_terminals
 from bindscope.cli.failure import guard, heed_termination
 from bindscope.cli.one_voice import started_by_torchrun
 from bindscope.cli.own_families import take_families
@@ -229,12 +231,12 @@ def run(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> object:
-    names_command = any(argument in COMMANDS for argument in arguments)
-    return build_app(overview=not names_command)(arguments)
+    named = next((argument for argument in arguments if argument in COMMANDS), None)
+    return build_app(overview=named is None, named=named)(arguments)
 
 
-def build_app(overview: bool = False) -> App:
-    """The command-line application with all its subcommands, none of them imported yet.
+def build_app(overview: bool = False, named: str | None = None) -> App:
+    """The command-line application with all its subcommands, of which only the ``named`` one is imported.
 
     In an ``overview`` each command shows its summary from the table; otherwise its own docstring speaks.
     """
@@ -252,5 +254,14 @@ def build_app(overview: bool = False) -> App:
         group = Group(title, sort_key=order)
         for index, (name, (target, summary)) in enumerate(commands.items()):
             shown = summary if overview else None
+            if name == named:
+                write_for_terminals(target)
             app.command(f"bindscope.cli.{target}", name=name, help=shown, sort_key=index, group=group)
     return app
+
+
+def write_for_terminals(target: str) -> None:
+    """Help is the docstring of the command's function, whose lines are broken for people who read the code."""
+    module, name = target.split(":")
+    function = getattr(import_module(f"bindscope.cli.{module}"), name)
+    function.__doc__ = for_terminals(function.__doc__)

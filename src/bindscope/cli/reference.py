@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bindscope
+from bindscope.cli.docstrings import split_docstring
 from bindscope.cli.main import COMMANDS, DESCRIPTION, GROUPS, build_app
 from bindscope.cli.presets import HEADINGS as PRESET_HEADINGS
 from bindscope.cli.replication import render_replication, verify_shipped
@@ -196,13 +197,6 @@ def _describe_command(name: str, command: App) -> str:
     if arguments:
         lines += ["| | |", "|---|---|", *(_describe_argument(a) for a in arguments)]
     return "\n".join(lines)
-
-
-def split_docstring(function: Any) -> tuple[str, str]:
-    """What a command's docstring says before its parameters, and the lines of its examples."""
-    text = cleandoc(function.__doc__).split("\nParameters\n---")[0]
-    description, _, examples = text.partition("\nExamples:\n")
-    return description.strip(), cleandoc(examples)
 
 
 def _place(argument: Argument) -> str:

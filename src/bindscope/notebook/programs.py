@@ -23,7 +23,6 @@ from bindscope.questions.transplants import Retrain
 
 if TYPE_CHECKING:
     import xarray as xr
-    from torch import Tensor
 
     from bindscope.interventions.own_metric import Function
     from bindscope.tasks.binding import Program
@@ -276,9 +275,3 @@ class ProgramsView(MechanismsView):
     def parse(self, program: str) -> Program:
         """A program of this run's task that its model can read, lines ended by line breaks or ';'."""
         return self.task.read(program, self.run.config.model.n_positions)
-
-    def tokens(self, program: str) -> Tensor:
-        """A program as the model reads it: token ids [1, position], for ``bindscope.run``."""
-        import torch
-
-        return torch.from_numpy(self.task.to_batch(self.parse(program)).tokens)

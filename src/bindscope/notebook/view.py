@@ -26,6 +26,8 @@ from bindscope.runs.directory import Run
 from bindscope.runs.locate import RUNS_DIRECTORY, is_shipped, results_folders
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from bindscope.model.transformer import Transformer
     from bindscope.notebook.verdicts import Verdicts
     from bindscope.studies.framework.results import Library, Result
@@ -58,6 +60,16 @@ class RunView:
     def model(self, step: Step = "last") -> Transformer:
         """The network as it was at a step."""
         return self.run.checkpoint(step)
+
+    def tokens(self, example: str) -> Tensor:
+        """An example of the task, as a person types it, as the model reads it: token ids [1, position], for ``bindscope.run``.
+
+        >>> bindscope.run(run.model(), run.tokens("k=9;c=k;#c:")).logits[0, -1].argmax()
+        """
+        import torch
+
+        task = self.run.config.task
+        return torch.from_numpy(task.to_batch(task.read(example, self.run.config.model.n_positions)).tokens)
 
     def trajectory(self) -> Drawn:
         """Everything its evaluations recorded, over ``step``."""
