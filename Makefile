@@ -103,7 +103,7 @@ docs: $(VENV)/.installed  ## rewrite the generated pages in docs/
 	$(BIN)/python -m bindscope.cli.reference
 
 site: $(VENV)/.installed-test  ## build the documentation as a site, strictly, into build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo build/site/index.html
 
 types: $(VENV)/.installed-test  ## rewrite the page's types and its table of questions from the API
