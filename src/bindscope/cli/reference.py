@@ -18,7 +18,8 @@ import bindscope
 from bindscope.cli.docstrings import split_docstring
 from bindscope.cli.main import COMMANDS, DESCRIPTION, GROUPS, build_app
 from bindscope.cli.presets import HEADINGS as PRESET_HEADINGS
-from bindscope.cli.replication import render_replication, verify_shipped
+from bindscope.cli.replication import PAGES as REPLICATION_PAGES
+from bindscope.cli.replication import verify_shipped
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -44,7 +45,7 @@ def generate_pages() -> dict[str, str]:
         "presets.md": describe_presets(),
         "sites.md": describe_sites(),
         "verdicts.md": describe_verdicts(),
-        **render_replication(DOCS),
+        **{name: describe() for name, describe in REPLICATION_PAGES.items()},
     }
 
 
