@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,8 @@ from bindscope.cli.api_page import describe_api
 from bindscope.cli.docstrings import split_docstring
 from bindscope.cli.main import COMMANDS, DESCRIPTION, GROUPS, build_app
 from bindscope.cli.presets import HEADINGS as PRESET_HEADINGS
-from bindscope.cli.replication import SHOWN, SUMMARY, render_replication, verify_shipped
+from bindscope.cli.replication import PAGES as REPLICATION_PAGES
+from bindscope.cli.replication import verify_shipped
 from bindscope.cli.result_schemas import describe_results
 from bindscope.cli.site_diagram import draw_sites
 
@@ -160,11 +160,6 @@ def _describe_argument(argument: Argument) -> str:
     return f"| {names} | {text}{aside} |"
 
 
-def report_page(page: str) -> str:
-    """A page of docs/replication: its table is written again, the rest stands as it is."""
-    return render_replication(DOCS)[page]
-
-
 PAGES: Mapping[str, Callable[[], str]] = {  # file in docs/ → what writes it
     "api.md": lambda: f"{MADE_BY}\n{describe_api()}\n",
     "cli.md": describe_commands,
@@ -173,7 +168,7 @@ PAGES: Mapping[str, Callable[[], str]] = {  # file in docs/ → what writes it
     "sites.md": describe_sites,
     "figures/sites.svg": draw_sites,
     "verdicts.md": describe_verdicts,
-    **{page: partial(report_page, page) for page in (SUMMARY, *(page for page, _ in SHOWN.values()))},
+    **REPLICATION_PAGES,
 }
 
 if __name__ == "__main__":

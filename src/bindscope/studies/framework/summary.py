@@ -41,9 +41,11 @@ def summarise_claims(shown: Sequence[Verification], others: Sequence[Verificatio
 def count_verdicts(rows: Sequence[tuple[str, Verification, Sequence[Verification]]]) -> str:
     """How many claims got each verdict, and which: a line for each study and run, with other runs of the study.
 
-    A claim that cannot be tested on the run is counted as on the first of the others on which it can.
+    A claim that cannot be tested on the run is counted as on the first of the others on which it can. The last line adds
+    up the first run of each study.
     """
     parts = [_row(["study", "run", "claims", *VERDICTS]), "|---" * (3 + len(VERDICTS)) + "|"]
+    first: dict[str, dict[str, list[str]]] = {}
     for title, verification, others in rows:
         found: dict[str, list[str]] = {verdict: [] for verdict in VERDICTS}
         run = f"`{verification.run}`"
@@ -54,6 +56,9 @@ def count_verdicts(rows: Sequence[tuple[str, Verification, Sequence[Verification
             run += "" if elsewhere is None else f"; {judged.claim.id}: `{elsewhere.run}`"
         counts = [f"{len(ids)}: {', '.join(ids)}" if ids else "0" for ids in found.values()]
         parts.append(_row([title, run, str(len(verification.judged)), *counts]))
+        first.setdefault(title, found)
+    totals = [sum(len(found[verdict]) for found in first.values()) for verdict in VERDICTS]
+    parts.append(_row(["all", "the first of each study", str(sum(totals)), *map(str, totals)]))
     return "\n".join(parts)
 
 
