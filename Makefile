@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 QUIETLY = @$(PYTHON) release/quietly.py
-SETUP = $(VENV)/setup.log $(PIP) install --no-input --progress-bar off --editable
+# Python compiles what is imported when it is; compiling every module of torch beforehand takes 20 s.
+SETUP = $(VENV)/setup.log $(PIP) install --no-input --no-compile --progress-bar off --editable
 NPM := cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm --silent
 PAGE_SOURCES := hatch_build.py $(shell find frontend -type f -not -path '*/node_modules/*')
 
