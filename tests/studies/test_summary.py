@@ -41,7 +41,7 @@ def test_a_number_that_is_not_there_is_refused() -> None:
 def test_what_no_shown_run_can_test_is_taken_from_another_and_counted_so() -> None:
     mine, other = verified("mine", judged("not testable")), verified("other", judged("differs", END, seeds=SEEDS))
     assert "on `other`: **differs**<br>end" in summarise_claims([mine], [other], {"VB1": ("end",)})
-    assert "| `mine`; VB1: `other` | 1 | 0 | 1: VB1 | 0 | 0 |" in count_verdicts([("Study", mine, [other])])
+    assert "| `mine`; `other` for VB1 | 1 | 0 | 1: VB1 | 0 | 0 |" in count_verdicts([("Study", mine, [other])])
     assert "| `mine` | 1 | 0 | 0 | 0 | 1: VB1 |" in count_verdicts([("Study", mine, [])])
 
 

@@ -48,12 +48,16 @@ def count_verdicts(rows: Sequence[tuple[str, Verification, Sequence[Verification
     first: dict[str, dict[str, list[str]]] = {}
     for title, verification, others in rows:
         found: dict[str, list[str]] = {verdict: [] for verdict in VERDICTS}
-        run = f"`{verification.run}`"
+        borrowed: dict[str, list[str]] = {}  # other run → the claims that it is asked about
         for index, judged in enumerate(verification.judged):
             elsewhere = None if judged.datasets else _find_elsewhere(others, index)
-            counted = judged if elsewhere is None else elsewhere.judged[index]
-            found[counted.finding.verdict].append(judged.claim.id)
-            run += "" if elsewhere is None else f"; {judged.claim.id}: `{elsewhere.run}`"
+            if elsewhere is not None:
+                judged = elsewhere.judged[index]
+                borrowed.setdefault(elsewhere.run, []).append(judged.claim.id)
+            found[judged.finding.verdict].append(judged.claim.id)
+        run = "; ".join(
+            [f"`{verification.run}`", *(f"`{name}` for {' and '.join(ids)}" for name, ids in borrowed.items())]
+        )
         counts = [f"{len(ids)}: {', '.join(ids)}" if ids else "0" for ids in found.values()]
         parts.append(_row([title, run, str(len(verification.judged)), *counts]))
         first.setdefault(title, found)
