@@ -94,3 +94,5 @@ def test_a_typed_program_is_answered_before_and_after(
     assert "without L0.H1, L1.mlp_out: zero" in text
     assert "true answer: 5" in text
     assert "draw programs" in refusal(capsys, "ablate", "small", program, "--cut", "colon>query")
+    assert "the position's number" in refusal(capsys, "ablate", "small", program, "--of", "L0.H1@rhs 2")
+    assert "without L0.H1@2" in answer(capsys, "ablate", "small", program, "--of", "L0.H1@2")
