@@ -22,7 +22,7 @@ LOCK := requirements.lock
 PYTHONS ?= $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null))
 ARCHIVE ?= dist/*.whl
 
-.PHONY: demo test bench faults cluster load fuzz release lock locked evidence check lint $(LINT) test-page test-lower format docs site types clean help
+.PHONY: demo test bench mutants faults cluster load fuzz release lock locked evidence check lint $(LINT) test-page test-lower format docs site types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,10 @@ test-lower:
 format: $(VENV)/.installed-test  ## rewrite the code in the common style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+mutants: $(VENV)/.installed-test  ## small wrong changes to the core that some test should notice; OPTIONS="--packages runs --n 50"
+	$(PIP) install --quiet coverage pytest-cov
+	cd tests && PYTHONPATH=. $(abspath $(BIN))/python -m mutants $(OPTIONS)
 
 bench: $(VENV)/.installed-test  ## every benchmark, alone on the machine for half an hour; writes docs/benchmarks.md; OPTIONS="--only patching"
 	$(BIN)/python benchmarks/page.py $(OPTIONS)
