@@ -1,5 +1,6 @@
 /** Drawings put together to one picture: each where it stands on the page, with its subtitle; title and footer for a paper. */
 import { escapeXml } from '../charts/svg';
+import { lineAt, READING_CSS, readingsToSvg, type Reading } from './readings';
 
 /** One drawing, as the text of an SVG, with its place on the page in pixels. */
 export interface Part {
@@ -10,6 +11,7 @@ export interface Part {
   left: number;
   top: number;
   subtitle: string;
+  readings?: () => Reading[]; // what it says where it is pointed at
 }
 export interface FigureSettings {
   paper: string; // its colour
@@ -21,6 +23,7 @@ export interface FigureSettings {
   finding?: string;
   footer?: string;
   letters?: boolean; // a, b, … where there are several parts
+  readings?: boolean; // it says what is pointed at, in a line below it
 }
 export interface Figure {
   svg: string;
@@ -36,7 +39,7 @@ interface Line {
 
 export const PIXELS_PER_MM = 96 / 25.4;
 const POINTS = 0.75; // to a pixel
-const [TITLE, TEXT, FOOTER, GAP] = [12, 10.7, 8.2, 10];
+const [TITLE, TEXT, READOUT, FOOTER, GAP] = [12, 10.7, 13, 8.2, 10];
 const SANS = "Helvetica, Arial, 'Liberation Sans', sans-serif";
 
 export function partOf(markup: string, subtitle: string, left: number, top: number): Part | null {
@@ -87,18 +90,49 @@ export function layOutFigure(parts: readonly Part[], settings: FigureSettings): 
   paragraph(settings.title, TITLE, true);
   paragraph(settings.finding, TEXT);
   if (settings.title || settings.finding) y += GAP / 2;
+  const placed: Placed[] = [];
   let count = 0;
   for (const row of rowsOf(parts)) {
     const heads = row.map((part) => headOf(part, lettered ? String.fromCharCode(97 + count++) : ''));
     const above = Math.max(...heads.map((head) => head.height));
     row.forEach((part, index) => {
       const x = margin + part.left;
+      placed.push({ part, left: x, top: y + above });
       written.push(...(heads[index]?.write(x, y, ink) ?? []), part.markup.replace('<svg', `<svg x="${round(x)}" y="${round(y + above)}"`));
     });
     y += above + Math.max(...row.map((part) => part.height)) + GAP;
   }
+  if (settings.readings) {
+    const said = readout(placed, { x: margin, y, width: width - 2 * margin, ink });
+    if (said.markup) written.push(said.markup);
+    y += said.height;
+  }
   paragraph(settings.footer, FOOTER);
   return finish(written, { width, height: y + margin, paper, ink, mm, smallest: Math.min(...parts.map(smallestIn), settings.footer ? FOOTER : TEXT) });
+}
+
+interface Placed {
+  part: Part;
+  left: number;
+  top: number;
+}
+
+/** What the parts say where they are pointed at, in lines at `y`; nothing where no part says anything. */
+function readout(placed: readonly Placed[], { x, y, width, ink }: { x: number; y: number; width: number; ink: string }): { markup: string; height: number } {
+  const line = 1.3 * READOUT;
+  let most = 0;
+  const write = (text: string): string => {
+    const lines = wrap(text, width, READOUT);
+    most = Math.max(most, lines.length);
+    return lines.map((each, index) => lineAt(round(x), round(y + READOUT + index * line), each)).join('');
+  };
+  const over = placed.map(({ part, left, top }) => readingsToSvg(part.readings?.() ?? [], { left, top, scale: part.width / part.units }, write)).join('');
+  if (!over) return { markup: '', height: 0 };
+  const markup = [
+    `<style>${READING_CSS}</style><g class="bindscope-readings" font-family="${SANS}" font-size="${READOUT}px" fill="${ink}" color="${ink}">${over}</g>`,
+    `<g class="bindscope-hint" opacity="0.75">${textAt(x, y + READOUT, { text: 'Point at the drawing to read it.', size: READOUT }, ink)}</g>`,
+  ].join('\n');
+  return { markup, height: most * line + GAP };
 }
 
 /** A part's letter and subtitle, above it. */
