@@ -27,7 +27,7 @@ export function panelToHtml(panel: Embedded): string {
     `<title>${escapeXml(title)}</title><style>${style}</style></head><body>`,
     `<h1>${escapeXml(title)}</h1>`,
     finding ? `<p><strong>${escapeXml(finding)}</strong></p>` : '',
-    svg ? `<figure>${svg.replace('<svg', `<svg role="img" aria-label="${escapeXml(title)}"`)}</figure>` : '',
+    svg ? `<figure>${svg.replace('<svg', `<svg role="img" aria-label="${escapeXml(title)}"`)}</figure><p><small>Point at the drawing to read it.</small></p>` : '',
     provenance ? `<p><small>${escapeXml(provenance)}</small></p>` : '',
     table ? `<details${svg ? '' : ' open'}><summary>The numbers</summary>${tableToHtml(table, title)}</details>` : '',
     command ? `<p><small>Made again by <code>${escapeXml(command)}</code></small></p>` : '',

@@ -1,6 +1,7 @@
 /** Drawings put together to one picture: each where it stands on the page, with its subtitle; title and footer for a paper. */
 import { escapeXml } from '../charts/svg';
-import { lineAt, READING_CSS, readingsToSvg, type Reading } from './readings';
+import { LETTERS, READING_CSS, readingsToSvg, type Reading } from './readings';
+import { wrap } from './wrap';
 
 /** One drawing, as the text of an SVG, with its place on the page in pixels. */
 export interface Part {
@@ -23,7 +24,7 @@ export interface FigureSettings {
   finding?: string;
   footer?: string;
   letters?: boolean; // a, b, … where there are several parts
-  readings?: boolean; // it says what is pointed at, in a line below it
+  readings?: boolean; // it says what is pointed at
 }
 export interface Figure {
   svg: string;
@@ -39,7 +40,7 @@ interface Line {
 
 export const PIXELS_PER_MM = 96 / 25.4;
 const POINTS = 0.75; // to a pixel
-const [TITLE, TEXT, READOUT, FOOTER, GAP] = [12, 10.7, 13, 8.2, 10];
+const [TITLE, TEXT, FOOTER, GAP] = [12, 10.7, 8.2, 10];
 const SANS = "Helvetica, Arial, 'Liberation Sans', sans-serif";
 
 export function partOf(markup: string, subtitle: string, left: number, top: number): Part | null {
@@ -60,18 +61,6 @@ export function rowsOf(parts: readonly Part[]): Part[][] {
     else rows.push([part]);
   }
   return rows.map((row) => row.toSorted((one, other) => one.left - other.left));
-}
-
-/** Lines no wider than there is room, by the mean width of letters. */
-export function wrap(text: string, width: number, size: number): string[] {
-  const most = Math.max(8, Math.floor(width / (0.52 * size)));
-  const lines: string[] = [];
-  for (const word of text.split(/\s+/).filter(Boolean)) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= most) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
 }
 
 export function layOutFigure(parts: readonly Part[], settings: FigureSettings): Figure {
@@ -102,12 +91,8 @@ export function layOutFigure(parts: readonly Part[], settings: FigureSettings): 
     });
     y += above + Math.max(...row.map((part) => part.height)) + GAP;
   }
-  if (settings.readings) {
-    const said = readout(placed, { x: margin, y, width: width - 2 * margin, ink });
-    if (said.markup) written.push(said.markup);
-    y += said.height;
-  }
   paragraph(settings.footer, FOOTER);
+  if (settings.readings) written.push(...[readout(placed, { width, paper, ink })].filter(Boolean));
   return finish(written, { width, height: y + margin, paper, ink, mm, smallest: Math.min(...parts.map(smallestIn), settings.footer ? FOOTER : TEXT) });
 }
 
@@ -117,22 +102,10 @@ interface Placed {
   top: number;
 }
 
-/** What the parts say where they are pointed at, in lines at `y`; nothing where no part says anything. */
-function readout(placed: readonly Placed[], { x, y, width, ink }: { x: number; y: number; width: number; ink: string }): { markup: string; height: number } {
-  const line = 1.3 * READOUT;
-  let most = 0;
-  const write = (text: string): string => {
-    const lines = wrap(text, width, READOUT);
-    most = Math.max(most, lines.length);
-    return lines.map((each, index) => lineAt(round(x), round(y + READOUT + index * line), each)).join('');
-  };
-  const over = placed.map(({ part, left, top }) => readingsToSvg(part.readings?.() ?? [], { left, top, scale: part.width / part.units }, write)).join('');
-  if (!over) return { markup: '', height: 0 };
-  const markup = [
-    `<style>${READING_CSS}</style><g class="bindscope-readings" font-family="${SANS}" font-size="${READOUT}px" fill="${ink}" color="${ink}">${over}</g>`,
-    `<g class="bindscope-hint" opacity="0.75">${textAt(x, y + READOUT, { text: 'Point at the drawing to read it.', size: READOUT }, ink)}</g>`,
-  ].join('\n');
-  return { markup, height: most * line + GAP };
+/** What the parts say where they are pointed at. */
+function readout(placed: readonly Placed[], figure: { width: number; paper: string; ink: string }): string {
+  const over = placed.map(({ part, left, top }) => readingsToSvg(part.readings?.() ?? [], { left, top, scale: part.width / part.units }, figure)).join('');
+  return over && `<style>${READING_CSS}</style><g font-family="${SANS}" font-size="${LETTERS}px" fill="${figure.ink}" color="${figure.ink}">${over}</g>`;
 }
 
 /** A part's letter and subtitle, above it. */

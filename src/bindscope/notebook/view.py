@@ -63,7 +63,7 @@ class RunView:
         """Everything its evaluations recorded, over ``step``."""
         from bindscope.studies.framework.trajectory import trajectory_dataset
 
-        return Drawn.of(trajectory_dataset(self.run.metrics, self.run.manifest.config), "trajectory")
+        return self._drawn(trajectory_dataset(self.run.metrics, self.run.manifest.config), "trajectory")
 
     def phases(self) -> Drawn:
         """Its phases: ``first_step``, ``last_step``, ``accuracy``, ``n_evaluations`` over (phase)."""
@@ -78,7 +78,7 @@ class RunView:
         """Everything measured of it over training: ``value``, ``low``, ``high`` over (curve, step), ``turned_at`` over (curve)."""
         from bindscope.studies.framework.development import develop
 
-        return Drawn.of(develop(self.library), "development")
+        return self._drawn(develop(self.library), "development")
 
     @asks(Coefficient)
     def coefficient(
