@@ -59,13 +59,15 @@ export function cellsToSvg(cells: Cells, layout: HeatmapLayout, ink: string): st
   return `${pattern}<g transform="translate(${layout.left},${layout.top})">${drawn.join('\n')}</g>`;
 }
 
-/** What stands in each cell, where it is drawn. */
-export function readingsOf(layout: HeatmapLayout, rows: number, columns: number, describe: (cell: { row: number; column: number }) => string): Reading[] {
-  return Array.from({ length: rows * columns }, (_, index) => {
-    const [row, column] = [Math.floor(index / columns), index % columns];
+/** What stands in each cell that is drawn, where it is drawn. */
+export function readingsOf(layout: HeatmapLayout, cells: Cells, describe: (cell: { row: number; column: number }) => string): Reading[] {
+  const found: Reading[] = [];
+  eachCell(cells, (row, column, value) => {
+    if (value === null && cells.mask) return;
     const { x, y, width, height } = rectangleOf(layout, row, column, (place) => place);
-    return { x: layout.left + x, y: layout.top + y, width, height, text: describe({ row, column }) };
+    found.push({ x: layout.left + x, y: layout.top + y, width, height, text: describe({ row, column }) });
   });
+  return found;
 }
 
 const ENTRIES = 512; // even, so that the middle of a scale around zero is among them

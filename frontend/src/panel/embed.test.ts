@@ -17,7 +17,7 @@ const PANEL: Embedded = {
 describe('a panel as one file', () => {
   it('says title, finding, numbers and where they come from, and holds its drawing', () => {
     const html = panelToHtml(PANEL);
-    for (const part of ['<h1>What &lt; moves</h1>', 'Head 2 &amp; head 3 bring it.', 'binding-laptop · step 3,700', '<code>bindscope moves binding-laptop</code>', '<th scope="row">2</th><td>0.5000</td>', 'M0 0']) {
+    for (const part of ['<h1>What &lt; moves</h1>', 'Head 2 &amp; head 3 bring it.', 'binding-laptop · step 3,700', '<code>bindscope moves binding-laptop</code>', '<th scope="row">2</th><td class="number">0.5000</td>', 'M0 0']) {
       expect(html).toContain(part);
     }
   });

@@ -18,7 +18,7 @@ export function panelToHtml(panel: Embedded): string {
   const { title, finding, svg, provenance, command, table, paper, ink } = panel;
   const style =
     `body{background:${paper};color:${ink};font:15px/1.5 system-ui,sans-serif;margin:1rem}svg{height:auto;max-width:100%}h1{font-size:1.1rem;margin:0 0 .4rem}` +
-    'figure{margin:0;overflow-x:auto}p{margin:.4rem 0}small,summary{opacity:.8}summary{cursor:pointer}td,th{padding:.1em .6em;text-align:right}' +
+    'figure{margin:0;overflow-x:auto}p{margin:.4rem 0}small,summary{opacity:.8}summary{cursor:pointer}td,th{padding:.1em .6em;text-align:left;vertical-align:top}td{min-width:4rem}.number{text-align:right}' +
     'table{border-collapse:collapse;font-variant-numeric:tabular-nums}caption{text-align:left}.scroll{max-height:24rem;overflow:auto}code{overflow-wrap:anywhere}';
   return [
     '<!doctype html>',
@@ -27,7 +27,8 @@ export function panelToHtml(panel: Embedded): string {
     `<title>${escapeXml(title)}</title><style>${style}</style></head><body>`,
     `<h1>${escapeXml(title)}</h1>`,
     finding ? `<p><strong>${escapeXml(finding)}</strong></p>` : '',
-    svg ? `<figure>${svg.replace('<svg', `<svg role="img" aria-label="${escapeXml(title)}"`)}</figure><p><small>Point at the drawing to read it.</small></p>` : '',
+    svg ? `<figure>${svg.replace('<svg', `<svg role="img" aria-label="${escapeXml(title)}"`)}</figure>` : '',
+    svg.includes('bindscope-reading') ? '<p><small>Point at the drawing to read it.</small></p>' : '',
     provenance ? `<p><small>${escapeXml(provenance)}</small></p>` : '',
     table ? `<details${svg ? '' : ' open'}><summary>The numbers</summary>${tableToHtml(table, title)}</details>` : '',
     command ? `<p><small>Made again by <code>${escapeXml(command)}</code></small></p>` : '',
@@ -41,7 +42,7 @@ export function panelToHtml(panel: Embedded): string {
 function tableToHtml({ name, headers, nHeaders, rows, note }: Table, title: string): string {
   const head = headers.map((header) => `<th scope="col">${escapeXml(header)}</th>`).join('');
   const body = rows.map((row) => {
-    const cells = row.map((value, column) => (column < nHeaders ? `<th scope="row">${escapeXml(showValue(value))}</th>` : `<td>${escapeXml(showValue(value))}</td>`));
+    const cells = row.map((value, column) => (column < nHeaders ? `<th scope="row">${escapeXml(showValue(value))}</th>` : `<td${typeof value === 'number' ? ' class="number"' : ''}>${escapeXml(showValue(value))}</td>`));
     return `<tr>${cells.join('')}</tr>`;
   });
   const caption = escapeXml(`${title}: ${name}. ${note.replace(' The downloads hold all.', '')}`.trim());

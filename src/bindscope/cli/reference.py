@@ -116,7 +116,8 @@ PACKAGES = ("tasks.binding", "tasks.code", "tasks.assign_add", "tasks.templates"
             "subspaces", "theory", "runs")  # fmt: skip
 _API_LEAD = """\
 These names are imported from `bindscope` itself and stay. Each is loaded when it is first used, so `import bindscope` is
-instant. Methods of an opened run return labelled arrays (xarray) that draw themselves with `.plot()`.
+instant. Methods of an opened run return labelled arrays (xarray) that draw themselves with `.plot()`
+and, at the end of a notebook's cell, show themselves with finding, readout and provenance; `.panel().save("panel.html")` saves that as a page.
 
 ```python
 import bindscope
