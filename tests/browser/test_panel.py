@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.opening import open_page
+from browser.test_every_page import AXE, find_violations
 
 ADDRESS = "#/1/trajectory?run=binding-laptop&step=900"
 
@@ -176,3 +177,24 @@ def test_a_term_explains_itself_by_keyboard(site: Any, page: Any) -> None:
     assert len(card.inner_text()) > 20
     page.keyboard.press("Escape")
     expect(card).to_have_count(0)
+
+
+def test_a_panel_in_a_file_or_alone_has_nothing_that_axe_objects_to(served: Any, chromium: Any, tmp_path: Path) -> None:
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed")
+    context = chromium.new_context(bypass_csp=True, reduced_motion="reduce")
+    page = context.new_page()
+    open_page(page, served.at(ADDRESS))
+    whole = page.get_by_role("region", name="Accuracy by depth", exact=True)
+    saved = download(page, whole, "HTML", tmp_path)
+    alone = served.at(f"{ADDRESS}&embed.panel=Accuracy by depth")
+    for address, width in ((saved.as_uri(), 1280), (alone, 1280), (alone, 390)):
+        page.set_viewport_size({"width": width, "height": 600})
+        page.goto("about:blank")
+        page.goto(address)
+        page.get_by_role("heading", name="Accuracy by depth").wait_for()
+        page.wait_for_load_state("networkidle")
+        page.add_script_tag(path=AXE)
+        assert find_violations(page) == []
+        assert not page.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    context.close()

@@ -24,7 +24,7 @@ export function panelToHtml(panel: Embedded): string {
     '<!doctype html>',
     '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"><link rel="icon" href="data:,">`,
-    `<title>${escapeXml(title)}</title><style>${style}</style></head><body>`,
+    `<title>${escapeXml(title)}</title><style>${style}</style></head><body><main>`,
     `<h1>${escapeXml(title)}</h1>`,
     finding ? `<p><strong>${escapeXml(finding)}</strong></p>` : '',
     svg ? `<figure>${svg.replace('<svg', `<svg role="img" aria-label="${escapeXml(title)}"`)}</figure>` : '',
@@ -32,7 +32,7 @@ export function panelToHtml(panel: Embedded): string {
     provenance ? `<p><small>${escapeXml(provenance)}</small></p>` : '',
     table ? `<details${svg ? '' : ' open'}><summary>The numbers</summary>${tableToHtml(table, title)}</details>` : '',
     command ? `<p><small>Made again by <code>${escapeXml(command)}</code></small></p>` : '',
-    '</body></html>',
+    '</main></body></html>',
     '',
   ]
     .filter((line, index, all) => line || index === all.length - 1)

@@ -51,7 +51,8 @@ class Panel:
         path = Path(path)
         with explain_failure(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, document(self.title, element("h1", self.title), self.content).encode())
+        page = document(self.title, element("main", element("h1", self.title), self.content))
+        write_atomically(path, page.encode())
         return path
 
     def __repr__(self) -> str:
