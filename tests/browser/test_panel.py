@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.opening import open_page
+from browser.test_every_page import AXE, find_violations
 
 ADDRESS = "#/1/trajectory?run=binding-laptop&step=900"
 
@@ -94,6 +95,54 @@ def test_a_figure_for_a_paper_has_its_width_and_says_where_it_comes_from(page: A
     expect(dialog).to_be_hidden()
 
 
+def test_a_panel_is_one_file_that_opens_by_itself_and_says_what_is_pointed_at(
+    page: Any, panel: Any, tmp_path: Path
+) -> None:
+    path = download(page, panel, "HTML", tmp_path)
+    alone = page.context.new_page()
+    asked: list[str] = []
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.goto(path.as_uri())
+    expect(alone.get_by_role("heading", name="Accuracy by depth")).to_be_visible()
+    expect(alone.locator("strong")).to_have_text(panel.locator(".finding").inner_text())
+    expect(alone.locator("body")).to_contain_text(re.compile(r"binding-laptop.*n = [\d,]+.*95 %"))
+    words = alone.locator(".bindscope-reading", has_text="training step 1,200").locator("> g")
+    expect(words).to_have_css("visibility", "hidden")
+    alone.locator(".bindscope-reading", has_text="training step 1,200").locator("> rect").hover()
+    expect(words).to_have_css("visibility", "visible")
+    expect(words).to_contain_text("depth 1 ")
+    alone.get_by_text("The numbers").click()
+    assert alone.get_by_role("row").count() > 5
+    assert asked == [path.as_uri()]
+    assert "<script" not in path.read_text()
+    alone.close()
+
+
+def test_a_panel_of_a_static_copy_stands_in_a_frame_of_another_page(site: Any, page: Any, panel: Any) -> None:
+    panel.get_by_role("button", name="Download", exact=True).click()
+    panel.get_by_role("button", name=re.compile("^Embed")).click()
+    expect(panel.get_by_role("status").first).to_contain_text("Copied")
+    markup = page.evaluate("() => navigator.clipboard.readText()")
+    if site.live:  # a server is shown in no frame of others: the markup names a copy
+        assert '<iframe src="site/index.html#/1/trajectory?run=binding-laptop&amp;step=900' in markup
+        return
+    other = page.context.new_page()
+    other.set_content(f"<h1>A page of another</h1>{markup}")
+    frame = other.frame_locator("iframe")
+    expect(frame.get_by_role("img", name=re.compile("ccuracy")).first).to_be_visible()
+    expect(frame.get_by_role("navigation")).to_have_count(0)
+    expect(frame.locator("section.panel:popover-open")).to_have_attribute("aria-label", "Accuracy by depth")
+    whole = frame.get_by_role("link", name="Open in Bindscope").get_attribute("href")
+    assert whole.startswith("#/1/trajectory?run=binding-laptop&step=900")
+    assert "embed" not in whole
+    other.close()
+
+
+def test_a_server_is_shown_in_no_frame(served: Any, page: Any) -> None:
+    policy = page.request.get(served.address).headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy
+
+
 def test_the_table_opens_on_the_measure_that_is_drawn(site: Any, page: Any) -> None:
     open_page(page, site.at("#/1/patch?run=binding-laptop&step=900&patch.of=mean&patch.metric=kl"))
     panel = page.get_by_role("region", name="Patch grid, mean over pairs", exact=True)
@@ -128,3 +177,24 @@ def test_a_term_explains_itself_by_keyboard(site: Any, page: Any) -> None:
     assert len(card.inner_text()) > 20
     page.keyboard.press("Escape")
     expect(card).to_have_count(0)
+
+
+def test_a_panel_in_a_file_or_alone_has_nothing_that_axe_objects_to(served: Any, chromium: Any, tmp_path: Path) -> None:
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed")
+    context = chromium.new_context(bypass_csp=True, reduced_motion="reduce")
+    page = context.new_page()
+    open_page(page, served.at(ADDRESS))
+    whole = page.get_by_role("region", name="Accuracy by depth", exact=True)
+    saved = download(page, whole, "HTML", tmp_path)
+    alone = served.at(f"{ADDRESS}&embed.panel=Accuracy by depth")
+    for address, width in ((saved.as_uri(), 1280), (alone, 1280), (alone, 390)):
+        page.set_viewport_size({"width": width, "height": 600})
+        page.goto("about:blank")
+        page.goto(address)
+        page.get_by_role("heading", name="Accuracy by depth").wait_for()
+        page.wait_for_load_state("networkidle")
+        page.add_script_tag(path=AXE)
+        assert find_violations(page) == []
+        assert not page.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    context.close()

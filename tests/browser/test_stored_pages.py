@@ -45,7 +45,8 @@ def test_flips_between_two_checkpoints_add_up(site: Any, page: Any) -> None:
         int(re.search(rf"(\d+)\s+[\d.]+ %\s+{kind}", text)[1])  # type: ignore[index]
         for kind in ("both right", "right → wrong", "wrong → right", "both wrong")
     )
-    assert f"{won} of {both + lost + won + neither} programs turned right and {lost or 'none'} wrong" in text
+    n = both + lost + won + neither
+    assert f"From A to B {won or 'none'} of {n} programs turned right and {lost or 'none'} wrong" in text
     page.get_by_role("region", name="Programs that changed").get_by_role(
         "button", name=re.compile(r"#\w:")
     ).first.click()

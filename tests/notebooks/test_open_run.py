@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +130,42 @@ def test_a_selection_and_a_file_still_draw(view: RunView, tmp_path: Path) -> Non
         Drawn(early.data_vars, early.coords).plot()
 
 
+def test_a_result_shows_itself_in_a_cell_as_the_page_does(view: RunView, tmp_path: Path) -> None:
+    patched = view.patch(PROGRAM, OTHER)
+    cell = patched._repr_html_()
+    best = patched.success.isel(step=-1, pair=0)
+    layer, position = np.unravel_index(int(best.values.argmax()), best.shape)
+    assert f"Most is done at layer {layer}, position {position}: 100 %" in cell
+    assert "binding-laptop · step 3,700 · n = 1" in cell
+    assert cell.count('class="bindscope-reading"') == best.size
+    assert not re.search(r"<script|src=|@import|href=\"http", cell)
+    saved = patched.panel(metric="kl").save(tmp_path / "sub" / "patch.html").read_text()
+    assert saved.startswith("<!doctype html>")
+    assert "KL" in saved
+
+
+def test_findings_are_made_of_the_numbers(view: RunView) -> None:
+    answers = view.predict(PROGRAM, steps="all")
+    probability = answers.probability.sel(output="5")
+    since = int(answers.step[np.flatnonzero(probability <= 0.5)[-1] + 1])
+    assert answers.panel().finding.endswith(f"which is right; 5 stays above a half from step {since:,}.")
+    assert view.trajectory().panel().finding == view.phases().panel().finding
+    assert view.predict("c=1;d=2;a=5;b=a;#d:", steps=0).panel().finding.startswith("At step 0 the model says")
+    swapped = view.swap(PROGRAM, OTHER, of="values")
+    said = str(swapped.output.values[int(swapped.probability.isel(condition=-1).values.argmax())])
+    assert swapped.panel().finding.startswith(f"After the swap the model says {said} (")
+    lens = view.lens(PROGRAM).isel(position=-1)
+    after = int(np.flatnonzero(lens.answer_logit <= lens.line_1_logit)[-1]) + 1
+    assert view.lens(PROGRAM).panel().finding.endswith(f"for good after {after} layers.")
+
+
+def test_what_no_figure_can_draw_is_shown_as_any_other_dataset(view: RunView) -> None:
+    part = view.trajectory().isel(step=0, drop=True)
+    assert "xr-wrap" in part._repr_html_()
+    with pytest.raises(BindscopeError, match="names no figure"):
+        Drawn(part.data_vars).panel()
+
+
 def test_verdicts_are_a_table_with_figures(view: RunView, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     verdicts = view.verify(["VB4", "vb6"])
@@ -136,8 +173,13 @@ def test_verdicts_are_a_table_with_figures(view: RunView, tmp_path: Path, monkey
     assert set(verdicts.dataset.verdict.values) <= {"replicates", "differs", "not testable"}
     assert isinstance(verdicts.plot("vb4"), Figure)
     assert verdicts.dataset.title.values[0] in verdicts._repr_html_()
+    panel = verdicts.panel("vb4")
+    assert panel.finding.startswith(str(verdicts.dataset.verdict.values[0]))
+    assert panel.title.startswith("VB4: ")
     with pytest.raises(BindscopeError, match="no claim 'VB1' here"):
         verdicts.plot("VB1")
+    with pytest.raises(BindscopeError, match="name the claim"):
+        verdicts.panel()
     assert not list(tmp_path.iterdir())  # everything was saved with the shipped run
 
 

@@ -1,5 +1,6 @@
 /** The cells of a heatmap, on a canvas or as SVG. */
 import { colourOf, rgb, type Limits, type ScaleName } from './colour';
+import type { Reading } from '../panel/readings';
 import type { HeatmapLayout } from './heatmapLayout';
 
 export interface Cells {
@@ -56,6 +57,17 @@ export function cellsToSvg(cells: Cells, layout: HeatmapLayout, ink: string): st
     `<path d="M0 0v5" stroke="${ink}" stroke-width="1.2" stroke-opacity="0.55"/></pattern></defs>`;
   const drawn = [...paths].map(([colour, path]) => `<path fill="${colour}" d="${path.join('')}"/>`);
   return `${pattern}<g transform="translate(${layout.left},${layout.top})">${drawn.join('\n')}</g>`;
+}
+
+/** What stands in each cell that is drawn, where it is drawn. */
+export function readingsOf(layout: HeatmapLayout, cells: Cells, describe: (cell: { row: number; column: number }) => string): Reading[] {
+  const found: Reading[] = [];
+  eachCell(cells, (row, column, value) => {
+    if (value === null && cells.mask) return;
+    const { x, y, width, height } = rectangleOf(layout, row, column, (place) => place);
+    found.push({ x: layout.left + x, y: layout.top + y, width, height, text: describe({ row, column }) });
+  });
+  return found;
 }
 
 const ENTRIES = 512; // even, so that the middle of a scale around zero is among them

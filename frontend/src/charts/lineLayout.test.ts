@@ -81,7 +81,7 @@ describe('words for numbers', () => {
   ])('%s is %s', (value, expected) => expect(formatNumber(value)).toBe(expected));
 
   test('percent, intervals and steps', () => {
-    expect(formatPercent(0.9312)).toBe('93.1 %');
+    expect([0.9312, 0, 1, 0.9996].map(formatPercent)).toEqual(['93.1 %', '0 %', '100 %', '100 %']); // without idle digits
     expect(formatInterval(0.5, 0.4, 0.6, formatPercent)).toBe('50 % (40 % to 60 %)');
     expect(formatInterval(0.5, null, 0.6)).toBe('0.5');
     expect([950, 12000, 2e6].map(formatStep)).toEqual(['950', '12k', '2M']);

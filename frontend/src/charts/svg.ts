@@ -49,12 +49,22 @@ function keepStyles(shown: Element, copy: Element, inherited = false): void {
   for (const [name, usual] of Object.entries(OWN)) {
     if (inherited && style.getPropertyValue(name) !== usual) copy.setAttribute(name, style.getPropertyValue(name));
   }
+  nameOption(copy);
   for (const name of ['class', 'style', 'tabindex', 'role']) copy.removeAttribute(name);
   for (const { name } of [...copy.attributes]) if (name.startsWith('aria-')) copy.removeAttribute(name);
   [...shown.children].forEach((child, index) => {
     const other = copy.children[index];
     if (other) keepStyles(child, other, true);
   });
+}
+
+/** What can be chosen in a diagram says what it is when it is pointed at. */
+function nameOption(copy: Element): void {
+  const name = copy.getAttribute('role') === 'option' ? copy.getAttribute('aria-label') : null;
+  if (!name) return;
+  const title = document.createElementNS('http://www.w3.org/2000/svg', 'title');
+  title.textContent = name;
+  copy.append(title); // after its shapes, so that these stay as they were counted
 }
 
 function background(element: Element | null): string {

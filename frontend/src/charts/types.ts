@@ -51,6 +51,7 @@ export interface LineChartProps {
   xTitle: string;
   yTitle: string;
   yLimits?: Limits;
+  xLimits?: Limits; // at least so far, where several charts are compared
   log?: boolean; // the x axis; 0 stands at its left end
   bands?: Band[]; // phases behind the curves
   cursor?: number | null; // a vertical line at this x

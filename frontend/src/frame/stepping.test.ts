@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { moveBy, phaseName, fractionOf, showFraction, stepAtFraction, stepForAddress, stepForKey, valueText, type Scale } from './stepping';
+import { moveBy, phaseName, fractionOf, stepAtFraction, stepForAddress, stepForKey, valueText, type Scale } from './stepping';
 
 const STEPS = [0, 2, 6, 11, 100, 200, 1600, 1800, 3700];
 const PHASES = [
@@ -47,9 +47,6 @@ describe('keys', () => {
 });
 
 describe('words', () => {
-  it('show fractions without idle digits', () => {
-    expect([0, 0.55375, 1, 0.9996].map(showFraction)).toEqual(['0 %', '55.4 %', '100 %', '100 %']);
-  });
   it('name the phase, or what a step lies between', () => {
     expect(phaseName(PHASES, 100)).toBe('random');
     expect(phaseName(PHASES, 1800)).toBe('between heuristic and systematic');

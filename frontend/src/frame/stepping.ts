@@ -62,8 +62,3 @@ export function valueText(steps: readonly number[], step: number, phases: readon
   const phase = phaseName(phases, step);
   return `step ${step.toLocaleString('en')} of ${last.toLocaleString('en')}${phase ? `, ${phase}` : ''}`;
 }
-
-/** A fraction as a percentage with a digit behind the point where it says something: '55.4 %', '100 %'. */
-export function showFraction(fraction: number): string {
-  return `${(100 * fraction).toFixed(1).replace('.0', '')} %`;
-}

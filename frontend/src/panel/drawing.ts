@@ -1,23 +1,25 @@
 /** How a panel gets the picture of what it shows.
 
 A chart made of SVG elements needs to do nothing. A chart drawn on a canvas, or with a legend beside it, calls
-`provideDrawing(() => svgText, () => element)` while it starts, and the panel takes that instead. */
+`provideDrawing(() => svgText, () => element)` while it starts, and the panel takes that instead. A third function says what stands where. */
 import { getContext, onDestroy, setContext } from 'svelte';
 import { magnification } from '../charts/magnify.svelte';
 import { layOutFigure, partOf, type Part } from './figure';
+import type { Reading } from './readings';
 
 const KEY = 'panel drawing';
 interface Given {
   give: () => string;
   where: () => Element | undefined;
+  read: () => Reading[];
 }
 export type Drawings = ReadonlySet<Given>;
 
 /** For a chart: give its picture as the text of one SVG with width and height. Does nothing outside of a panel. */
-export function provideDrawing(give: () => string, where: () => Element | undefined): void {
+export function provideDrawing(give: () => string, where: () => Element | undefined, read: () => Reading[] = () => []): void {
   const given = getContext<Set<Given> | undefined>(KEY);
   if (!given) return;
-  const drawing = { give, where };
+  const drawing = { give, where, read };
   given.add(drawing);
   onDestroy(() => given.delete(drawing));
 }
@@ -31,23 +33,24 @@ export function collectDrawings(): Drawings {
 export function partsIn(element: Element, given: Drawings): Part[] {
   const box = element.getBoundingClientRect();
   const times = magnification();
-  const drawn = [...given].map(({ give, where }) => ({ text: give(), at: where() }));
+  const drawn = [...given].map(({ give, where, read }) => ({ text: give(), at: where(), read }));
   const others = drawnIn(element)
     .filter((svg) => !drawn.some(({ at }) => at && (at === svg || at.contains(svg) || svg.contains(at))))
-    .map((svg) => ({ text: serialise(svg), at: svg as Element | undefined }));
-  return [...drawn, ...others].flatMap(({ text, at }) => {
+    .map((svg) => ({ text: serialise(svg), at: svg as Element | undefined, read: (): Reading[] => [] }));
+  return [...drawn, ...others].flatMap(({ text, at, read }) => {
     if (!text || !at || !element.contains(at)) return [];
     const { left, top } = at.getBoundingClientRect();
-    return partOf(text, subtitleOf(at, element), (left - box.left) / times, (top - box.top) / times) ?? [];
+    const part = partOf(text, subtitleOf(at, element), (left - box.left) / times, (top - box.top) / times);
+    return part ? { ...part, readings: read } : [];
   });
 }
 
-/** The picture of a panel as the text of one SVG, as it is drawn on the page; null when there is none. */
-export function drawingOf(element: Element, given: Drawings): string | null {
+/** The picture of a panel as the text of one SVG, as it is drawn on the page; null when there is none. With `readings` it says what is pointed at. */
+export function drawingOf(element: Element, given: Drawings, readings = false): string | null {
   const parts = partsIn(element, given);
   if (!parts.length) return null;
   const paper = getComputedStyle(document.documentElement).getPropertyValue('--panel').trim();
-  return layOutFigure(parts, { paper, ink: getComputedStyle(element).color, margin: 12 }).svg;
+  return layOutFigure(parts, { paper, ink: getComputedStyle(element).color, margin: 12, readings }).svg;
 }
 
 /** Draw the picture into a PNG, `scale` pixels to a unit. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { layOutFigure, partOf, PIXELS_PER_MM, rowsOf, wrap, type Part } from './figure';
+import { layOutFigure, partOf, PIXELS_PER_MM, rowsOf, type Part } from './figure';
+import { wrap } from './wrap';
 
 const drawn = (left: number, top: number, subtitle = '', width = 100, height = 50): Part => {
   const part = partOf(`<svg xmlns="x" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><text font-size="9px">t</text></svg>`, subtitle, left, top);

@@ -1,5 +1,7 @@
 /** Drawings put together to one picture: each where it stands on the page, with its subtitle; title and footer for a paper. */
 import { escapeXml } from '../charts/svg';
+import { LETTERS, READING_CSS, readingsToSvg, type Reading } from './readings';
+import { wrap } from './wrap';
 
 /** One drawing, as the text of an SVG, with its place on the page in pixels. */
 export interface Part {
@@ -10,6 +12,7 @@ export interface Part {
   left: number;
   top: number;
   subtitle: string;
+  readings?: () => Reading[]; // what it says where it is pointed at
 }
 export interface FigureSettings {
   paper: string; // its colour
@@ -21,6 +24,7 @@ export interface FigureSettings {
   finding?: string;
   footer?: string;
   letters?: boolean; // a, b, … where there are several parts
+  readings?: boolean; // it says what is pointed at
 }
 export interface Figure {
   svg: string;
@@ -59,18 +63,6 @@ export function rowsOf(parts: readonly Part[]): Part[][] {
   return rows.map((row) => row.toSorted((one, other) => one.left - other.left));
 }
 
-/** Lines no wider than there is room, by the mean width of letters. */
-export function wrap(text: string, width: number, size: number): string[] {
-  const most = Math.max(8, Math.floor(width / (0.52 * size)));
-  const lines: string[] = [];
-  for (const word of text.split(/\s+/).filter(Boolean)) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= most) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
-
 export function layOutFigure(parts: readonly Part[], settings: FigureSettings): Figure {
   const { paper, ink, margin = 0, mm, letters = false } = settings;
   const width = Math.max(settings.width ?? 0, ...parts.map((part) => part.left + part.width)) + 2 * margin;
@@ -87,18 +79,33 @@ export function layOutFigure(parts: readonly Part[], settings: FigureSettings): 
   paragraph(settings.title, TITLE, true);
   paragraph(settings.finding, TEXT);
   if (settings.title || settings.finding) y += GAP / 2;
+  const placed: Placed[] = [];
   let count = 0;
   for (const row of rowsOf(parts)) {
     const heads = row.map((part) => headOf(part, lettered ? String.fromCharCode(97 + count++) : ''));
     const above = Math.max(...heads.map((head) => head.height));
     row.forEach((part, index) => {
       const x = margin + part.left;
+      placed.push({ part, left: x, top: y + above });
       written.push(...(heads[index]?.write(x, y, ink) ?? []), part.markup.replace('<svg', `<svg x="${round(x)}" y="${round(y + above)}"`));
     });
     y += above + Math.max(...row.map((part) => part.height)) + GAP;
   }
   paragraph(settings.footer, FOOTER);
+  if (settings.readings) written.push(...[readout(placed, { width, paper, ink })].filter(Boolean));
   return finish(written, { width, height: y + margin, paper, ink, mm, smallest: Math.min(...parts.map(smallestIn), settings.footer ? FOOTER : TEXT) });
+}
+
+interface Placed {
+  part: Part;
+  left: number;
+  top: number;
+}
+
+/** What the parts say where they are pointed at. */
+function readout(placed: readonly Placed[], figure: { width: number; paper: string; ink: string }): string {
+  const over = placed.map(({ part, left, top }) => readingsToSvg(part.readings?.() ?? [], { left, top, scale: part.width / part.units }, figure)).join('');
+  return over && `<style>${READING_CSS}</style><g font-family="${SANS}" font-size="${LETTERS}px" fill="${figure.ink}" color="${figure.ink}">${over}</g>`;
 }
 
 /** A part's letter and subtitle, above it. */

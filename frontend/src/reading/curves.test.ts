@@ -31,11 +31,9 @@ describe('curves', () => {
   });
   it('joins rules that always say the same and draws each beside how often it is right', () => {
     const found = ruleCurves(body);
-    expect(found.map((series) => series.name)).toEqual([
-      'first constant = line 1', 'first constant = line 1: rule right', 'positional', 'positional: rule right',
-    ]); // prettier-ignore
-    expect(found[1]?.y).toEqual([0.5, 0.5]);
-    expect(found[0]?.colour).toBe(found[1]?.colour);
+    expect(found.map((chart) => chart.map((series) => series.name))).toEqual([['first constant = line 1', 'the rule is right'], ['positional', 'the rule is right']]);
+    expect(found[0]?.[1]?.y).toEqual([0.5, 0.5]);
+    expect(found[0]?.[1]?.dashed).toBe(true);
   });
   it('turns fractions over (step, source) to rows of sources, or to what exceeds the answers', () => {
     expect(sourceFractions(body, false)).toEqual([0.25, 1, 0.75, 0]);

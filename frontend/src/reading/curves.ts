@@ -23,8 +23,8 @@ function withInterval(body: Body, name: string, at: At): Pick<Series, 'y' | 'low
   return { y, low: numbers(body, `${name}_low`, at), high: numbers(body, `${name}_high`, at) };
 }
 
-/** Agreement with each rule, and dashed in the same colour how often the rule is right; rules that always agree share a curve. */
-export function ruleCurves(body: Body): Series[] {
+/** For each rule how often predictions agree with it, and dashed how often it is right; rules that always agree share their curves. */
+export function ruleCurves(body: Body): Series[][] {
   const x = stepsOf(body);
   const merged = new Map<string, { names: string[]; y: (number | null)[]; base: number | null }>();
   for (const rule of labelsOf(body, 'rule')) {
@@ -35,12 +35,11 @@ export function ruleCurves(body: Body): Series[] {
     if (found) found.names.push(wordsOf(rule));
     else merged.set(key, { names: [wordsOf(rule)], y, base });
   }
-  return [...merged.values()].flatMap(({ names, y, base }, index) => {
-    const colour = seriesColour(index);
+  return [...merged.values()].map(({ names, y, base }) => {
     const name = names.join(' = ');
     return [
-      { name, x, y, colour },
-      { name: `${name}: rule right`, x, y: x.map(() => base), colour, dashed: true },
+      { name, x, y, colour: seriesColour(0) },
+      { name: 'the rule is right', x, y: x.map(() => base), colour: seriesColour(1), dashed: true },
     ];
   });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body, Value } from '../api/body';
-import { listed, staysAbove, tellLoss, tellMisleading, tellOrder, tellRise, tellRootLines, tellRule, tellSources, tellAt, tellEnds, tellFewest, tellHalf, tellSpan } from './findings';
+import { listed, staysAbove, tellLoss, tellMisleading, tellOrder, tellRise, tellRootLines, tellRule, tellSources, tellAt, tellEnds, tellFewest, tellHalf, tellSpan, tellLeast } from './findings';
 
 const x = [0, 100, 200, 300];
 const over = (dims: string[], values: Value[]) => ({ dims, values, units: '' });
@@ -69,4 +69,10 @@ describe('curves over something else than training', () => {
     expect(tellEnds([one, { ...other, of: 'A' }], 'width')).toBe('A: 1 at width 8, 0.1 at 32.');
     expect(tellEnds([{ name: 'C', x: [4], y: [null] }], 'width')).toBe('');
   });
+});
+
+it('says where each of several charts is lowest, of what is known', () => {
+  const chart = (title: string, y: (number | null)[], name = 'transformer') => ({ title, series: [{ name, x: [1, 2, 1024], y }, { name: 'paper', of: name, x: [4], y: [0] }] });
+  expect(tellLeast([chart('layers', [0.5, 0.25, null]), chart('heads', [1, 2, 0.125], 'both scalings')], 'The loss')).toBe('The loss is least at layers 2 (0.25, transformer); heads 1,024 (0.125, both scalings).');
+  expect(tellLeast([chart('layers', [null, null, null])], 'The loss')).toBe('');
 });

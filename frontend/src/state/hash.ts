@@ -28,6 +28,9 @@ export const START: View = {
   options: {},
 };
 
+/** The option that names the only panel to show, where the page stands in a frame of another one. */
+export const ALONE = 'embed.panel';
+
 const MAX_LENGTH = 20_000; // characters of an address that is read at all
 
 export function viewToHash(view: View): string {

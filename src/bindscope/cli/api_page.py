@@ -204,7 +204,8 @@ _LEAD = """\
 # The Python API
 
 These names are imported from `bindscope` itself and stay. Each is loaded when it is first used, so `import bindscope` is
-instant. Methods of an opened run or study return labelled arrays (xarray) that draw themselves with `.plot()`; [results.md](results.md) has what saved ones hold.
+instant. Methods of an opened run or study return labelled arrays (xarray) that draw themselves with `.plot()`
+and, at the end of a notebook's cell, show themselves as a panel with finding, readout and provenance (`.panel().save("panel.html")` saves it as a page); [results.md](results.md) has what saved ones hold.
 
 ```python
 import numpy as np

@@ -20,6 +20,8 @@ from bindscope.errors import BindscopeError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from bindscope.notebook.panel import Panel
+
 FIGURE = "figure"  # the attribute that names the figure
 _HERE = "bindscope.notebook.figures"
 _SUMS = "bindscope.notebook.sums_figures"
@@ -95,6 +97,26 @@ class Drawn(xr.Dataset):
     @property
     def plot(self) -> Plot:  # type: ignore[override]
         return Plot(self)
+
+    def panel(self, **settings: Any) -> Panel:
+        """Its figure with finding, provenance and a readout, as the web page shows it; ``settings`` are those of ``plot``.
+
+        >>> run.trajectory().panel().save("trajectory.html")
+        """
+        from bindscope.notebook.findings import tell_finding
+        from bindscope.notebook.panel import Panel, tell_provenance
+
+        figure, name = self.plot(**settings), str(self.attrs[FIGURE])
+        about = f" of {self.attrs['program']}" if "program" in self.attrs else ""
+        title = f"{self.attrs.get('title') or name}{about}"
+        return Panel(title, tell_finding(self, name), tell_provenance(self), figure, self)
+
+    def _repr_html_(self) -> str:
+        """The panel; a part that its figure cannot draw is shown as any other dataset."""
+        try:
+            return self.panel()._repr_html_()
+        except (BindscopeError, ArithmeticError, LookupError, AttributeError, TypeError, ValueError):
+            return super()._repr_html_()
 
 
 def show_figures() -> None:

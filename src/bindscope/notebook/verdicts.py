@@ -13,7 +13,8 @@ from bindscope.errors import BindscopeError, suggest_nearest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from bindscope.studies.framework.verify import Verification
+    from bindscope.notebook.panel import Panel
+    from bindscope.studies.framework.verify import Judged, Verification
 
 COLUMNS = ("title", "paper", "measured", "verdict", "reason")
 
@@ -48,6 +49,24 @@ class Verdicts:
 
         >>> verdicts.plot("VB3")
         """
+        return self._find(claim).draw()
+
+    def panel(self, claim: str | None = None) -> Panel:
+        """The figure of one claim with its verdict and the numbers judged, to be shown in a cell or saved as a page.
+
+        >>> verdicts.panel("VB3").save("vb3.html")
+        """
+        from bindscope.notebook.panel import Panel
+
+        one = self._find(claim)
+        title = f"{one.claim.id}: {one.claim.title}"
+        finding = f"{one.finding.verdict}: {one.finding.reason}"
+        about = (
+            f"{self.verification.run} · the paper: {one.claim.paper} · {'; '.join(map(str, one.finding.quantities))}"
+        )
+        return Panel(title, finding, about, one.draw(), self.dataset.sel(claim=[one.claim.id]))
+
+    def _find(self, claim: str | None) -> Judged:
         names = [one.claim.id for one in self.verification.judged]
         if claim is None:
             if len(names) != 1:
@@ -56,7 +75,7 @@ class Verdicts:
         known = {one.claim.id.lower(): one for one in self.verification.judged}
         if claim.lower() not in known:
             raise BindscopeError(f"there is no claim '{claim}' here.{suggest_nearest(claim, names)}")
-        return known[claim.lower()].draw()
+        return known[claim.lower()]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.verification.counts.items() if count)

@@ -82,7 +82,7 @@ class RunView:
         """
         from bindscope.studies.framework.trajectory import trajectory_dataset
 
-        return Drawn.of(trajectory_dataset(self.run.metrics, self.run.manifest.config), "trajectory")
+        return self._drawn(trajectory_dataset(self.run.metrics, self.run.manifest.config), "trajectory")
 
     def phases(self) -> Drawn:
         """Its phases: ``first_step``, ``last_step``, ``accuracy``, ``n_evaluations`` over (phase).
@@ -103,7 +103,7 @@ class RunView:
         """
         from bindscope.studies.framework.development import develop
 
-        return Drawn.of(develop(self.library), "development")
+        return self._drawn(develop(self.library), "development")
 
     @asks(Coefficient)
     def coefficient(

@@ -56,12 +56,12 @@ describe('curves of a run', () => {
     expect(seedSeries(BODY, 'late')).toEqual([]);
   });
   it('are written in their unit', () => {
-    expect([show(0.5, 'fraction'), show(1234.5, '1'), show(null, '1')]).toEqual(['50.0 %', '1,230', '–']);
+    expect([show(0.5, 'fraction'), show(1234.5, '1'), show(null, '1')]).toEqual(['50 %', '1,230', '–']);
   });
 });
 
 it('says where a curve turns, and what turns first and last', () => {
-  expect(tellTurn(late)).toBe('Half way at step 200 (150 to 200): from 50.0 % on the plateau to 100.0 % at the end.');
+  expect(tellTurn(late)).toBe('Half way at step 200 (150 to 200): from 50 % on the plateau to 100 % at the end.');
   expect(tellTurn(flat)).toBe('Does not change after the plateau: 1 there, 1 at the end.');
   expect(tellTurns(BODY)).toBe('First turns “an early one”, at step 100; last “a late one”, at step 200.');
 });

@@ -1,6 +1,7 @@
 /** Curves of different measures on one axis: each on its own scale from the plateau to the end, and which of two turns first. */
 import { labelsOf, number, numbers, type Body, type Value } from '../../api/body';
 import { seriesColour } from '../../charts/colour';
+import { formatPercent } from '../../charts/format';
 import type { Series } from '../../charts/types';
 import { seedCurves, stepsOf } from '../../reading/curves';
 
@@ -101,5 +102,5 @@ export function seedSeries(seeds: Body | null, id: string): Series[] {
 /** A value of a curve in words. */
 export function show(value: number | null, unit: string): string {
   if (value === null) return '–';
-  return unit === 'fraction' ? `${(100 * value).toFixed(1)} %` : Number(value.toPrecision(3)).toLocaleString('en');
+  return unit === 'fraction' ? formatPercent(value) : Number(value.toPrecision(3)).toLocaleString('en');
 }

@@ -1,12 +1,12 @@
 /** What the panels of this page show, in a sentence each that is computed of their numbers. */
 import { labelsOf, number, numbers, type At, type Body, type Value } from '../../api/body';
-import { formatNumber } from '../../charts/format';
+import { formatNumber, formatPercent } from '../../charts/format';
 import type { Series } from '../../charts/types';
 import { stepsOf } from '../../reading/curves';
 import type { Announcement } from './diagnostics';
 import { ACCOUNTS } from './lookups';
 
-const percent = (value: number | null): string => (value === null ? '–' : `${Math.round(100 * value)} %`);
+const percent = (value: number | null): string => (value === null ? '–' : formatPercent(value));
 const step = (value: number): string => value.toLocaleString('en');
 
 /** A fraction with its interval: 99 % [97–100]. */

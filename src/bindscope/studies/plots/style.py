@@ -21,6 +21,7 @@ from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
 from bindscope.errors import BindscopeError
@@ -248,15 +249,16 @@ def figure_format(path: Path) -> str:
     return suffix
 
 
-def figure_to_svg(figure: Figure, name: str, title: str) -> str:
+def figure_to_svg(figure: Figure, name: str, title: str, box: Bbox | None = None) -> str:
     """The figure as one inline ``<svg>`` for a page: its ink and grid follow the page's theme, its ids start with
-    ``name`` so that several fit in one page, and ``title`` is what a screen reader says.
+    ``name`` so that several fit in one page, and ``title`` is what a screen reader says. ``box`` is what is shown of it,
+    in inches: everything when left out.
 
     The page defines ``--ink``, ``--muted``, ``--grid``; series colours come from :func:`series_css`.
     """
     buffer = io.StringIO()
     with figure_style():
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.04)
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches=box or "tight", pad_inches=0.04)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
