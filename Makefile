@@ -22,7 +22,7 @@ LOCK := requirements.lock
 PYTHONS ?= $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null))
 ARCHIVE ?= dist/*.whl
 
-.PHONY: demo test bench faults cluster load fuzz release lock locked evidence check lint $(LINT) test-page test-lower format docs types clean help
+.PHONY: demo test bench faults cluster load fuzz release lock locked evidence check lint $(LINT) test-page test-lower format docs site types clean help
 
 help:  ## what each target does
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,10 @@ evidence: $(VENV)/.installed  ## train what the verdicts still rest on too littl
 
 docs: $(VENV)/.installed  ## rewrite the generated pages in docs/
 	$(BIN)/python -m bindscope.cli.reference
+
+site: $(VENV)/.installed-test  ## build the documentation as a site, strictly, into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo build/site/index.html
 
 types: $(VENV)/.installed-test  ## rewrite the page's types and its table of questions from the API
 	$(BIN)/python -m bindscope.web.describe frontend/openapi.json

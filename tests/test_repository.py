@@ -13,7 +13,7 @@ import pytest
 from bindscope import __version__
 from bindscope.cli.docstrings import for_terminals, split_docstring
 from bindscope.cli.main import COMMANDS, build_app
-from bindscope.cli.reference import generate_pages
+from bindscope.studies.framework.verify import all_studies
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "numpy", "matplotlib", "xarray", "safetensors")
@@ -30,11 +30,6 @@ def tracked_text_files() -> dict[str, str]:
         if b"\0" not in content[:4096]:
             texts[name] = content.decode("utf-8", errors="replace")
     return texts
-
-
-@pytest.mark.parametrize("page", sorted(generate_pages()))
-def test_generated_pages_are_current(page: str) -> None:
-    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == generate_pages()[page], "run 'make docs'"
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -88,21 +83,6 @@ def test_the_commands_of_the_readme_exist() -> None:
     assert used <= set(COMMANDS)
 
 
-def test_links_between_documents_lead_somewhere() -> None:
-    broken = []
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
-        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
-            if "://" not in target and not (page.parent / target).exists():
-                broken.append(f"{page.name}: {target}")
-    assert broken == []
-
-
-def test_every_page_of_the_documentation_is_in_its_index() -> None:
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
-    assert {page for page in pages if f"({page})" not in index} == set()
-
-
 def test_the_readme_opens_with_the_two_commands() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme.index("make demo") < readme.index("make test") < 400
@@ -116,6 +96,20 @@ def test_imports_point_in_one_direction() -> None:
 def test_the_version_is_told_once() -> None:
     assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_a_version_has_one_date_and_no_change_twice() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    date = re.search(rf"^## {re.escape(__version__)} \((\d{{4}}-\d\d-\d\d)\)$", changes, flags=re.MULTILINE)
+    assert date is not None
+    assert f"date-released: {date[1]}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    bullets = re.findall(r"^- .*", changes, flags=re.MULTILINE)
+    assert len(set(bullets)) == len(bullets)
+
+
+def test_the_paper_of_every_study_is_to_be_cited() -> None:
+    cited = set(re.findall(r"arXiv:(\d+\.\d+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8")))
+    assert {number for study in all_studies() for number in re.findall(r"arXiv (\d+\.\d+)", study.source)} == cited
 
 
 def test_the_licence_is_the_one_declared() -> None:

@@ -7,7 +7,13 @@ from collections.abc import Iterable
 
 
 class BindscopeError(Exception):
-    """One clear sentence: what was wrong, where, and what to do. The command line prints it and exits with 2."""
+    """One clear sentence: what was wrong, where, and what to do. The command line prints it and exits with 2.
+
+    >>> try:
+    ...     open_run("no-such-run")
+    ... except BindscopeError as problem:
+    ...     print(problem)
+    """
 
 
 class NotYet(BindscopeError):

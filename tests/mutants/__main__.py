@@ -14,21 +14,30 @@ import argparse
 import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import NoReturn
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import hypothesis  # noqa: F401  here and below: what takes long to import, once for all mutants
+import pytest
+import scipy.stats  # noqa: F401
+import torch._dynamo  # noqa: F401
+import xarray  # noqa: F401
 
 from mutants.mutate import Mutant, find_mutants
 
 ROOT = Path(__file__).parents[2]
 PYTEST = [
-    sys.executable,
-    "-m",
-    "pytest",
     "-q",
     "-x",
     "-p",
@@ -39,7 +48,7 @@ PYTEST = [
     "--tb=no",
 ]
 MOST_TESTS = 60  # of those that run a line, the first ones of each file; whole files come after
-LONGEST = 300  # seconds: a change that makes a loop endless is noticed too
+LONGEST = 120  # seconds: a change that makes a loop endless is noticed too
 
 
 @dataclass
@@ -48,26 +57,38 @@ class Copy:
 
     folder: Path
     tests: dict[Path, dict[int, list[str]]] = field(default_factory=dict)  # module → line → tests
+    clock: Iterator[int] = field(default_factory=partial(count, 1))
 
     @property
     def source(self) -> Path:
         return self.folder / "src" / "bindscope"
 
     def run(self, *arguments: str, timeout: float | None = None) -> int:
-        """Exit code of pytest on the copy; 1 where it does not end."""
-        environment = os.environ | {"PYTHONPATH": str(self.folder / "src"), "OMP_NUM_THREADS": "1"}
-        environment |= {"PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_FILE": str(self.folder / "coverage")}
+        """Exit code of pytest on the copy, in a fork of this process, which has imported what is slow; 1 where it does not end."""
+        child = os.fork()
+        if child == 0:
+            self._test(arguments)
+        ends = time.monotonic() + (timeout or 1e9)
+        while time.monotonic() < ends:
+            found, status = os.waitpid(child, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.05)
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return 1
+
+    def _test(self, arguments: tuple[str, ...]) -> NoReturn:
+        code = 3
         try:
-            return subprocess.run(
-                [*PYTEST, *arguments],
-                cwd=self.folder,
-                env=environment,
-                timeout=timeout,
-                capture_output=True,
-                check=False,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            return 1
+            os.setsid()
+            os.chdir(self.folder)
+            sys.path.insert(0, str(self.folder / "src"))
+            os.environ |= {"PYTHONPATH": str(self.folder / "src"), "COVERAGE_FILE": str(self.folder / "coverage")}
+            sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            code = int(pytest.main([*PYTEST, *arguments]))
+        finally:
+            os._exit(code)
 
 
 def main() -> int:
@@ -78,7 +99,7 @@ def main() -> int:
         learn_tests(copy, options.packages)
         print(f"which tests run which line is known after {time.monotonic() - began:.0f} s", flush=True)
         drawn = sample(copy, options.packages, options.n, random.Random(options.seed))
-        for number, (module, mutant) in enumerate(drawn, 1):
+        for number, (module, mutant) in enumerate(drawn[options.after :], options.after + 1):
             outcome = try_mutant(copy, module, mutant)
             outcomes[outcome] += 1
             if outcome != "killed":
@@ -100,6 +121,7 @@ def read_options() -> argparse.Namespace:
     )
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--after", type=int, default=0, help="leave out so many of the sample, which were tried before")
     return parser.parse_args()
 
 
@@ -151,8 +173,9 @@ def try_mutant(copy: Copy, module: Path, mutant: Mutant) -> str:
         return "not run"
     files = sorted({test.split("::")[0] for test in tests}) or [f"tests/{module.parts[0]}"]
     path = copy.source / module
-    before = path.read_text(encoding="utf-8")
+    before, written = path.read_text(encoding="utf-8"), path.stat().st_mtime_ns
     path.write_text(mutant.text, encoding="utf-8")
+    os.utime(path, (next(copy.clock), next(copy.clock)))  # no compiled file of another mutant is as old as this one
     try:
         few = spread(tests)
         if few and copy.run(*few, timeout=LONGEST):
@@ -160,6 +183,7 @@ def try_mutant(copy: Copy, module: Path, mutant: Mutant) -> str:
         return "killed" if copy.run(*files, timeout=2 * LONGEST) else "survived"
     finally:
         path.write_text(before, encoding="utf-8")
+        os.utime(path, ns=(written, written))
 
 
 def spread(tests: list[str]) -> list[str]:

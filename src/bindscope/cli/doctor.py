@@ -29,6 +29,7 @@ EXTRAS = {
     "interop": "the same weights in Transformers, TransformerLens, nnsight and pyvene",
     "text": "tokenizers of language models",
     "cluster": "sweeps and measures on a Ray cluster",
+    "docs": "the documentation as a site, `make site`",
     "test": "what `make test` needs",
 }
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

@@ -1,4 +1,4 @@
-"""The tables of docs/replication: what the shipped results say about each study, between two markers of its page.
+"""The tables of docs/replication and of README.md: what the shipped results say, between two markers of each page.
 
 Everything else in these pages is written by hand; ``make docs`` rewrites what stands between the markers.
 """
@@ -26,7 +26,7 @@ SHOWN = {  # the report of a study, by its family: its page, and the runs that s
     "assign_add": ("replication/assign-and-add.md", ("assign-add",)),
     "templates": ("replication/abstract-symbols.md", ("symbols",)),
 }
-SUMMARY = "replication/index.md"
+SUMMARIES = ("replication/index.md", "../README.md")
 
 
 @cache
@@ -61,15 +61,15 @@ def describe_study(family: str) -> str:
     return put_between_markers(DOCS / page, summarise_claims(*_choose(family), HEADLINES))
 
 
-def describe_summary() -> str:
-    """The first page of the report, with its counts as they should stand now."""
+def describe_summary(page: str) -> str:
+    """A page that counts the verdicts of every study, with its table as it should stand now."""
     from bindscope.studies.framework.summary import count_verdicts
 
     rows = []
     for study, _ in verify_shipped():
         shown, others = _choose(study.family)
         rows += [(study.title, each, others) for each in shown]
-    return put_between_markers(DOCS / SUMMARY, count_verdicts(rows))
+    return put_between_markers(DOCS / page, count_verdicts(rows))
 
 
 def put_between_markers(page: Path, table: str) -> str:
@@ -165,6 +165,6 @@ HEADLINES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    SUMMARY: describe_summary,
+    **{page: partial(describe_summary, page) for page in SUMMARIES},
     **{page: partial(describe_study, family) for family, (page, _) in SHOWN.items()},
 }

@@ -66,6 +66,8 @@ def ablate_heads(
     position], limits where they are ablated; default: everywhere. ``reference`` is what means are taken
     over and other programs are drawn from; the batch itself when left out. The unchanged run is ``base_correct`` and so
     on over (example,), and the batch's labels (depth, root_line, …) are coordinates of ``example``.
+
+    >>> ablate_heads(model, task.sample_evaluation(rng, 100)["test"]).correct.mean("example")
     """
     asked = None if heads is None else _mark_heads(model, heads)  # [layer, head, 1]
     choices = {"": at_positions}

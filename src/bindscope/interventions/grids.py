@@ -52,6 +52,8 @@ def residual_grid(
     The grid is exact unless a ``tolerance`` in logits is given: then changes that the answer would feel less of are left
     out, position by position (``tolerant``), and the attributes ``error_of_logits`` and ``error_of_METRIC`` are the
     largest differences from the exact grid over ``n_checked`` of its cells.
+
+    >>> residual_grid(model, contrast).success.mean("pair")
     """
     wanted = np.ones(tuple(contrast.base.shape), dtype=bool) if wanted is None else np.asarray(wanted)
     _check_marks(wanted, contrast, "wanted")
@@ -132,6 +134,8 @@ def head_grid(
     """Outcomes over (layer, head, pair) of taking all that one head adds to the residual stream from the source.
 
     ``at_positions`` [pair, position] marks where; default: everywhere.
+
+    >>> head_grid(model, contrast).logit_difference.mean("pair")
     """
     choices = {"": at_positions}
     return head_grids(model, contrast, choices, source_model=source_model, metric=metric, on_progress=on_progress)[""]
@@ -178,7 +182,10 @@ def mlp_grid(
     metric: OwnMetric | Function | None = None,
     on_progress: Progress = None,
 ) -> xr.Dataset:
-    """Outcomes over (layer, pair) of taking an MLP's whole output from the source, at all positions or those marked."""
+    """Outcomes over (layer, pair) of taking an MLP's whole output from the source, at all positions or those marked.
+
+    >>> mlp_grid(model, contrast).success.mean("pair")
+    """
     marks = None if at_positions is None else _check_marks(np.asarray(at_positions), contrast, "at_positions")
     layers = layers_with_mlp(model)
     own, done = own_metric(metric), 0

@@ -57,6 +57,8 @@ def patch_sites(
     ``metric`` is a function of your own, ``f(patched, base, source, answers)``, measured beside the others.
 
     A head named without more, ``L2.H1``, means its whole output (``result``), identity-scaling term included.
+
+    >>> patch_sites(model, contrast, ["L2.H1", "L3.mlp_out"]).success.mean()
     """
     own = own_metric(metric)
     logits = patch_logits(model, contrast, sites, positions=positions, edit=edit, source_model=source_model)

@@ -58,6 +58,8 @@ def patch_path(
     Positions are columns [pair], [pair, k] or marks [pair, position], or common ones behind ``@``; all when left out.
     For a receiver's q they are the positions that attend, for k and v the positions that are attended to. ``source_model`` gives
     the sender's value, and the source run that metrics are normalised by; it defaults to ``model``.
+
+    >>> patch_path(model, contrast, "L1.H0", "L3.H1.k").logit_difference.mean()
     """
     own = own_metric(metric)
     n_pairs, n_positions = contrast.base.shape

@@ -58,7 +58,10 @@ class BaselineConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """One transformer. Defaults describe a small pre-LayerNorm RoPE GPT."""
+    """One transformer. Defaults describe a small pre-LayerNorm RoPE GPT.
+
+    >>> ModelConfig(d_vocab=40, n_positions=67, n_layers=2).n_parameters
+    """
 
     d_vocab: int
     n_positions: int

@@ -46,6 +46,9 @@ def run(
 
     An edit is a tensor of the site's shape, or a function from the old value to the new one. Without reads and writes
     this is the model's fast path: fused attention, and only the asked columns in the last layer.
+
+    >>> trace = run(model, tokens, read=["L2.H1.z"], write={"L0.resid_pre@2": lambda value: 0 * value})
+    >>> trace.logits[0, -1].argmax(), trace["L2.H1.z"].shape
     """
     reads = [Site.parse(site) for site in read]
     writes = [(Site.parse(site), edit) for site, edit in (write or {}).items()]

@@ -83,7 +83,10 @@ _BY_HOOK = {kind.transformer_lens: name for name, kind in KINDS.items()} | {"ln_
 
 @dataclass(frozen=True)
 class Site:
-    """One activation: a kind, its layer, and optionally one head and some positions."""
+    """One activation: a kind, its layer, and optionally one head and some positions.
+
+    >>> Site.parse("L6.H5.z@12").transformer_lens
+    """
 
     name: str
     layer: int | None = None

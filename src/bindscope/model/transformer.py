@@ -99,6 +99,8 @@ class Transformer(nn.Module):
     """Tokens to logits. ``layout`` gives position ids and query blocks; ``at`` asks for some columns only.
 
     Tokens may stand anywhere: they are brought to the model. What comes out is where the model is.
+
+    >>> Transformer(ModelConfig(d_vocab=40, n_positions=67))(tokens).shape
     """
 
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:

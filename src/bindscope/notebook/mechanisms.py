@@ -44,7 +44,7 @@ class MechanismsView(RunView):
     ) -> Drawn:
         """Every edge between parts attributed, some patched exactly, and circuits of the strongest tried.
 
-        >>> run.edges(depth=2).faithfulness.sel(circuit="attributed")
+        >>> run.edges(depth=2, n=8, checked=4).faithfulness.sel(circuit="attributed")
         """
         question = Edges(
             run=self.name, step=step, points=points, checked=checked, estimate=method, random=random, n=n,
@@ -81,7 +81,7 @@ class MechanismsView(RunView):
     def algorithm(self, step: Step = "last", *, n: int = 48, seed: int = 0) -> Drawn:
         """Patches that tell how chains are followed; ``.plot()`` draws which hop is made in which layer.
 
-        >>> run.algorithm().hop.sel(depth=2, reference="query")
+        >>> run.algorithm(n=12).hop.sel(depth=2, reference="query")
         """
         question = Algorithm(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "algorithm")
@@ -92,7 +92,7 @@ class MechanismsView(RunView):
     ) -> Drawn:
         """Weights of the accounts that patched questions are looked up by: ``weight`` over (layer, position, account).
 
-        >>> run.mixture().weight.sel(position="end", account="lexical")
+        >>> run.mixture(n=100).weight.sel(position="end", account="lexical")
         """
         question = Mixture(run=self.name, step=step, layer=layer, depth=depth, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "mixture")
@@ -101,7 +101,7 @@ class MechanismsView(RunView):
     def identifiers(self, step: Step = "last", *, n: int = 60, seed: int = 0) -> Drawn:
         """What swaps two bindings: ``swapped`` and ``kept`` over (intervention, part, layer), with controls.
 
-        >>> run.identifiers().swapped.sel(intervention=["mean", "random vector"], part="value")
+        >>> run.identifiers(n=20).swapped.sel(intervention=["mean", "random vector"], part="value")
         """
         question = Identifiers(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "identifiers")
@@ -110,7 +110,7 @@ class MechanismsView(RunView):
     def lookbacks(self, step: Step = "last", *, n: int = 80, seed: int = 0) -> Drawn:
         """Address, pointer and payload: ``binding``, ``source`` and ``end`` over layers.
 
-        >>> run.lookbacks().end.sel(position="end", came="pointer")
+        >>> run.lookbacks(n=40).end.sel(position="end", came="pointer")
         """
         question = Lookbacks(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "lookbacks")
@@ -119,7 +119,7 @@ class MechanismsView(RunView):
     def reassignment(self, step: Step = "last", *, n: int = 60, seed: int = 0) -> Drawn:
         """Which write wins, what holds the overwrite, which state is kept: ``answered``, ``write``, ``undone``, ``excess``.
 
-        >>> run.reassignment().undone.sel(operation="constant", part="value")
+        >>> open_run("binding-reassign").reassignment(n=20).undone.sel(operation="constant", part="value")
         """
         question = Reassignment(run=self.name, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "reassignment")
@@ -136,7 +136,7 @@ class MechanismsView(RunView):
     ) -> Drawn:
         """Which of two hypotheses the model agrees with, site by site and layer by layer; a function will do as one.
 
-        >>> run.hypotheses("value-forward", my_hypothesis).score
+        >>> run.hypotheses("value-forward", "pointer-backward", n=12).score
         """
         question = Hypotheses(run=self.name, first=first, second=second, step=step, n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "hypotheses")

@@ -33,13 +33,19 @@ class ProgramsView(MechanismsView):
 
     @asks(Predict)
     def predict(self, program: str, steps: Steps = "last") -> Drawn:
-        """What it answers to a program: ``probability`` over (step, output)."""
+        """What it answers to a program: ``probability`` over (step, output).
+
+        >>> run.predict("k=9;c=k;#c:", steps="all").plot()
+        """
         question = Predict(run=self.name, program=program, steps=self._steps(steps))
         return self._drawn(question.answer(self.opened), "prediction", program=self.parse(program).one_line)
 
     @asks(Lens)
     def lens(self, program: str, step: Step = "last") -> Drawn:
-        """What each layer would answer at each position: probabilities and logits over (layer, position)."""
+        """What each layer would answer at each position: probabilities and logits over (layer, position).
+
+        >>> run.lens("k=9;c=k;#c:").answer
+        """
         dataset = Lens(run=self.name, program=program, step=step).answer(self.opened)
         parsed = self.parse(program)
         described = {"program": parsed.one_line, "answer": str(parsed.answer), "depth": parsed.depth}
@@ -49,7 +55,10 @@ class ProgramsView(MechanismsView):
     def attention(
         self, program: str, step: Step = "last", *, ablate: Sequence[str] = (), kind: Literal["zero", "mean"] = "zero"
     ) -> Drawn:
-        """What each head attends to: ``pattern`` over (layer, head, query, key)."""
+        """What each head attends to: ``pattern`` over (layer, head, query, key).
+
+        >>> run.attention("k=9;c=k;#c:").pattern.sel(layer=2, head=1)
+        """
         question = Attention(run=self.name, program=program, step=step, ablate=tuple(ablate), kind=kind)
         parsed = self.parse(program)
         described = {"program": parsed.one_line, "depth": parsed.depth, "step": self.run.find_step(step)}
@@ -139,7 +148,7 @@ class ProgramsView(MechanismsView):
         processes, or on a Ray ``cluster``. ``summary()`` has the means over (step, cell …), ``pairs(step, pair=7)`` reads
         one pair alone.
 
-        >>> run.grids(n=1000, jobs=2).summary().success.sel(layer=2)
+        >>> run.grids(n=8, steps=[900, 3700], jobs=1).summary().success.sel(layer=2)
         """
         question = Grids(
             run=self.name, grid=grid, metric=metric, direction=direction, steps=self._steps(steps), n=n, depth=depth,
@@ -190,7 +199,7 @@ class ProgramsView(MechanismsView):
         """A checkpoint on the plateau given parts of a later one and trained on: ``left``, the steps until it leaves the
         plateau, over (part, condition, seed), beside ``baseline_left`` over (seed).
 
-        >>> run.retrain(parts=["L0.QK"], seeds=1, most_steps=100).left
+        >>> run.retrain(parts=["L0.QK"], seeds=1, most_steps=20, n=100).left
         """
         question = Retrain(
             run=self.name, receiver=receiver, donor=donor, parts=None if parts is None else to_texts(parts), seeds=seeds, most_steps=most_steps,
@@ -199,7 +208,10 @@ class ProgramsView(MechanismsView):
         return self._drawn(question.answer(self.opened), "retrain")
 
     def subspace(self, of: Quality = "values", step: Step = "last", n: int = 300, seed: int = 1) -> Drawn:
-        """Swaps inside the subspace of values or names, beside every control, over (condition)."""
+        """Swaps inside the subspace of values or names, beside every control, over (condition).
+
+        >>> run.subspace("values", n=50).plot()
+        """
         import torch
 
         from bindscope.subspaces import default_search, measure_subspace
@@ -234,6 +246,8 @@ class ProgramsView(MechanismsView):
     ) -> Drawn:
         """One pair with the part of its residual stream inside a subspace swapped: ``probability`` over
         (condition, output).
+
+        >>> run.swap("k=9;c=k;#c:", "k=4;c=k;#c:", control="random").plot()
         """
         question = Swap(
             run=self.name,
@@ -256,7 +270,10 @@ class ProgramsView(MechanismsView):
         step: Step = "last",
         axes: Literal["frozen", "refitted", "random"] = "frozen",
     ) -> Drawn:
-        """Where a program's tokens lie along the saved axes of a subspace: ``coordinate`` over (point, axis)."""
+        """Where a program's tokens lie along the saved axes of a subspace: ``coordinate`` over (point, axis).
+
+        >>> run.project("k=9;c=k;#c:", of="values").plot()
+        """
         question = Project(run=self.name, program=program, quality=of, step=step, axes=axes)
         dataset = question.answer(self.opened, self.result)
         return self._drawn(dataset, "points", step=self.run.find_step(step), axes=axes)
@@ -273,5 +290,8 @@ class ProgramsView(MechanismsView):
         return question.answer(self.task)
 
     def parse(self, program: str) -> Program:
-        """A program of this run's task that its model can read, lines ended by line breaks or ';'."""
+        """A program of this run's task that its model can read, lines ended by line breaks or ';'.
+
+        >>> run.parse("k=9;c=k;#c:").answer
+        """
         return self.task.read(program, self.run.config.model.n_positions)

@@ -25,21 +25,29 @@ class SumsView(RunView):
         return cast("AssignAddTask", self.run.config.task)
 
     def parse(self, text: str) -> np.ndarray:
-        """A sum of this run's task as its 16 tokens; ``_`` is a PAD, and missing ones go behind the assignments."""
+        """A sum of this run's task as its 16 tokens; ``_`` is a PAD, and missing ones go behind the assignments.
+
+        >>> sums.parse("c=1 b=17 | b+19")
+        """
         return self.task.read(text)
 
     @asks(Predict)
     def predict(self, text: str, steps: Steps = "last") -> Drawn:
-        """What it answers to a sum: ``probability`` over (step, output)."""
+        """What it answers to a sum: ``probability`` over (step, output).
+
+        >>> sums.predict("c=1 b=17 | b+19", steps="all").plot()
+        """
         question = Predict(run=self.name, program=text, steps=self._steps(steps))
         return self._drawn(question.answer(self.opened), "prediction", program=self.task.render(self.parse(text)))
 
     @asks(Sum)
     def attention(self, text: str, step: Steps = "last") -> Drawn:
-        """Where each layer looks: ``pattern`` over (layer, query, key), and ``probability`` over (output).
+        """What each layer attends to: ``pattern`` over (layer, query, key), and ``probability`` over (output).
 
-        With ``step="all"`` or several steps both are over (step, …) too, and the figure shows where ``=`` looks as
+        With ``step="all"`` or several steps both are over (step, …) too, and the figure shows what ``=`` attends to as
         training goes on.
+
+        >>> sums.attention("c=1 b=17 | b+19").plot()
         """
         dataset = Sum(run=self.name, sequence=text, steps=self._steps(step)).answer(self.opened)
         return self._drawn(dataset.isel(step=0) if dataset.sizes["step"] == 1 else dataset, "sum")
@@ -47,6 +55,8 @@ class SumsView(RunView):
     def splits(self) -> Drawn:
         """Accuracy in the nine splits, over (step, split), and its spikes, over (spike): ``spike_before`` and
         ``spike_after`` are evaluated steps, ``spike_size`` the largest rise, ``spike_splits`` those that rise.
+
+        >>> sums.splits().spike_after
         """
         from bindscope.studies.assign_add.learning.spikes import with_spikes
 
@@ -55,19 +65,27 @@ class SumsView(RunView):
     def spikes(self) -> Drawn:
         """Accuracy in the nine splits before and after each spike, over (spike, split), and the saved checkpoints around
         it (``kept_before``, ``kept_after``; -1 where none is close by): those that ``transplant`` can be asked with.
+
+        >>> sums.spikes().plot()
         """
         from bindscope.studies.assign_add.learning.spikes import spike_table
 
         return self._drawn(spike_table(self.run), "spikes")
 
     def progress(self) -> Drawn:
-        """The seven progress measures over (step), measured if they are missing, with the run's spikes."""
+        """The seven progress measures over (step), measured if they are missing, with the run's spikes.
+
+        >>> sums.progress().plot()
+        """
         from bindscope.studies.assign_add.learning.spikes import with_spikes
 
         return self._drawn(with_spikes(self.trajectory(), self.result("progress")), "progress")
 
     def circuit(self, step: Step = "last") -> Drawn:
-        """The routing circuit read off the weights: ``qk1`` (query, key), ``positions``, ``variable_identity`` …"""
+        """The routing circuit read off the weights: ``qk1`` (query, key), ``positions``, ``variable_identity`` …
+
+        >>> sums.circuit().plot()
+        """
         from bindscope.measures.arithmetic.circuit import circuit_matrices
         from bindscope.measures.arithmetic.forms import SumForms
 
@@ -79,6 +97,8 @@ class SumsView(RunView):
         ``fitted`` over (source, index_1, index_2), and ``frequency``, ``explained_variance`` … over (source).
 
         The sources are the whole model on literal sums, and the circuit OV2 e_n1 + OV2 e_n2 alone.
+
+        >>> sums.neuron(70).plot()
         """
         from bindscope.measures.arithmetic.components import describe_neuron
 

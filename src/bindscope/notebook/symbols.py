@@ -73,7 +73,10 @@ class SymbolsView:
         return Drawn.of(_select_models(dataset, name, models), "experiment", experiment=name)
 
     def conclusion(self, name: str) -> str:
-        """The answer to an experiment's question in a paragraph, from its numbers alone."""
+        """The answer to an experiment's question in a paragraph, from its numbers alone.
+
+        >>> study.conclusion("same-different")
+        """
         curves = self.curves(name)  # says which names there are
         return self._experiments[name].conclude(curves)
 
@@ -105,12 +108,17 @@ class SymbolsView:
     def sequences(self, *templates: str, n: int = 5, seed: int = 0) -> xr.Dataset:
         """Sequences of several templates: ``template``, ``sequence``, ``substitution`` over (sample), and over (problem) what
         is wrong with the templates as a task.
+
+        >>> study.sequences("AA", "AB", n=3).sequence
         """
         return TemplateSamples(templates=templates, n=n, seed=seed).answer()
 
     @asks(TemplateCheck)
     def check(self, *templates: str, labels: Sequence[float | str] | None = None) -> xr.Dataset:
-        """What is wrong with templates as a task: ``problem_text`` over (problem)."""
+        """What is wrong with templates as a task: ``problem_text`` over (problem).
+
+        >>> study.check("AA", "BB").problem_text
+        """
         return TemplateCheck(templates=templates, labels=None if labels is None else tuple(labels)).answer()
 
     @asks(Kernel)
@@ -147,7 +155,10 @@ class SymbolsView:
         return Drawn.of(ridge_generalises(task, list(n), list(seeds), question.settings), "ridge")
 
     def verify(self, claims: Sequence[str] = ()) -> Verdicts:
-        """The paper's claims, all or those named, against the experiments; missing results are measured and kept."""
+        """The paper's claims, all or those named, against the experiments; missing results are measured and saved.
+
+        >>> study.verify().dataset.verdict
+        """
         from bindscope.notebook.verdicts import Verdicts
         from bindscope.studies.framework.verify import find_study, studies_without_runs, verify
 
@@ -163,7 +174,7 @@ class SymbolsView:
 
     @cached_property
     def library(self) -> Library:
-        """Where results are read and kept; those that are shipped need no measuring."""
+        """Where results are read and saved; those that are shipped need no measuring."""
         from bindscope.studies.framework.verify import open_study as open_results
 
         folder = study_results(self.name, self.runs_directory)

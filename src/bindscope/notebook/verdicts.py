@@ -20,7 +20,10 @@ COLUMNS = ("title", "paper", "measured", "verdict", "reason")
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What a run says about each claim; ``.dataset`` is the table, ``.plot("VB3")`` the figure behind a row."""
+    """What a run says about each claim; ``.dataset`` is the table, ``.plot("VB3")`` the figure behind a row.
+
+    >>> verdicts = run.verify(["VB1", "VB3"])
+    """
 
     verification: Verification
 
@@ -41,7 +44,10 @@ class Verdicts:
         )
 
     def plot(self, claim: str | None = None) -> Figure:
-        """The figure of one claim; it needs no name where only one was asked for."""
+        """The figure of one claim; it needs no name where only one was asked for.
+
+        >>> verdicts.plot("VB3")
+        """
         names = [one.claim.id for one in self.verification.judged]
         if claim is None:
             if len(names) != 1:

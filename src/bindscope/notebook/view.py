@@ -50,6 +50,7 @@ class RunView:
 
     @property
     def name(self) -> str:
+        """What the run is called."""
         return self.run.name
 
     @property
@@ -58,7 +59,10 @@ class RunView:
         return self.run.steps
 
     def model(self, step: Step = "last") -> Transformer:
-        """The network as it was at a step."""
+        """The network as it was at a step.
+
+        >>> run.model(900).config.n_layers
+        """
         return self.run.checkpoint(step)
 
     def tokens(self, example: str) -> Tensor:
@@ -72,13 +76,19 @@ class RunView:
         return torch.from_numpy(task.to_batch(task.read(example, self.run.config.model.n_positions)).tokens)
 
     def trajectory(self) -> Drawn:
-        """Everything its evaluations recorded, over ``step``."""
+        """Everything its evaluations recorded, over ``step``.
+
+        >>> run.trajectory().plot()
+        """
         from bindscope.studies.framework.trajectory import trajectory_dataset
 
         return Drawn.of(trajectory_dataset(self.run.metrics, self.run.manifest.config), "trajectory")
 
     def phases(self) -> Drawn:
-        """Its phases: ``first_step``, ``last_step``, ``accuracy``, ``n_evaluations`` over (phase)."""
+        """Its phases: ``first_step``, ``last_step``, ``accuracy``, ``n_evaluations`` over (phase).
+
+        >>> run.phases().accuracy
+        """
         from bindscope.studies.framework.trajectory import phases_of
 
         phases = phases_of(self.trajectory())
@@ -87,7 +97,10 @@ class RunView:
         return Drawn.of(xr.Dataset(columns, {"phase": [phase.name for phase in phases]}), "phases", run=self.name)
 
     def development(self) -> Drawn:
-        """Everything measured of it over training: ``value``, ``low``, ``high`` over (curve, step), ``turned_at`` over (curve)."""
+        """Everything measured of it over training: ``value``, ``low``, ``high`` over (curve, step), ``turned_at`` over (curve).
+
+        >>> run.development().turned_at
+        """
         from bindscope.studies.framework.development import develop
 
         return Drawn.of(develop(self.library), "development")
@@ -110,7 +123,7 @@ class RunView:
         """The local learning coefficient: ``coefficient`` with its interval and diagnostics over (step), ``trace`` over
         (step, chain, draw).
 
-        >>> run.coefficient([400, 600, 5300]).plot()
+        >>> run.coefficient([400, 900], n=256, draws=20, burn_in=8).plot()
         """
         question = Coefficient(
             run=self.name, steps=self._steps(steps), part=part, data=data, n=n, chains=chains, draws=draws,
@@ -122,7 +135,7 @@ class RunView:
     def diagnostics(self, steps: Steps = "last", *, n: int = 64, seed: int = 0) -> Drawn:
         """Plateau diagnostics: ``repetition``, ``collapse``, ``signal_to_noise`` … with intervals over (step, …).
 
-        >>> run.diagnostics("all").repetition
+        >>> run.diagnostics([400, 900], n=16).repetition
         """
         question = Diagnostics(run=self.name, steps=self._steps(steps), n=n, seed=seed)
         return self._drawn(question.answer(self.opened), "diagnostics")
@@ -143,7 +156,7 @@ class RunView:
 
         Each part is tried by itself; a name such as ``"L0.QK + letters"`` takes several together.
 
-        >>> run.transplant(400, 1000, ["L0.QK", "L1-5.OV", "letters"], controls=3).plot()
+        >>> run.transplant(400, 900, ["L0.QK", "L1-4.OV", "letters"], controls=3).plot()
         """
         question = Transplant(
             run=self.name,
@@ -160,9 +173,11 @@ class RunView:
         self, claims: Sequence[str] = (), *, documents: Path | str | Sequence[Path | str] = (), results: Sequence[str] = (),
         metrics: Sequence[str] = (),
     ) -> Verdicts:  # fmt: skip
-        """The paper's claims against this run, all or those named; missing results are measured and kept.
+        """The paper's claims against this run, all or those named; missing results are measured and saved.
 
         ``documents`` are TOML files with claims of one's own; ``results`` and ``metrics`` that these read, PATH.py:NAME.
+
+        >>> run.verify(["VB1", "VB3"]).plot("VB3")
         """
         from bindscope.notebook.verdicts import Verdicts
         from bindscope.studies.framework.verify import find_study, verify
@@ -179,7 +194,10 @@ class RunView:
         return Verdicts(verify(self._library(own.joined(study.results)), own.choose(study, claims)))
 
     def result(self, name: str) -> Drawn:
-        """A result that the study keeps with runs ('trajectory', 'chain', 'progress' …), measured if it is missing."""
+        """A result that the study saves with runs ('trajectory', 'chain', 'progress' …), measured if it is missing.
+
+        >>> run.result("chain").success.sel(position="query").max("layer")
+        """
         filled = self.library.fill(name)
         if filled.dataset is None:
             raise BindscopeError(f"{self.name}: no result '{name}': {filled.reason}")
@@ -187,7 +205,7 @@ class RunView:
 
     @cached_property
     def library(self) -> Library:
-        """Where results are read and kept; those of a shipped run under ./runs."""
+        """Where results are read and saved; those of a shipped run under ./runs."""
         from bindscope.studies.framework.verify import study_or_none
 
         return self._library(study_or_none(self.run.config.task.family).results)
@@ -221,7 +239,10 @@ class RunView:
         return f"<table><caption>{escape(self.name)}</caption>{rows}</table>"
 
     def summary(self) -> dict[str, str]:
-        """The run in a few words: task, size, steps and phases."""
+        """The run in a few words: task, size, steps and phases.
+
+        >>> run.summary()["model"]
+        """
         config = self.run.config
         model, steps = config.model, self.steps
         rows = {

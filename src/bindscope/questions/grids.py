@@ -112,7 +112,10 @@ class Grids(DrawnQuestion):
 
 @dataclass(frozen=True)
 class GridSeries:
-    """Patch grids of many pairs over training, as they are on disk now."""
+    """Patch grids of many pairs over training, as they are on disk now.
+
+    >>> grids = run.grids(n=8, steps=[900, 3700], jobs=1)
+    """
 
     question: Grids
     opened: Opened
@@ -126,7 +129,10 @@ class GridSeries:
         return tuple(step for step in self.series.steps if step in self.opened.run.manifest.checkpoints)
 
     def summary(self, steps: Collection[int] | None = None) -> xr.Dataset:
-        """Means over pairs with their intervals and ``n``, over (step, cell …): of these steps, or of all that are there."""
+        """Means over pairs with their intervals and ``n``, over (step, cell …): of these steps, or of all that are there.
+
+        >>> grids.summary().success.sel(layer=2)
+        """
         import xarray as xr
 
         chosen = self.steps if steps is None else sorted(steps)
@@ -137,14 +143,20 @@ class GridSeries:
         return dataset.assign_attrs(run=self.opened.name)
 
     def pairs(self, step: int, pair: int | slice | None = None) -> xr.Dataset:
-        """``pair_success`` and the other metric of a step over (pair, cell …), of all pairs or of some; no more is read."""
+        """``pair_success`` and the other metric of a step over (pair, cell …), of all pairs or of some; no more is read.
+
+        >>> grids.pairs(grids.steps[-1], pair=7).pair_success
+        """
         at = {} if pair is None else {"pair": pair}
         if isinstance(pair, int) and not 0 <= pair < self.question.n:
             raise BindscopeError(f"pair {pair}: there are pairs 0 to {self.question.n - 1}.")
         return self.series.read(step, self.key(step), self.of_pairs, **at)
 
     def programs(self, pair: int) -> tuple[Program, Program]:
-        """The two programs of a pair: the one that is run when noising, and its counterfactual."""
+        """The two programs of a pair: the one that is run when noising, and its counterfactual.
+
+        >>> grids.programs(7)[0].one_line
+        """
         from bindscope.tasks.binding import Program
         from bindscope.tasks.binding.rendered import rows_of
 

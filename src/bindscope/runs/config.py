@@ -44,8 +44,9 @@ class StartConfig:
 class RunConfig:
     """A task, a model, a way to train it and a seed: with the same version on the same machine, the same run.
 
-    >>> task = BindingTask(lines=6, max_depth=3)
-    >>> RunConfig("first", task, fit_model(ModelConfig(1, 1, n_layers=2), task), TrainingConfig(steps=500))
+    >>> six_lines = BindingTask(lines=6, max_depth=3)
+    >>> shape = ModelConfig(len(six_lines.vocabulary), six_lines.n_positions, n_layers=2)
+    >>> config = RunConfig("first", six_lines, shape, TrainingConfig(steps=500))
     """
 
     name: str
@@ -127,6 +128,7 @@ def override(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     When the task changes, the model's vocabulary, positions and outputs follow unless they are given too. A number of
     steps takes the place of epochs.
 
+    >>> config = bindscope.preset("binding-tiny").config
     >>> override(config, {"training.optimizer.lr": "3e-4", "task.lines": 8, "training.clip": "none"})
     """
     mapping = config_to_mapping(config)

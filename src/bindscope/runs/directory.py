@@ -55,9 +55,9 @@ TALLY, RUN = "tally", "run"  # of a state's metadata: the numbers besides tensor
 class Run:
     """One run. Reading never changes it; the ``keep_…`` methods are what training hands its results to.
 
-    >>> run = Run.open("runs/binding-tiny")
-    >>> model = run.checkpoint("last")
-    >>> [record["test"]["accuracy"] for record in run.metrics]
+    >>> trained = Run.open("runs/binding-tiny")
+    >>> trained.checkpoint("last").config.n_layers
+    >>> [record["test"]["accuracy"] for record in trained.metrics]
     """
 
     def __init__(self, path: Path, manifest: Manifest, placement: Placement = CPU) -> None:
@@ -67,6 +67,7 @@ class Run:
 
     @classmethod
     def open(cls, path: Path | str, placement: Placement = CPU) -> Run:
+        """The run in a directory; ``placement`` is for the models that are read from it."""
         path, placement = Path(path), placement.check()
         if not path.exists():
             raise BindscopeError(f"{path}: no such run.{_suggest_sibling(path)}")
@@ -84,10 +85,12 @@ class Run:
 
     @property
     def name(self) -> str:
+        """What it is called."""
         return self.manifest.name
 
     @cached_property
     def config(self) -> RunConfig:
+        """Every setting that it was trained with."""
         from bindscope.families import UnknownFamily
         from bindscope.runs.config import config_from_mapping
 

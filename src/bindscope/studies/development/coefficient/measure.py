@@ -7,6 +7,7 @@ some questions (arXiv 2410.02984), over (step, row), around the end of the plate
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -88,7 +89,7 @@ def coefficient_results(groups: Groups) -> tuple[Result, ...]:
     return (
         Result("coefficient", "the local learning coefficient", compute_coefficient, revision=2, n=N_EXAMPLES, steps=every_step,
                passes=PASSES, grows=True, on_demand=True),
-        Result("coefficient_refined", "the coefficient by layer and question", lambda context: compute_refined(context, groups),
+        Result("coefficient_refined", "the coefficient by layer and question", partial(compute_refined, groups=groups),
                revision=2, n=N_REFINED, steps=refined_steps, passes=REFINED_PASSES, on_demand=True),
     )  # fmt: skip
 
