@@ -94,5 +94,16 @@ def test_a_typed_program_is_answered_before_and_after(
     assert "without L0.H1, L1.mlp_out: zero" in text
     assert "true answer: 5" in text
     assert "draw programs" in refusal(capsys, "ablate", "small", program, "--cut", "colon>query")
-    assert "the position's number" in refusal(capsys, "ablate", "small", program, "--of", "L0.H1@rhs 2")
-    assert "without L0.H1@2" in answer(capsys, "ablate", "small", program, "--of", "L0.H1@2")
+
+
+def test_a_position_of_a_typed_program_is_named_as_in_drawn_ones(
+    workplace: Path, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def probabilities(site: str) -> np.ndarray:
+        found = json.loads(answer(capsys, "ablate", "small", "a=5;b=a;#b:", "--of", site, "--json"))
+        return np.array(found["variables"]["probability"]["values"])
+
+    for name, number in {"lhs 1": 0, "rhs 1": 2, "lhs 2": 4, "rhs 2": 6, "query": 9, "colon": 10}.items():
+        np.testing.assert_array_equal(probabilities(f"L0.resid_pre@{name}"), probabilities(f"L0.resid_pre@{number}"))
+    assert len({probabilities(f"L0.resid_pre@{number}").tobytes() for number in (2, 9, 10)}) == 3
+    assert "no position 'rhs 3'" in refusal(capsys, "ablate", "small", "a=5;b=a;#b:", "--of", "L0.H1@rhs 3")

@@ -127,12 +127,6 @@ class Ablate(DrawnQuestion):
             raise BindscopeError(
                 "a typed program: its edges stay, and it has no others to resample from; draw programs."
             )
-        named = [site for site in self.sites if "@" in site and site.partition("@")[2].strip()[:1].isalpha()]
-        if self.program is not None and named:
-            raise BindscopeError(
-                f"--of {named[0]}: of a typed program say the position's number, counted from 0, such as L1.H2@7; draw "
-                "programs to name it."
-            )
         if self.sites and self.cut:
             raise BindscopeError("--of and --cut: choose one of the two.")
         if (self.layer is not None or self.head is not None) and not self.cut:

@@ -15,11 +15,12 @@ import xarray as xr
 
 from bindscope.interventions.ablation import Kind, ablation_edits
 from bindscope.interventions.answers import Edits
-from bindscope.measures.binding.patching import count_columns
+from bindscope.measures.binding.patching import count_columns, locate_sites
 from bindscope.measures.evaluation import read_answers
 from bindscope.model.run import run, to_host
 from bindscope.model.sites import Site
 from bindscope.model.transformer import Transformer
+from bindscope.tasks.binding.positions import chain_positions
 from bindscope.tasks.binding.program import DIGITS, Program
 from bindscope.tasks.binding.rendered import columns_of
 from bindscope.tasks.binding.task import BindingTask
@@ -75,14 +76,26 @@ def ablate_program(
     edits: Edits = {}
     if sites:
         reference = other_programs(task, program.n_lines) if kind == "mean" else None
-        counted = count_columns(sites, columns_of(batch))
-        edits = ablation_edits(model, batch, counted, kind, reference=reference)(slice(0, 1))
+        columns = columns_of(batch)
+        found, positions = locate_sites(count_columns(sites, columns), named_columns(program, columns))
+        edits = ablation_edits(model, batch, found, kind, positions=positions, reference=reference)(slice(0, 1))
     wanted = [Site("pattern", layer) for layer in range(model.config.n_layers)]
     trace = run(model, tokens, wanted, edits)
     before = model(tokens)[0, at]
     after = trace.logits[0, at] if sites else before
     patterns = tuple(to_host(trace[site][0]).numpy() for site in wanted)
     return Ablated(patterns, to_host(before).double().softmax(-1).numpy(), to_host(after).double().softmax(-1).numpy())
+
+
+def named_columns(program: Program, columns: np.ndarray) -> dict[str, np.ndarray]:
+    """The columns [1] of the named positions of a program's queried chain.
+
+    >>> {name: int(column[0]) for name, column in named_columns(parse_program("a=5\\nb=a\\n#b:"), np.arange(11)).items()}
+    {'lhs 1': 0, 'rhs 1': 2, 'lhs 2': 4, 'rhs 2': 6, 'query': 9, 'colon': 10}
+    """
+    *right, query, colon = chain_positions(program)
+    sides = [(f"{side} {hop}", at - back) for hop, at in enumerate(right, 1) for side, back in (("lhs", 2), ("rhs", 0))]
+    return {name: columns[[at]] for name, at in (*sides, ("query", query), ("colon", colon))}
 
 
 def other_programs(task: BindingTask, n_lines: int) -> Batch:
