@@ -55,6 +55,21 @@ def test_pairs_that_lack_a_position_are_left_out_and_counted() -> None:
     assert moves["query", "colon"].n_pairs == circuit.n_pairs == 16
 
 
+def test_what_is_lost_without_an_edge_is_counted_over_the_pairs_that_have_it() -> None:
+    """Towards the answer, pairs without a position neither add to the loss of its edges nor take from it."""
+    model, halves = construct_dereferencer(TASK.lines, TASK.max_depth), [sample_pairs(8, d, task=TASK) for d in (2, 3)]
+    contrasts, named = [contrast_pairs(pairs) for pairs in halves], [named_positions(pairs) for pairs in halves]
+    both = Contrast(
+        *(torch.cat([getattr(c, name) for c in contrasts]) for name in ("base", "source")),
+        *(torch.cat([getattr(c, name) for c in contrasts]) for name in ("base_answers", "source_answers")),
+        at=contrasts[0].at,
+    )
+    positions = {name: np.concatenate([of.get(name, np.full(8, -1)) for of in named]) for name in named[1]}
+    (lost,) = _Search(model, both, positions, "success").needed("rhs 3", 0.1, 0.1)
+    (alone,) = _Search(model, contrasts[1], named[1], "success").needed("rhs 3", 0.1, 0.1)
+    assert lost == alone == (0, 0, "lhs 3", 1.0)
+
+
 @pytest.mark.parametrize("n_parts", [0, 1])
 def test_little_memory_finds_the_same_circuit(n_parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs made for each replacement again, or kept for all of them in parts of one pair."""

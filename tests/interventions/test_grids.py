@@ -397,3 +397,15 @@ def test_bad_input_is_refused_in_a_sentence():
     kept = run_whole(make_model(replace(SMALL, causal=False)), contrast.base, 6)
     with pytest.raises(BindscopeError, match="bidirectional"):
         run_changed(kept, 1, {})
+
+
+def test_the_asked_column_is_one_of_the_rows() -> None:
+    config = ModelConfig(d_vocab=7, n_positions=8, n_layers=2, n_heads=1, d_model=8, d_head=8, d_mlp=16)
+    model, contrast = make_model(config, 0), make_contrast(config, 0)
+    n_columns = contrast.base.shape[1]
+    for at in (-1, n_columns):
+        with pytest.raises(
+            BindscopeError, match=rf"column {at} was asked for; the rows have columns 0 to {n_columns - 1}"
+        ):
+            run_whole(model, contrast.base, at)
+    assert run_whole(model, contrast.base, n_columns - 1).logits.shape[0] == len(contrast)

@@ -15,6 +15,7 @@ import pytest
 
 from bindscope.errors import BindscopeError
 from bindscope.runs import cluster as on_cluster
+from bindscope.runs.cluster import PerRun
 from bindscope.runs.config import config_to_mapping, override
 from bindscope.runs.directory import Run
 from bindscope.runs.execute import train_run
@@ -38,6 +39,17 @@ def cluster():
     """The address of a cluster of two nodes with one processor each."""
     with start_cluster() as address:
         yield address
+
+
+@pytest.mark.parametrize("gpus", [None, 0, 0.25, 1, 2])
+def test_a_run_may_ask_for_a_fraction_of_a_gpu_or_for_whole_ones(gpus):
+    assert PerRun(gpus=gpus).gpus_on("cuda") == (1 if gpus is None else gpus)
+
+
+@pytest.mark.parametrize("gpus", [-0.5, 1.5])
+def test_what_no_machine_could_give_is_refused(gpus):
+    with pytest.raises(BindscopeError, match="--gpus-per-run: a fraction of one, or whole ones"):
+        PerRun(gpus=gpus)
 
 
 def test_without_ray_the_sentence_says_how_to_install_it(monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import numpy as np
@@ -178,3 +179,11 @@ def test_an_impossible_curriculum_is_refused(settings, names):
 def test_a_curriculum_that_does_not_fit_its_task_is_refused(settings, names):
     with pytest.raises(BindscopeError, match=names):
         BindingTask(**settings)
+
+
+def test_without_chains_side_by_side_a_stage_is_drawn_as_the_task_is():
+    """Fewer letters and another exponent apart; the line counts are the stage's."""
+    stage, task = Stage(n_letters=5, n_lines=6), TASK
+    plain = task._scheduled_grammar(stage)
+    changed = {"n_variables": 5, "exponent": task.curriculum.exponent, "branches": True}
+    assert asdict(plain) == asdict(replace(task.grammar, **changed))

@@ -87,3 +87,9 @@ def test_marks_are_the_columns_of_their_names() -> None:
 def test_programs_that_never_assign_twice_have_no_such_pairs() -> None:
     with pytest.raises(BindscopeError, match="only 0 of 2 were found"):
         sample_write_pairs(BindingTask(lines=4, max_depth=2), np.random.default_rng(0), 2, "query")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_any_line_but_the_first_ones_and_the_last_may_overwrite(task: BindingTask) -> None:
+    lines = sample_overwrites(task, np.random.default_rng(2), 400, "reference").lines[:, 1]
+    assert lines.max() == task.lines - 2

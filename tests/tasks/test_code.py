@@ -150,6 +150,7 @@ def test_a_bad_tokenizer_gets_one_sentence(directory: Path, tmp_path: Path) -> N
         CodeTask().with_tokenizer(tmp_path, 500)
     with pytest.raises(BindscopeError, match=r"has \d+ tokens and the model 100"):
         CodeTask().with_tokenizer(directory, 100)
+    assert CodeTask().with_tokenizer(directory, N_TOKENS).table  # no more and no fewer than the model has
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(BindscopeError, match="cannot be read as a tokenizer"):
         CodeTask().with_tokenizer(tmp_path, 500)

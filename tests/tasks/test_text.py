@@ -257,6 +257,10 @@ def test_bad_settings_are_refused(settings: dict, sentence: str) -> None:
         TextTask(**settings)
 
 
+def test_the_shortest_context_has_a_token_and_the_one_that_follows() -> None:
+    assert TextTask(context=2).context == 2
+
+
 def test_bad_tokenizers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BindscopeError, match=r"has no tokenizer\.json, nor"):
         load_tokenizer(str(tmp_path), 300)
