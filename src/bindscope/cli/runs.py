@@ -44,7 +44,9 @@ def list_runs(
     from bindscope.runs.lineage import describe_lineage
 
     if directory != RUNS_DIRECTORY and not directory.is_dir():
-        raise BindscopeError(f"{directory}: no such directory.")
+        raise BindscopeError(
+            f"{directory}: no such directory; name one that holds runs, or none for ./runs and the shipped ones."
+        )
     own, problems = find_runs(directory)
     shipped, _ = find_runs(locate.SHIPPED_DIRECTORY)
     rows, notes = [], []
