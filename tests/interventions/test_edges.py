@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from bindscope.interventions.edge_circuit import (
     shuffle_senders,
     strongest_edges,
 )
+from bindscope.interventions.edge_report import CHOSEN, smallest_faithful
 from bindscope.interventions.edges import ANYWHERE, Graph, attribute_edges, check_edges, choose_edges
 from bindscope.interventions.outcome import measure_outcomes
 from bindscope.interventions.paths import patch_path
@@ -180,3 +182,20 @@ def test_what_does_not_fit_is_refused() -> None:
         run_edges(model, contrast, np.zeros((2, 2), bool))
     with pytest.raises(BindscopeError, match="n_points"):
         attribute_edges(model, contrast, n_points=0)
+
+
+@pytest.mark.parametrize(
+    ("low", "smallest"),
+    [
+        ([0.8, 0.9, 1.0], 10),  # every size is faithful, the first by exactly what is asked for
+        ([0.9, 0.7, 0.8, 1.0], 40),  # a larger one that is not counts
+        ([np.nan, 0.9], 20),  # a size that was not tried is not faithful
+        ([0.9, 0.1], None),
+    ],
+)
+def test_the_smallest_faithful_circuit_has_none_behind_it_that_is_not(low: list[float], smallest: int | None) -> None:
+    sizes = [10 * 2**index for index in range(len(low))]
+    report = xr.Dataset(
+        {"faithfulness_low": (("circuit", "index"), [low]), "size": ("index", sizes)}, {"circuit": [CHOSEN]}
+    )
+    assert smallest_faithful(report) == smallest

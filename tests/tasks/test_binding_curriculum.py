@@ -181,6 +181,11 @@ def test_a_curriculum_that_does_not_fit_its_task_is_refused(settings, names):
         BindingTask(**settings)
 
 
+def test_a_curriculum_may_begin_with_the_whole_task():
+    whole = Curriculum(first_letters=TASK.n_variables, first_lines=8)
+    assert BindingTask(lines=8, queries=8, balance="weights", curriculum=whole).stages == (Stage(TASK.n_variables, 8),)
+
+
 def test_without_chains_side_by_side_a_stage_is_drawn_as_the_task_is():
     """Fewer letters and another exponent apart; the line counts are the stage's."""
     stage, task = Stage(n_letters=5, n_lines=6), TASK

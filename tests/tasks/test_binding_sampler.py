@@ -308,3 +308,16 @@ def test_a_negative_exponent_prefers_short_chains() -> None:
         for exponent in (-3.0, 0.0, 3.0)
     ]
     assert depths[0] < depths[1] < depths[2]
+
+
+@pytest.mark.parametrize("balance", ["rejection", "weights", "none"])
+def test_no_line_of_another_depth_is_asked_than_was_wanted(balance: str) -> None:
+    programs, queries = sample_questions(
+        np.random.default_rng(8),
+        Grammar(),
+        200,
+        16,
+        balance=balance,
+        depths=range(2, 4),  # type: ignore[arg-type]
+    )
+    assert set(np.take_along_axis(programs.depth, queries, axis=1).flat) == {2, 3}

@@ -258,7 +258,7 @@ def test_bad_settings_are_refused(settings: dict, sentence: str) -> None:
 
 
 def test_the_shortest_context_has_a_token_and_the_one_that_follows() -> None:
-    assert TextTask(context=2).context == 2
+    assert TextTask(context=2, vocabulary_size=257).context == 2  # a token for each byte, and the end of a text
 
 
 def test_bad_tokenizers_are_refused(tmp_path: Path) -> None:
