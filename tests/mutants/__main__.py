@@ -169,7 +169,7 @@ def sample(copy: Copy, packages: list[str], n: int, rng: random.Random) -> list[
 def try_mutant(copy: Copy, module: Path, mutant: Mutant) -> str:
     """``killed``, ``survived``, or ``not run`` by any test."""
     tests = copy.tests.get(module, {}).get(mutant.line, [])
-    if not tests and any(copy.tests.get(module, {}).values()) and mutant.line not in copy.tests[module]:
+    if mutant.line not in copy.tests.get(module, {}):
         return "not run"
     files = sorted({test.split("::")[0] for test in tests}) or [f"tests/{module.parts[0]}"]
     path = copy.source / module

@@ -158,6 +158,7 @@ def test_the_binding_task_is_staged():
         ({"first_lines": 1}, "first_lines"),
         ({"first_letters": 1}, "first_letters"),
         ({"pass_at": 0}, "pass_at"),
+        ({"pass_at": 1.5}, "pass_at"),
         ({"full": 1}, "full"),
         ({"exponent": -11}, "exponent"),
         ({"p_constant": 1.5}, "p_constant"),
