@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import wraps
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from cyclopts import App, Group
 
@@ -254,14 +255,19 @@ def build_app(overview: bool = False, named: str | None = None) -> App:
         group = Group(title, sort_key=order)
         for index, (name, (target, summary)) in enumerate(commands.items()):
             shown = summary if overview else None
-            if name == named:
-                write_for_terminals(target)
-            app.command(f"bindscope.cli.{target}", name=name, help=shown, sort_key=index, group=group)
+            command = find_command(target) if name == named else f"bindscope.cli.{target}"
+            app.command(command, name=name, help=shown, sort_key=index, group=group)
     return app
 
 
-def write_for_terminals(target: str) -> None:
-    """Help is the docstring of the command's function, whose lines are broken for people who read the code."""
+def find_command(target: str) -> Callable[..., object]:
+    """A command's function with its docstring as a terminal shows it."""
     module, name = target.split(":")
-    function = getattr(import_module(f"bindscope.cli.{module}"), name)
-    function.__doc__ = for_terminals(function.__doc__)
+    function: Callable[..., object] = getattr(import_module(f"bindscope.cli.{module}"), name)
+
+    @wraps(function)
+    def command(*arguments: Any, **options: Any) -> object:
+        return function(*arguments, **options)
+
+    command.__doc__ = for_terminals(function.__doc__ or "")
+    return command
