@@ -106,9 +106,13 @@ evidence: $(VENV)/.installed  ## train what the verdicts still rest on too littl
 docs: $(VENV)/.installed  ## rewrite the generated pages in docs/
 	$(BIN)/python -m bindscope.cli.reference
 
-site: $(VENV)/.installed-test  ## build the documentation as a site, strictly, into build/site
+site: $(VENV)/.installed-test build/notebooks/.run  ## run the notebooks and build the documentation as a site, strictly, into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo build/site/index.html
+
+build/notebooks/.run: $(wildcard notebooks/*.ipynb) | $(VENV)/.installed-test
+	$(BIN)/python release/run_notebooks.py
+	@touch $@
 
 types: $(VENV)/.installed-test  ## rewrite the page's types and its table of questions from the API
 	$(BIN)/python -m bindscope.web.describe frontend/openapi.json

@@ -20,6 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
+RUN = ROOT / "build" / "notebooks"
 OUTSIDE = "repository"
 # The path of a relative link, or code, in which nothing is a link.
 LINK = re.compile(r"^```.*?^```|`[^`\n]*`|(?<=\]\()(?!\w+:|#)(?P<path>[^)\s#]+)", flags=re.DOTALL | re.MULTILINE)
@@ -63,10 +64,10 @@ def _files_of(path: Path, config: MkDocsConfig) -> Iterator[File]:
 
 
 def read_notebook(path: Path) -> tuple[str, dict[str, bytes]]:
-    """A notebook as Markdown, with what its cells showed where that is stored, and the pictures among it."""
+    """A notebook as Markdown, with what its cells showed where they were run, and the pictures among it."""
     parts, pictures = [], {}
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        source = "".join(cell["source"])
+    for cell in _cells(path):
+        source = cell["source"]
         parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
         for output in cell.get("outputs", []):
             shown = output.get("data", {"text/plain": output.get("text", "")})
@@ -80,6 +81,17 @@ def read_notebook(path: Path) -> tuple[str, dict[str, bytes]]:
                 parts.append("```text\n" + "".join(shown.get("text/plain", "")).rstrip() + "\n```")
     parts.append(f"*This is the notebook `{path.relative_to(ROOT).as_posix()}` of the repository.*")
     return "\n\n".join(parts) + "\n", pictures
+
+
+def _cells(path: Path) -> list[dict[str, Any]]:
+    """The cells as they were run (``run_notebooks.py``), or as they are stored where these are others."""
+    stored, run = (_read_cells(each) for each in (path, RUN / path.name))
+    return run if [cell["source"] for cell in run] == [cell["source"] for cell in stored] else stored
+
+
+def _read_cells(path: Path) -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.is_file() else []
+    return [cell | {"source": "".join(cell["source"])} for cell in cells]
 
 
 def _links(path: Path) -> Iterator[Path]:
