@@ -178,7 +178,8 @@ class Study:
         """A claim by its id, in any case."""
         known = {claim.id: claim for claim in self.claims}
         if name.upper() not in known:
-            raise BindscopeError(f"there is no claim '{name}'.{suggest_nearest(name.upper(), known)}")
+            near = suggest_nearest(name.upper(), known)
+            raise BindscopeError(f"there is no claim '{name}' about runs of the family '{self.family}'.{near}")
         return known[name.upper()]
 
     def find_figure(self, name: str) -> Claim | Drawing:
