@@ -280,7 +280,7 @@ def not_testable(reason: str, quantities: tuple[Quantity, ...] = ()) -> Finding:
 
 def _show_fraction(fraction: float) -> str:
     """In per cent with one decimal, never rounded up to a perfection that is not there."""
-    percent = round(fraction * 100, 1)
+    percent = round(fraction * 100, 1) + 0.0  # no -0
     return "99.9" if percent == 100 and fraction < 1 else f"{percent:g}"
 
 
