@@ -35,6 +35,7 @@ def test_a_notebook_runs_and_shows_tables_and_figures(
 ) -> None:
     source = str(ROOT / "src")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")])))
+    monkeypatch.setenv("PATH", os.defpath)  # nobody is made to activate an environment first
     notebook = nbformat.read(path, as_version=4)
     client = nbclient.NotebookClient(
         notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
