@@ -36,18 +36,23 @@ export function readClaims(body: Body): Claim[] {
     return at('of').flatMap((id, index) => {
       if (id !== of || at('kind')[index] !== kind) return [];
       const n = at('n')[index];
-      return [{ label: String(at('label')[index]), text: String(at('text')[index]), n: n === null || n === undefined ? null : Number(n) }];
+      return [{ label: String(at('label')[index]), text: asOnPage(String(at('text')[index])), n: n === null || n === undefined ? null : Number(n) }];
     });
   };
   return labelsOf(body, 'claim').map((label) => {
     const id = String(label);
     const text = (name: string): string => String(pick(body, name, { claim: id })[0] ?? '');
     return {
-      id, title: text('title'), verdict: text('verdict') as Verdict, paper: text('paper'), reason: text('reason'),
+      id, title: text('title'), verdict: text('verdict') as Verdict, paper: text('paper'), reason: asOnPage(text('reason')),
       statement: text('statement'), measure: text('measure'), criterion: text('criterion'), control: text('control'),
       fixed: text('fixed'), results: text('results'), missing: text('missing').split(', ').filter(Boolean), figure: text('figure'), found: quantities(id, 'found'), controls: quantities(id, 'control'),
     }; // prettier-ignore
   });
+}
+
+/** Numbers of a text that was written for a terminal, as the page writes them: '−9.4 %', not '-9.4%'. */
+export function asOnPage(text: string): string {
+  return text.replaceAll(/(?<![\w.)\]])-(?=\d)/g, '−').replaceAll(/(?<=\d)%/g, ' %').replaceAll(/(?<![\d.])−0(?![\d.])/g, '0');
 }
 
 const SHORT = 220; // characters of a reason that stand in a row
@@ -73,7 +78,6 @@ export function quantitiesInRow({ found, paper }: Claim): Quantity[] {
 
 const plain = (number: string): string => number.replaceAll(',', '');
 
-/** How many claims got each verdict, those that none got left out. */
 /** 'Of 36 claims 20 replicate, 10 differ and 6 cannot be told yet.' */
 export function tellVerdicts(counts: readonly [Verdict, number][], n: number): string {
   const WORDS: Record<Verdict, [string, string]> = {
@@ -83,6 +87,7 @@ export function tellVerdicts(counts: readonly [Verdict, number][], n: number): s
   return n ? `Of ${n} claims ${listed(counts.map(([verdict, count]) => `${count} ${WORDS[verdict][count === 1 ? 0 : 1]}`))}.` : '';
 }
 
+/** How many claims got each verdict, those that none got left out. */
 export function countVerdicts(claims: Claim[]): [Verdict, number][] {
   return VERDICTS.map((verdict): [Verdict, number] => [verdict, claims.filter((claim) => claim.verdict === verdict).length]).filter(([, n]) => n);
 }
