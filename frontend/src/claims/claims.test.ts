@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Body } from '../api/body';
-import { asOnPage, countVerdicts, headOf, quantitiesInRow, readClaims, type Claim } from './claims';
+import { countVerdicts, headOf, quantitiesInRow, readClaims, type Claim } from './claims';
 
 const over = (dim: string, values: unknown[]) => ({ dims: [dim], values: values as string[], units: '' });
 const words = ['title', 'paper', 'reason', 'statement', 'measure', 'criterion', 'control', 'fixed', 'results'];
@@ -34,15 +34,6 @@ describe('claims', () => {
   });
   it('counts verdicts', () => {
     expect(countVerdicts(claims)).toEqual([['replicates', 1], ['not measured yet', 1]]); // prettier-ignore
-  });
-});
-
-describe('numbers that were written for a terminal', () => {
-  it('have a minus, a space before the percent sign, and no minus before 0', () => {
-    expect(asOnPage('-9.4 % [-19.1 to 0.5], 77% fewer, [-0 to 0.4], -0.4 %')).toBe('−9.4 % [−19.1 to 0.5], 77 % fewer, [0 to 0.4], −0.4 %');
-  });
-  it('leave steps, ranges and names as they are', () => {
-    expect(asOnPage('steps 0-100, L2.H3-L4, 2026-11-17, [7.4–9.9], line-1 rule')).toBe('steps 0-100, L2.H3-L4, 2026-11-17, [7.4–9.9], line-1 rule');
   });
 });
 

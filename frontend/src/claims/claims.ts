@@ -1,5 +1,6 @@
 /** The claims of a paper and what a run says about them, from the body of `claims.json`. */
 import { labelsOf, pick, type Body } from '../api/body';
+import { asOnPage } from '../charts/format';
 import { listed } from '../reading/findings';
 
 const VERDICTS = ['replicates', 'differs', 'inconclusive', 'not testable', 'not measured yet'] as const;
@@ -48,11 +49,6 @@ export function readClaims(body: Body): Claim[] {
       fixed: text('fixed'), results: text('results'), missing: text('missing').split(', ').filter(Boolean), figure: text('figure'), found: quantities(id, 'found'), controls: quantities(id, 'control'),
     }; // prettier-ignore
   });
-}
-
-/** Numbers of a text that was written for a terminal, as the page writes them: '−9.4 %', not '-9.4%'. */
-export function asOnPage(text: string): string {
-  return text.replaceAll(/(?<![\w.)\]])-(?=\d)/g, '−').replaceAll(/(?<=\d)%/g, ' %').replaceAll(/(?<![\d.])−0(?![\d.])/g, '0');
 }
 
 const SHORT = 220; // characters of a reason that stand in a row
