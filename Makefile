@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 QUIETLY = @$(PYTHON) release/quietly.py
-# Python compiles what is imported when it is; compiling every module of torch beforehand takes 20 s.
+# Python compiles what is imported when it is; compiling every module of torch beforehand takes 20 s. It has to keep what it
+# compiled: where it is told not to, as in many containers, every process compiles torch again.
+unexport PYTHONDONTWRITEBYTECODE
 SETUP = $(VENV)/setup.log $(PIP) install --no-input --no-compile --progress-bar off --editable
 NPM := cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm --silent
 PAGE_SOURCES := hatch_build.py $(shell find frontend -type f -not -path '*/node_modules/*')

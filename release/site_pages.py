@@ -75,7 +75,7 @@ def read_notebook(path: Path) -> tuple[str, dict[str, bytes]]:
                 name = f"{path.stem}-{len(pictures) + 1}.png"
                 pictures[name] = base64.b64decode("".join(shown["image/png"]))
                 parts.append(f"![]({name})")
-            elif "".join(shown.get("text/html", "")).startswith("<table"):
+            elif "".join(shown.get("text/html", "")).startswith(("<table", '<div class="bindscope-panel"')):
                 parts.append("".join(shown["text/html"]))
             else:
                 parts.append("```text\n" + "".join(shown.get("text/plain", "")).rstrip() + "\n```")

@@ -178,6 +178,7 @@ def test_a_notebook_is_a_page_with_what_its_cells_showed(tmp_path: Path, monkeyp
     outputs = [
         {"data": {"image/png": "aGVsbG8=", "text/plain": "<Figure>"}},
         {"data": {"text/html": "<table><tr><td>1</td></tr></table>", "text/plain": "1"}},
+        {"data": {"text/html": '<div class="bindscope-panel">found</div>', "text/plain": "2"}},
         {"text": ["printed\n"]},
     ]
     cells = [
@@ -189,4 +190,5 @@ def test_a_notebook_is_a_page_with_what_its_cells_showed(tmp_path: Path, monkeyp
     text, pictures = hook.read_notebook(tmp_path / "one.ipynb")
     assert text.startswith("# Title\n\n```python\n1 + 1\n```\n\n![](one-1.png)\n\n<table>")
     assert "```text\nprinted\n```" in text
+    assert '<div class="bindscope-panel">found</div>' in text
     assert pictures == {"one-1.png": b"hello"}

@@ -30,7 +30,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WAIT = 60_000  # milliseconds; a busy machine is slow
+WAIT = 300_000  # milliseconds; a busy machine is slow
 
 
 @dataclass(frozen=True)

@@ -15,5 +15,5 @@ def open_page(page: Any, address: str) -> None:
 
 
 def settle(page: Any) -> None:
-    expect(page.locator("main [aria-busy=true]")).to_have_count(0, timeout=60_000)
+    expect(page.locator("main [aria-busy=true]")).to_have_count(0, timeout=600_000)
     page.wait_for_load_state("networkidle")

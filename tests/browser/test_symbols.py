@@ -26,7 +26,7 @@ def test_typed_templates_are_checked_sampled_and_judged(site: Any, page: Any) ->
     expect(page.get_by_role("slider", name="Checkpoint")).to_have_count(0)  # no run matters here
     page.get_by_role("textbox", name=TYPED).fill("AB Ax")
     expect(panel(page, "Templates")).to_contain_text("AB and Ax are not disjoint: both match s0 x")
-    expect(kernel).to_contain_text("not covered", timeout=60_000)
+    expect(kernel).to_contain_text("not covered", timeout=600_000)
     expect(kernel).to_contain_text("s0 x matches both AB and Ax")
     expect(kernel.get_by_role("grid")).to_have_count(1)
     expect(sequences.locator("tbody tr")).to_have_count(10)
@@ -48,7 +48,7 @@ def test_an_address_brings_back_templates_and_settings(site: Any, page: Any) -> 
         site.at(f"{ADDRESS}?run=nobody&symbols.templates=AA%20AB&symbols.labels=1,-1&symbols.gamma=0&symbols.cls=off"),
     )
     kernel = panel(page, "Can it be learnt?")
-    expect(kernel).to_contain_text("not learnable: N is singular", timeout=60_000)
+    expect(kernel).to_contain_text("not learnable: N is singular", timeout=600_000)
     expect(kernel.get_by_role("checkbox", name="CLS at the end")).not_to_be_checked()
     kernel.get_by_role("checkbox", name="CLS at the end").check()
     expect(page).not_to_have_url(re.compile("symbols.cls"))

@@ -67,6 +67,7 @@ def test_mlps_sites_and_edges_are_taken_away_and_kept_as_figure_and_numbers(
         (["--cut", "colon>query", "--layer", "9"], "layers L0 to L1"),
         (["--cut", "colon>query", "--head", "9"], "heads H0 to"),
         (["--step", "7"], "the nearest is 8"),
+        (["--of", "head"], "--of head: not a site. Did you mean 'heads'?"),
         (["--depth", "9"], "--depth"),
         (["--out", "figure.gif"], "svg, pdf, png, nc"),
     ],

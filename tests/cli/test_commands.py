@@ -236,7 +236,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: pytest.Cap
         if line.startswith("step 20/"):
             break
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     assert errors == f"bindscope: stopped; go on with 'bindscope resume {tmp_path / 'binding-tiny'}'.\n"
     listed = answer(capsys, "runs", str(tmp_path), "--json")
@@ -255,7 +255,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     writer.stdout.close()
     assert writer.stderr is not None
     assert writer.stderr.read() == ""
-    assert writer.wait(timeout=60) == 0
+    assert writer.wait(timeout=600) == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

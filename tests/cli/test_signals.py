@@ -61,7 +61,7 @@ def test_the_workers_of_an_experiment_end_with_it(tmp_path: Path, number: signal
         trained = wait_until_locked(tmp_path, process)
         process.send_signal(number)
         code = process.wait()
-        with FileLock(trained / LOCK_FILE, timeout=60):
+        with FileLock(trained / LOCK_FILE, timeout=600):
             assert not check_run(trained).damaged
         if number != signal.SIGKILL:
             assert code == 128 + number
@@ -75,7 +75,7 @@ def test_what_trains_in_a_demo_ends_when_the_demo_is_killed(tmp_path: Path) -> N
         trained = wait_until_locked(tmp_path, process)
         process.kill()
         process.wait()
-        with FileLock(trained / LOCK_FILE, timeout=60):
+        with FileLock(trained / LOCK_FILE, timeout=600):
             assert Run.open(trained).status == "training"  # we hold the lock: no one else does
 
 

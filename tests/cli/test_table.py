@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bindscope.cli.table import format_count, format_duration, format_table
+from bindscope.cli.table import fill_lines, format_count, format_duration, format_table
 
 CELLS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=12)
 
@@ -34,3 +34,14 @@ def test_a_duration_shows_its_two_largest_units(seconds: float, text: str) -> No
 )
 def test_a_count_keeps_three_figures(number: int, text: str) -> None:
     assert format_count(number) == text
+
+
+def test_sentences_break_between_words_on_a_terminal_and_not_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = "VB3  " + "the value hops along the chain, pointer-backward " * 6 + "\n\nanother"
+    assert fill_lines(sentences) == sentences
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = fill_lines(sentences).splitlines()
+    assert max(map(len, lines)) < 60
+    assert " ".join(lines).split() == sentences.split()
+    assert lines[-2:] == ["", "another"]

@@ -126,6 +126,7 @@ def test_a_later_position_cannot_move_an_earlier_logit():
         ("L0.H1.resid_pre", "has no heads"),
         ("L0.resid_pro", "Did you mean 'resid_pre'"),
         ("layer 3", "expected the form"),
+        ("blocks.1.attn.hook_zz", r"TransformerLens's\. Did you mean 'blocks\.1\.attn\.hook_z'\?"),
     ],
 )
 def test_a_site_the_model_does_not_have_is_refused(text, said):

@@ -35,9 +35,10 @@ def test_a_notebook_runs_and_shows_tables_and_figures(
 ) -> None:
     source = str(ROOT / "src")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")])))
+    monkeypatch.setenv("PATH", os.defpath)  # nobody is made to activate an environment first
     notebook = nbformat.read(path, as_version=4)
     client = nbclient.NotebookClient(
-        notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+        notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )
     client.execute()
     shown = [output.get("data", {}) for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

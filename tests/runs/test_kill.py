@@ -138,7 +138,7 @@ def test_the_workers_of_a_sweep_end_with_it(config, tmp_path, number):
             time.sleep(0.05)
         sweep.send_signal(number)
         sweep.wait()
-        with FileLock(tmp_path / "runs" / "endless" / LOCK_FILE, timeout=60):
+        with FileLock(tmp_path / "runs" / "endless" / LOCK_FILE, timeout=600):
             assert Run.open(tmp_path / "runs" / "endless").status == "training"  # we hold the lock: no one else does
     finally:
         with suppress(ProcessLookupError):

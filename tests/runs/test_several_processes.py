@@ -62,7 +62,7 @@ def test_what_several_processes_refuse_is_said_once_with_exit_code_2(begun_by_tw
     """They have connected, and the first one finds the run locked."""
     words = ["-m", "bindscope", "resume", str(begun_by_two.path), "--processes", "2"]
     with hold_lock(begun_by_two.path):
-        done = subprocess.run([sys.executable, *words], env=environment(), capture_output=True, text=True, timeout=500)
+        done = subprocess.run([sys.executable, *words], env=environment(), capture_output=True, text=True, timeout=1000)
     assert (
         done.stderr == f"bindscope: {begun_by_two.path}: another process is training this run; wait for it or end it.\n"
     )

@@ -180,3 +180,11 @@ def test_what_is_wrong_with_a_document_is_one_sentence_with_its_file(text: str, 
 def test_a_printed_document_is_plain_toml() -> None:
     table = tomllib.loads(claim_to_toml(find_claim("vb6"), "paper"))
     assert table["claim"][0]["judge"] == "VB6"
+
+
+def test_a_term_that_asks_a_question_is_called_by_the_question(tmp_path: Path) -> None:
+    ask = 'question = "ablate"\nask = {sites = ["L0.H0", "L1.H1"], first_root_line = 3}'
+    (document,) = read(HEAD + CRITERION.replace('result = "r"\nvariable', ask + "\nvariable") + CONTROL, tmp_path)
+    (term,) = document.terms.criterion
+    assert str(term).startswith("x of ablate (sites L0.H0 + L1.H1, first root line 3) at ")
+    assert term.result == document.asked[0].name

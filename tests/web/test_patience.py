@@ -66,7 +66,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, int]]:
 
 
 def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=60)
+    return socket.create_connection(("127.0.0.1", port), timeout=600)
 
 
 def read_to_end(client: socket.socket) -> bytes:

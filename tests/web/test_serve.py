@@ -72,7 +72,7 @@ def started(
 
 
 def fetch(port: int, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> Reply:
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=120)
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=600)
     try:
         connection.putrequest(method, path, skip_host=True)
         for name, value in ({"Host": f"{LOOPBACK}:{port}"} | (headers or {})).items():
@@ -103,7 +103,7 @@ def test_a_server_answers_until_it_is_interrupted(number: int, built: Path, smal
                 == 403
             )
         process.send_signal(number)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=600)
         assert process.returncode == 0
         assert "Stopped." in output
         assert "Traceback" not in output
@@ -121,7 +121,7 @@ def test_a_server_told_to_end_while_it_loads_torch_does_not_wait_for_it(
     with started(built, "serve", str(small_run), "--no-open", first=tmp_path / "slow") as (process, _):
         (tmp_path / "loading").read_text()  # until it has begun
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     assert output.strip() == "Stopped."
 
@@ -167,7 +167,7 @@ def test_the_demo_shows_a_run_that_learns_and_stops_it_resumably(built: Path, tm
         assert [run["name"] for run in listed] == [*(path.name for path in shipped_runs()), "binding-tiny"]
         assert growing
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     assert "go on with 'bindscope resume runs/binding-tiny'" in output
     assert "Traceback" not in output
@@ -206,7 +206,7 @@ def test_the_ideal_mechanism_joins_the_learned_ones_by_itself(built: Path, tmp_p
             listed = orjson.loads(fetch(port, "GET", "/api/runs.json").body)["runs"]
             names = [run["name"] for run in listed]
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=600)
     assert names == [*(path.name for path in shipped_runs()), "binding-constructed"]
     assert listed[-1]["description"].startswith("The ideal mechanism")
     assert output == "\nStopped.\n"

@@ -46,7 +46,7 @@ def check(*names: str, json: Flag = False) -> int:
                 n_files, n_damaged = n_files + found.n_files, n_damaged + len(found.damaged)
                 print(json_format.dumps(to_mapping(found)) if json else "\n".join(describe(found)))
     if not json:
-        print(f"\n{n_files} files read, {n_damaged or 'none'} damaged.")
+        print(f"\n{n_files} file{'' if n_files == 1 else 's'} read, {n_damaged or 'none'} damaged.")
     return REFUSED if n_damaged else OK
 
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from bindscope.cli.options import EACH_RUN, AtLeastOne, EachRun, Flag
 from bindscope.cli.outcome import show_progress
-from bindscope.cli.table import format_duration, format_table
+from bindscope.cli.table import fill_lines, format_duration, format_table
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY
 from bindscope.runs.placement import Device
@@ -228,7 +228,8 @@ def _print_answer(chosen: Experiment, dataset: xr.Dataset) -> None:
     import json
 
     table = format_cells(dataset, json.loads(dataset.attrs["meanings"]))
-    print(f"{chosen.question}\n\n{table}\n\n{chosen.conclude(dataset)}\n\nLimits: {chosen.limits}")
+    words = fill_lines(f"{chosen.conclude(dataset)}\n\nLimits: {chosen.limits}")
+    print(f"{fill_lines(chosen.question)}\n\n{table}\n\n{words}")
 
 
 def _save_figure(chosen: Experiment, dataset: xr.Dataset, path: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bindscope.cli.options import HERE, AtLeastOne, Cluster, Flag, Jobs, Place, Seed
+from bindscope.cli.table import fill_lines
 from bindscope.runs.locate import is_shipped
 
 
@@ -83,5 +84,5 @@ def figure(
             drawn = judged.draw()
             words = f"{chosen.id} {chosen.title}: {judged.finding.verdict}. {judged.finding.reason}"
     save_figure(drawn, path)
-    print(words)
+    print(fill_lines(words))
     print(f"figure   {path}")

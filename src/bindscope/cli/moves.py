@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bindscope.cli.asking import asking
 from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import NUMBERS, check_out, show_progress, write_out
-from bindscope.cli.table import format_table
+from bindscope.cli.table import fill_lines, format_table
 from bindscope.questions.moves import Moves
 from bindscope.questions.opened import Opened
 
@@ -53,8 +53,8 @@ def moves(question: Moves, /, *, place: Place = HERE, out: Path | None = None, j
         about = {name: dataset.attrs[name] for name in ("run", "step", "pairs", "finding")}
         print(json_format.dumps({**about, "moves": [asdict(move) for move in found]}))
     else:
-        head = f"{opened.name} at step {dataset.attrs['step']:,}; {dataset.attrs['pairs']}"
-        print(f"{head}\n\n{dataset.attrs['finding']}\n\n{format_moves(found)}")
+        head = fill_lines(f"{opened.name} at step {dataset.attrs['step']:,}; {dataset.attrs['pairs']}")
+        print(f"{head}\n\n{fill_lines(dataset.attrs['finding'])}\n\n{format_moves(found)}")
     if out is not None:
         from bindscope.studies.plots.moves import draw_moves
 

@@ -10,6 +10,7 @@ from bindscope.cli.asking import asking
 from bindscope.cli.effects import format_summary, summarise, summary_to_json
 from bindscope.cli.options import HERE, Flag, Place
 from bindscope.cli.outcome import check_out, figure_or_none, show_progress, write_out
+from bindscope.cli.table import fill_lines
 from bindscope.questions.findings import check_patch, save_patch
 from bindscope.questions.opened import Opened
 from bindscope.questions.patch import Patch
@@ -56,7 +57,7 @@ def patch(
         print(json_format.dumps(summary_to_json(summary, shown, dataset.attrs)))
     else:
         notes = [f"{title}; {question.direction}", dataset.attrs["pairs"], *_remarks(dataset.attrs)]
-        print("\n".join(notes) + "\n\n" + format_summary(summary, shown))
+        print(fill_lines("\n".join(notes)) + "\n\n" + format_summary(summary, shown))
         if question.approximate:
             print(f"\n{_agreement(question, opened, dataset, shown)}")
     if out is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
 
 
@@ -26,6 +29,14 @@ def _join(cells: Sequence[str], widths: Sequence[int], numbers: set[int]) -> str
         for column, (cell, width) in enumerate(zip(cells, widths))
     ]
     return "  ".join(padded).rstrip()
+
+
+def fill_lines(text: str) -> str:
+    """Sentences as they are; on a terminal its lines end between words instead of anywhere."""
+    if not sys.stdout.isatty():
+        return text
+    width = max(40, shutil.get_terminal_size().columns - 1)
+    return "\n".join(textwrap.fill(line, width, break_on_hyphens=False) or line for line in text.splitlines())
 
 
 def format_count(number: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bindscope.cli.options import HERE, Flag, Place
-from bindscope.cli.table import format_table
+from bindscope.cli.table import fill_lines, format_table
 from bindscope.runs.locate import find_run, is_shipped
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def format_trajectory(
         words = dict(criterion)
         for event in events:
             words |= event.words
-        parts.append("\n".join(f"{name}: {sentence}" for name, sentence in words.items()))
+        parts.append(fill_lines("\n".join(f"{name}: {sentence}" for name, sentence in words.items())))
     rows = [[kind, "not yet" if step is None else f"{step:,}"] for kind, step in transitions.items()]
     parts.append(format_table(["", "0.9 from step"], rows, numbers=[1]))
     return "\n\n".join(parts) + "\n"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bindscope.cli.options import HERE, AtLeastOne, Cluster, Flag, Jobs, Place, Seed
-from bindscope.cli.table import format_duration, format_table
+from bindscope.cli.table import fill_lines, format_duration, format_table
 from bindscope.errors import BindscopeError
 from bindscope.runs.locate import RUNS_DIRECTORY, find_run, is_shipped, results_folders, study_results
 from bindscope.runs.placement import CPU, Placement
@@ -199,7 +199,7 @@ def format_verification(verification: Verification) -> str:
     parts = [
         f"{verification.run}: {counts}; fractions with 95 % intervals",
         format_table(["claim", "paper", "this run", "verdict"], rows),
-        "\n".join(reasons),
+        fill_lines("\n".join(reasons)),
         "\n".join(_describe_origins(verification)),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -29,13 +29,17 @@ _HEAD = re.compile(r"(L\d+\.H\d+)(@[\d,]+)?")
 
 def resolve_site(text: Site | str, model: Transformer, n_positions: int) -> Site:
     """The site that a text names in this model; one that it does not have is refused with those that it has."""
+    given = str(text)
     if isinstance(text, str) and (head := _HEAD.fullmatch(text.strip())):
         text = f"{head[1]}.result{head[2] or ''}"
     try:
         site = Site.parse(text)
         check_site(site, model, n_positions)
     except BindscopeError as problem:
-        raise BindscopeError(f"{str(problem).rstrip('.')}; {describe_sites(model)}.") from None
+        sentence = str(problem).replace(f"site '{text}'", f"site '{given}'").split(" Known: ")[0]  # its own are listed
+        joint = " " if sentence.endswith("?") else "; "
+        rest = f"{joint}{describe_sites(model)}."
+        raise BindscopeError(sentence.rstrip(".") + (rest if joint == "; " else f" T{rest[2:]}")) from None
     return site
 
 

@@ -109,7 +109,7 @@ class Site:
             return text
         match = _GRAMMAR.fullmatch(_own_name(text.strip()))
         if match is None:
-            raise BindscopeError(f"site '{text}': expected the form 'L3.resid_pre@12', 'L6.H5.z' or 'embed'.")
+            raise BindscopeError(_refuse(text.strip()))
         number = {key: int(match[key]) if match[key] else None for key in ("layer", "head")}
         positions = tuple(map(int, match["positions"].split(","))) if match["positions"] else None
         return cls(match["name"], number["layer"], number["head"], positions)
@@ -138,6 +138,16 @@ class Site:
         if self.head is not None:
             parts[self.kind.axes.index("head")] = self.head
         return tuple(parts)
+
+
+def _refuse(text: str) -> str:
+    """Why a text is no site, with the nearest hook point where it is meant to be one of TransformerLens's."""
+    hook = _HOOK.fullmatch(text)
+    if hook is None or "hook_" not in text:
+        return f"site '{text}': expected the form 'L3.resid_pre@12', 'L6.H5.z' or 'embed'."
+    in_layer = hook["layer"] is not None
+    known = {kind.transformer_lens.format(hook["layer"]) for kind in KINDS.values() if kind.in_layer == in_layer}
+    return f"site '{text}': no activation here has that name of TransformerLens's.{suggest_nearest(text, known)}"
 
 
 def _own_name(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from bindscope.errors import BindscopeError
+from bindscope.errors import BindscopeError, name_nearest
 from bindscope.families import family_of
 from bindscope.questions.fields import a_program, one_step, some_sites, some_steps
 from bindscope.questions.opened import Opened, Step, Steps
@@ -133,6 +133,8 @@ class Ablate(DrawnQuestion):
             raise BindscopeError("--layer and --head: say which edge to cut there, such as --cut 'colon>query'.")
         if len(self.sites) > 1 and set(OneByOne) & set(self.sites):
             raise BindscopeError("--of: 'heads' and 'mlps' go one by one; ask for them alone, or name sites.")
+        if len(self.sites) == 1 and (near := name_nearest(self.sites[0], OneByOne)) and self.sites[0] not in OneByOne:
+            raise BindscopeError(f"--of {self.sites[0]}: not a site.{near}")
 
     def answer(self, opened: Opened, on_progress: Progress | None = None) -> xr.Dataset:
         """Of a typed program ``probability`` over (condition: before, after; output); else answers over (…, example)."""

@@ -32,6 +32,7 @@ from bindscope.runs.files import (
 )
 from bindscope.runs.folders import new_directory
 from bindscope.runs.lineage import LINEAGE, Descent
+from bindscope.runs.locate import is_shipped
 from bindscope.runs.lock import is_locked
 from bindscope.runs.manifest import KeptCheckpoint, Manifest, Original, Status, read_manifest
 from bindscope.runs.metrics import append_metrics, read_metrics, record_metrics, truncate_metrics
@@ -88,6 +89,11 @@ class Run:
         """What it is called."""
         return self.manifest.name
 
+    @property
+    def called(self) -> str:
+        """What a command calls it by: a shipped run's name, the path of any other."""
+        return self.path.name if is_shipped(self.path) else str(self.path)
+
     @cached_property
     def config(self) -> RunConfig:
         """Every setting that it was trained with."""
@@ -137,12 +143,12 @@ class Run:
         if step in ("first", "last"):
             return self.steps[0 if step == "first" else -1]
         if isinstance(step, str) and not (step.isascii() and step.isdigit()):
-            raise BindscopeError(f"{self.path}: step {step!r}: give a number, 'first' or 'last'.")
+            raise BindscopeError(f"{self.called}: step {step!r}: give a number, 'first' or 'last'.")
         number = int(step)
         if number not in self.manifest.checkpoints:
             evaluated = self.manifest.thinned and any(record["step"] == number for record in self.metrics)
             lacks = "was evaluated, but its weights are not in this copy of the run" if evaluated else "was not saved"
-            raise BindscopeError(f"{self.path}: step {number} {lacks}; the nearest is {self.nearest_step(number)}.")
+            raise BindscopeError(f"{self.called}: step {number} {lacks}; the nearest is {self.nearest_step(number)}.")
         return number
 
     def weights(self, step: int | str = "last") -> dict[str, Tensor]:
@@ -172,7 +178,7 @@ class Run:
         step = self.find_step(step)
         if self.config.baseline is not None:
             raise BindscopeError(
-                f"{self.path}: trained a {self.config.baseline.kind}, which has no attention to look into; name a run of a "
+                f"{self.called}: trained a {self.config.baseline.kind}, which has no attention to look into; name a run of a "
                 "transformer."
             )
         where = str(self.path / "checkpoints" / self.manifest.checkpoints[step].file)
@@ -209,7 +215,7 @@ class Run:
         from bindscope.training.state import TrainingState, read_tally
 
         if self.manifest.thinned:
-            raise BindscopeError(f"{self.path}: a compact copy of a run holds no state to resume from; train it again.")
+            raise BindscopeError(f"{self.called}: a compact copy of a run holds no state to resume from; train it again.")
         latest = self.path / "optimizer" / "latest.json"
         if not latest.exists() and max(self.steps, default=0) == 0:
             return None
@@ -285,7 +291,7 @@ class Run:
     def result(self, name: str) -> xarray.Dataset:
         path = self.path / "results" / f"{name}.nc"
         if not path.exists():
-            raise BindscopeError(f"{self.path}: no result {name!r}.{suggest_nearest(name, self.result_names)}")
+            raise BindscopeError(f"{self.called}: no result {name!r}.{suggest_nearest(name, self.result_names)}")
         return read_result(path)
 
     @property
@@ -303,7 +309,7 @@ class Run:
 
     def _require_checkpoints(self) -> None:
         if not self.steps:
-            raise NotYet(f"{self.path}: no checkpoint was saved yet.")
+            raise NotYet(f"{self.called}: no checkpoint was saved yet.")
 
 
 def list_runs(folder: Path | str) -> tuple[list[Run], list[str]]:

@@ -178,7 +178,8 @@ class Study:
         """A claim by its id, in any case."""
         known = {claim.id: claim for claim in self.claims}
         if name.upper() not in known:
-            raise BindscopeError(f"there is no claim '{name}'.{suggest_nearest(name.upper(), known)}")
+            near = suggest_nearest(name.upper(), known)
+            raise BindscopeError(f"there is no claim '{name}' about runs of the family '{self.family}'.{near}")
         return known[name.upper()]
 
     def find_figure(self, name: str) -> Claim | Drawing:
@@ -279,7 +280,7 @@ def not_testable(reason: str, quantities: tuple[Quantity, ...] = ()) -> Finding:
 
 def _show_fraction(fraction: float) -> str:
     """In per cent with one decimal, never rounded up to a perfection that is not there."""
-    percent = round(fraction * 100, 1)
+    percent = round(fraction * 100, 1) + 0.0  # no -0
     return "99.9" if percent == 100 and fraction < 1 else f"{percent:g}"
 
 

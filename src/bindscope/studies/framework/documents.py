@@ -70,6 +70,12 @@ class Asked:
         text = json.dumps([self.question, dict(self.settings)], sort_keys=True, default=str)
         return f"{self.question}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
+    def __str__(self) -> str:
+        """``ablate (sites L0.H0, depth 1)``."""
+        lists = {key: value if isinstance(value, list) else [value] for key, value in self.settings.items()}
+        words = ", ".join(f"{key.replace('_', ' ')} {' + '.join(map(str, each))}" for key, each in lists.items())
+        return f"{self.question} ({words})" if words else self.question
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -257,14 +263,14 @@ def read_term_table(table: Mapping[str, Any], asked: dict[str, Asked]) -> Term:
         raise BindscopeError('variable: name the number to read, as in variable = "success".')
     if "at_least" not in table and "at_most" not in table:
         raise BindscopeError("there is no comparison; add at_least = 0.8, or at_most = 0.1.")
-    result = table.get("result", "")
+    result, asks = table.get("result", ""), ""
     if "question" in table:
         each = Asked(table["question"], table.get("ask", {}))
-        result = asked.setdefault(each.name, each).name
+        result, asks = asked.setdefault(each.name, each).name, str(each)
     elif "ask" in table:
         raise BindscopeError("ask: these are the settings of a question, and it reads a result.")
     own = {key: table[key] for key in TERM_KEYS if key in table and key not in ("result", "question", "ask", "reduce")}
-    return Term(result, reduce=tuple(map(_read_reduction, table.get("reduce", ()))), **own)
+    return Term(result, reduce=tuple(map(_read_reduction, table.get("reduce", ()))), asks=asks, **own)
 
 
 def _check_types(table: Mapping[str, Any]) -> None:

@@ -45,6 +45,7 @@ class Term:
     at_most: float | None = None
     unit: Unit | None = None
     label: str = ""
+    asks: str = ""  # the question whose answer it reads, in words
 
     def __str__(self) -> str:
         """The number in words: ``success of chain at depth 2, position rhs 2, max over layer``."""
@@ -53,7 +54,7 @@ class Term:
         where = f" at {_select_in_words(self.select)}" if self.select else ""
         reduced = "".join(f", {word} over {dim}" for word, dim in self.reduce)
         minus = f", minus that at {_select_in_words(self.minus)}" if self.minus else ""
-        return f"{self.variable} of {self.result}{where}{reduced}{minus}"
+        return f"{self.variable} of {self.asks or self.result}{where}{reduced}{minus}"
 
     @property
     def comparison(self) -> str:

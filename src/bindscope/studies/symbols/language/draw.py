@@ -88,7 +88,7 @@ def _draw_changes(axes: Axes, dataset: xr.Dataset) -> None:
     row = len(names) - 1
     axes.plot([published], [row], marker="D", color=GREY, ms=5)
     axes.annotate(
-        f"{published:+.1f} % (recalled)", (published, row), xytext=(7, 0), textcoords="offset points", va="center",
+        f"{published:+.1f} % (from memory)", (published, row), xytext=(7, 0), textcoords="offset points", va="center",
         fontsize=8, color=MUTED,
     )  # fmt: skip
     axes.axvline(0, color=INK, lw=0.8)
