@@ -30,7 +30,7 @@ from studies.made_runs import make_run
 CONFIG = override(
     find_preset("assign-add-small").config,
     {
-        "training.steps": 3000, "training.batch_size": 8, "training.evaluate_every": 1000,
+        "training.steps": 1500, "training.batch_size": 8, "training.evaluate_every": 500,
         "training.evaluation_size": 20, "training.save_every": 20,
     },
 )  # fmt: skip
