@@ -47,7 +47,9 @@ def test_every_command_documents_itself_its_options_and_an_example(name: str) ->
 def test_help_says_all_that_the_docstring_says_and_lets_the_terminal_break_lines(name: str) -> None:
     docstring = build_app()[name].default_command.__doc__
     written = for_terminals(docstring)
-    assert written.split() == docstring.replace("Examples:", "For example:").split()
+    assert written.replace(" \\\n", "\n").split() == docstring.replace("Examples:", "For example:").split()
+    examples = written.partition("For example:\n")[2].partition("\nParameters\n")[0].splitlines()
+    assert all(len(line) < 80 for line in examples)
     prose = written.split("For example:")[0].splitlines()
     assert all(not line or line[0] in " -*" or line.endswith((".", ":", "?", ")")) for line in prose)
 

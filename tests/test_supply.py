@@ -126,3 +126,14 @@ def test_the_bill_of_materials_holds_all_that_is_installed_and_what_needs_what(t
         "dependsOn": ["pkg:npm/plain@1.2.3", "pkg:pypi/some-thing@1.5%2Bcpu"],
     }
     assert bill["metadata"]["component"]["hashes"][0]["content"].startswith("e3b0c44298fc1c14")
+
+
+def test_an_archive_above_its_budget_fails_the_release(tmp_path: Path) -> None:
+    build = load("release/build.py")
+    small, large = tmp_path / "small.whl", tmp_path / "large.whl"
+    for path, size in ((small, build.MOST_MB * 1e6), (large, build.MOST_MB * 1e6 + 1)):
+        with path.open("wb") as file:
+            file.truncate(int(size))
+    assert build.too_large([large, small]) == ["large.whl"]
+    said = (ROOT / "docs" / "supply.md").read_text(encoding="utf-8")
+    assert f"its budget of {build.MOST_MB} MB" in said

@@ -31,7 +31,7 @@ def test_a_typed_sum_is_answered_and_a_mistake_is_pointed_at(site: Any, page: An
     expect(answer).to_contain_text("36 (answer)", timeout=600_000)
     expect(answer).to_contain_text(re.compile(r"The model says \d+ \("))
     expect(page).to_have_url(re.compile("program=c=1"))
-    expect(panel(page, "Where it looks").get_by_role("grid")).to_have_count(2)
+    expect(panel(page, "Where it attends").get_by_role("grid")).to_have_count(2)
     editor.fill("c=1 b=17 | q+19")
     expect(page.get_by_role("alert")).to_contain_text("column 12: 'q' is not a number from 0 to 58")
     expect(answer).to_contain_text("36 (answer)")  # the last one that could be read stays

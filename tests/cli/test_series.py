@@ -211,6 +211,7 @@ def test_a_card_tells_task_settings_seed_data_size_and_accuracy_at_its_step(here
         expected = [
             f"# plain, step {step}\n",
             "| task | binding |",
+            "`bindscope sample binding` prints what it is asked.",
             "| seed | 0 |",
             f"sha256 {made.manifest.data['sha256']}",
             f"| parameters | {made.config.model.n_parameters:,} |",
@@ -240,7 +241,8 @@ def test_the_card_of_an_imported_run_invents_no_seed_and_no_training(here: Path,
     assert "| seed | not known |" in card
     assert '"task"' in card
     assert '"training"' not in card
-    assert "bindscope import" not in card  # it names paths of whoever exports
+    assert "| made by |" not in card  # the command names paths of whoever exports
+    assert "series" not in card
 
 
 def test_several_steps_are_named_with_commas(here: Path, capsys) -> None:

@@ -60,7 +60,7 @@ def test_a_transplant_prints_the_librarys_numbers(sums: Path, capsys: pytest.Cap
 
 def test_parts_are_listed_with_their_meanings(sums: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = answer(capsys, "transplant", str(sums), "--list")
-    for words in ("QK2·OV1", "variable d", "position 14", "pattern 1 of =", "the donor", "where = looks in layer 1"):
+    for words in ("QK2·OV1", "variable d", "position 14", "pattern 1 of =", "the donor", "where = attends in layer 1"):
         assert words in text
     assert "variable e" not in text
 
@@ -99,7 +99,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_on_programs_has_parts_of_its_own(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     listed = answer(capsys, "transplant", str(made), "--list")
-    for words in ("letters", "L0.H1.QK", "L2.OV", "unembedding", "where every position looks in head 1 of layer 0"):
+    for words in ("letters", "L0.H1.QK", "L2.OV", "unembedding", "where every position attends in head 1 of layer 0"):
         assert words in listed
     parts = ("--part", "everything", "--part", "L0.qk + L1-2.OV")
     text = answer(capsys, "transplant", str(made), "--n", "20", "--controls", "2", *parts)
@@ -121,7 +121,7 @@ def test_cells_are_trained_and_told(made: Path, tmp_path: Path, capsys: pytest.C
     assert found["variables"]["left"] == {"dims": ["part", "condition", "seed"], "units": "1", "values": [[[None]] * 4]}
     for arguments, sentence in (
         (("--part", "L9"), "there is no part 'L9'"),
-        (("--part", "L0.pattern"), "where a model looks"),
+        (("--part", "L0.pattern"), "where a model attends"),
         (("--every", "400"), "must be at most the 300 steps"),
         (("--to", "5"), "step 5 was not saved"),
     ):

@@ -30,7 +30,7 @@ from studies.made_runs import make_run
 CONFIG = override(
     find_preset("assign-add-small").config,
     {
-        "training.steps": 600, "training.batch_size": 8, "training.evaluate_every": 200,
+        "training.steps": 1000, "training.batch_size": 8, "training.evaluate_every": 500,
         "training.evaluation_size": 20, "training.save_every": 20,
     },
 )  # fmt: skip
@@ -54,8 +54,9 @@ def test_every_run_of_a_sweep_is_trained_once_and_as_here(nodes: Nodes, tmp_path
     ended, broken_off = [], []
     for run in train_sweep(configs, there, cluster=nodes.address):
         if not ended:
-            nodes.lose_second(when=lambda: bool(_at_work(there, nodes)))
-            broken_off += _unfinished(there)
+            nodes.lose_second(
+                when=lambda: bool(_at_work(there, nodes)), then=lambda: broken_off.extend(_unfinished(there))
+            )
         ended.append(run.name)
     assert broken_off  # something was under way when the machine was lost
     assert sorted(ended) == [config.name for config in configs]

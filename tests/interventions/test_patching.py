@@ -119,7 +119,10 @@ def test_the_dereferencers_value_can_be_moved_in_both_directions() -> None:
         (["L9.resid_pre"], "layers L0 to L2 with heads H0 to H1"),
         (["L1.H7"], "^site 'L1.H7': .* heads H0 to H1"),
         (["L1.foo"], "^site 'L1.foo': unknown name 'foo'; this model has embed"),
-        (["L1.residpre"], "Did you mean 'resid_pre'\\? This model has embed, final and, in layers .* resid_pre, q, k, v, rot_q"),
+        (
+            ["L1.residpre"],
+            "Did you mean 'resid_pre'\\? This model has embed, final and, in layers .* resid_pre, q, k, v, rot_q",
+        ),
         (["L1.resid_pre@99"], "positions 0 to 22"),
         (["pos_embed"], "adds no position embeddings"),
         ([], "no site"),

@@ -197,7 +197,7 @@ def test_what_cannot_be_transplanted_is_refused_in_a_sentence(receiver, donor, b
         transplant(receiver, donor, ["QK3"])
     with pytest.raises(BindscopeError, match="no part 'variable f'"):
         transplant(receiver, donor, ["variable f"])
-    with pytest.raises(BindscopeError, match="where a model looks"):
+    with pytest.raises(BindscopeError, match="where a model attends"):
         transplant(receiver, donor, ["pattern 1"])
     with pytest.raises(BindscopeError, match="two models of one shape"):
         read_transplanted(receiver, make_model(0, d_mlp=24), ["QK1"], batch)

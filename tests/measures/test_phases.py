@@ -136,7 +136,7 @@ def test_a_small_split_must_be_further_above_chance_to_count():
 
 def test_the_criterion_is_data_and_says_its_own_numbers():
     strict = PhaseCriterion(chain_fraction=0.97)
-    assert "97%" in strict.describe()["systematic"]
+    assert "97 %" in strict.describe()["systematic"]
     curves = plain_curves([0.95] * 4, [0.95] * 4, [0.0] * 4)
     assert [phase.name for phase in detect_phases(curves)] == ["systematic"]
     assert detect_phases(curves, strict) == []

@@ -153,7 +153,7 @@ def test_columns_of_another_sequence_must_not_do_as_well():
 def test_a_run_that_has_not_learned_says_nothing_about_looks():
     finding = AA4.judge({"attention": looks(accuracy=0.5)})
     assert finding.verdict == "not testable"
-    assert "50%" in finding.reason
+    assert "50 %" in finding.reason
 
 
 def test_one_sum_has_the_model_s_own_answer_and_rows_that_sum_to_one():

@@ -143,22 +143,22 @@ def written(
 @pytest.mark.parametrize(
     ("settings", "verdict", "words"),
     [
-        ({}, "replicates", "least of the 10 best neurons: 95%"),
-        ({"best": 0.85, "weighted": 0.84}, "differs", "best neurons: 85%, below 90%"),
-        ({"weighted": 0.7}, "differs", "weighted by effect on the answer: 70%, below 80%"),
+        ({}, "replicates", "least of the 10 best neurons: 95 %"),
+        ({"best": 0.85, "weighted": 0.84}, "differs", "best neurons: 85 %, below 90 %"),
+        ({"weighted": 0.7}, "differs", "weighted by effect on the answer: 70 %, below 80 %"),
         ({"components": 0.5}, "differs", "50.4 % [41.6–59.2] of sums, too few"),
         ({"components": 0.97}, "inconclusive", "perhaps too few"),
         ({"chance": (0.7, 0.2, 0.02)}, "differs", "The criterion is met, but its control is not"),
         (
             {"chance": (0.7, 0.6, 0.02)},
             "differs",
-            "Weighted explained variance, numbers in 1 random orders, at most: 60%",
+            "Weighted explained variance, numbers in 1 random orders, at most: 60 %",
         ),
         ({"chance": (0.3, 0.2, 0.9)}, "differs", "Answered by their Fourier components, numbers in 1 random"),
         ({"chance": (0.3, 0.2, 0.5)}, "inconclusive", "its interval spans the threshold"),
-        ({"fresh": (0.7, 0.2)}, "differs", "untrained model: 70%, too much"),
-        ({"fresh": (0.4, 0.6)}, "differs", "untrained model: 60%, too much"),
-        ({"accuracy": 0.5}, "not testable", "answers 50% of literal sums"),
+        ({"fresh": (0.7, 0.2)}, "differs", "untrained model: 70 %, too much"),
+        ({"fresh": (0.4, 0.6)}, "differs", "untrained model: 60 %, too much"),
+        ({"accuracy": 0.5}, "not testable", "answers 50 % of literal sums"),
     ],
 )
 def test_aa7_is_judged_by_its_terms(settings, verdict, words):
@@ -172,7 +172,7 @@ def test_what_holds_of_each_neuron_stands_beside_the_verdict():
     finding = AA7.judge(written(weighted=0.82))
     (each,) = [quantity for quantity in finding.quantities if quantity.label.startswith("neurons with explained")]
     assert (each.value, each.n) == (1, 200)
-    assert "Of all neurons 100% fit by 80%" in finding.reason
+    assert "Of all neurons 100 % fit by 80 %" in finding.reason
 
 
 def test_the_written_adder_replicates_but_for_chance_at_so_small_a_modulus(library):
@@ -197,7 +197,7 @@ def test_the_figure_is_drawn_where_nothing_fits_too(tmp_path):
 
 def test_the_command_prints_what_was_measured(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     text = answer(capsys, "fourier", str(run.path), "--n", "5", "--out", str(tmp_path / "neurons.svg"))
-    assert "neurons that fit by 80%        100 %" in text
+    assert "neurons that fit by 80 %       100 %" in text
     assert re.search(r"with attention held fixed +model +1\.000 \[1\.000–1\.000\]", text)
     assert (tmp_path / "neurons.svg").stat().st_size > 10_000
     found = json.loads(answer(capsys, "fourier", str(run.path), "--neuron", "7", "--json"))["variables"]

@@ -66,10 +66,10 @@ def test_the_written_circuit_replicates_and_can_be_drawn(claim, tmp_path: Path):
     [
         (AA8, {"previous": -1}, "9 of 9 contested positions"),
         (AA9, {"forgotten": (1,)}, "1 of 4 variables score higher with another: b"),
-        (AA8, {"fresh": 0.9}, "untrained models show it for 90% already"),
-        (AA9, {"fresh": 0.9}, "untrained models show it for 90% already"),
-        (AA8, {"shuffled": 0.9}, "still reaches 90%"),
-        (AA9, {"shuffled": 0.9}, "still reaches 90%"),
+        (AA8, {"fresh": 0.9}, "untrained models show it for 90 % already"),
+        (AA9, {"fresh": 0.9}, "untrained models show it for 90 % already"),
+        (AA8, {"shuffled": 0.9}, "still reaches 90 %"),
+        (AA9, {"shuffled": 0.9}, "still reaches 90 %"),
     ],
 )
 def test_what_is_missing_or_there_without_training_differs(claim, changes, words):

@@ -123,7 +123,7 @@ def test_every_shipped_claim_prints_as_a_document_that_reads_back_to_it(tmp_path
 def test_words_that_a_shipped_judge_does_not_go_by_are_refused(tmp_path: Path) -> None:
     text = claim_to_toml(find_claim("VB3"), "paper")
     with pytest.raises(BindscopeError, match=r"criterion: VB3 judges by its own, which differs"):
-        read(text.replace("reach 80%", "reach 10%"), tmp_path)
+        read(text.replace("reach 80 %", "reach 10 %"), tmp_path)
     with pytest.raises(BindscopeError, match=r"fixed: the criterion of VB3 was fixed 2026-11-17"):
         read(text.replace("fixed = {on = 2026-11-17", "fixed = {on = 2020-01-01"), tmp_path)
 

@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Where each head looks in a program */
+        /** Where each head attends in a program */
         post: operations["ask_attention"];
         delete?: never;
         options?: never;

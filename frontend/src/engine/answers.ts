@@ -145,7 +145,7 @@ export async function attention(runs: Runs, question: AttentionQuestion): Promis
   const sizes = { layer: nLayers, head: nHeads, query: program.text.length, key: program.text.length };
   const axes = Object.entries(sizes).map(([dim, length]) => [dim, counted(dim, length)]);
   return makeBody({
-    title: 'Where each head looks',
+    title: 'Where each head attends',
     run: run.name,
     step: question.step,
     note: noteOf(sites, kind),

@@ -1,4 +1,4 @@
-/** One sum in the reader's browser: where the model looks, and what it answers, at one checkpoint or at several. */
+/** One sum in the reader's browser: where the model attends, and what it answers, at one checkpoint or at several. */
 import type { Body } from '../api/body';
 import { askAgain, stepsAsked } from '../api/render';
 import { OPERAND_POSITIONS, PAD } from '../sums/sum';
@@ -36,7 +36,7 @@ export async function answerSum(runs: Runs, { run: name, steps, sequence }: SumQ
   const symbols = sum.symbols.map((symbol) => (symbol === PAD ? '·' : symbol));
   const step = steps.length === 1 ? steps[0]! : null;
   return makeBody({
-    title: 'Where the model looks, and what it answers',
+    title: 'Where the model attends, and what it answers',
     run: run.name,
     step,
     sizes: { step: steps.length, layer: nLayers, query: nTokens, key: nTokens, output: nOutputs, operand: 2 },

@@ -61,7 +61,7 @@ function programStops(run: RunSummary): Stop[] {
     }),
     stop('attention', {
       title: 'The heads at work', panel: 'All heads',
-      see: 'Every head’s attention at the end of training. A head that makes a hop looks from a variable to where it was assigned.',
+      see: 'Every head’s attention at the end of training. A head that makes a hop attends from a variable to where it was assigned.',
       task: 'Click a head that the circuit named, and read which token it attends to.',
     }),
     stop('subspace', {

@@ -77,7 +77,7 @@ export const TERMS: Record<string, string> = {
   spike: 'A sudden jump of accuracy on several splits between two neighbouring evaluations.',
   'progress measure': 'A number that follows one part of the circuit through training, and can rise before accuracy does.',
   QK: 'The bilinear form of an attention layer that says how much one vector attends to another, before the softmax.',
-  OV: 'The map of an attention layer that says what is carried over from where it looks.',
+  OV: 'The map of an attention layer that says what is carried over from where it attends.',
   'Fourier feature': 'A cosine or sine of a number, as though it were an angle: cos(2πkn/p). Adding numbers modulo p is turning by angles.',
   neuron: 'One unit of the MLP. Before its activation it is a weighted sum of what it reads.',
   'explained variance': 'The fraction of the variation that a fit accounts for: 1 for a perfect fit, 0 for one no better than the mean.',
@@ -88,7 +88,7 @@ export const TERMS: Record<string, string> = {
     'Adding a trained multiple of the identity to the product of two attention matrices: a·I to W_K W_Qᵀ lets a head attend to equal symbols, b·I to W_V W_Oᵀ lets it pass a symbol on as it is. Both start at 0.',
   'transformer kernel':
     'How alike an infinitely wide transformer with random weights finds two sequences. N compares templates under it, each with symbols of its own; if no labels make it vanish, kernel regression learns any labels of the templates for unseen symbols.',
-  sharpness: 'β: how sharply the random attention looks. At 0 it attends to all positions alike.',
+  sharpness: 'β: how sharp the random attention is. At 0 it attends to all positions alike.',
 };
 
 /** The explanation of a word, whatever its case; empty for a word that is not explained. */

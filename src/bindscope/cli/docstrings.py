@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from inspect import cleandoc
 from typing import Any
 
 PARAMETERS = "\nParameters\n----------\n"
+EXAMPLE_WIDTH = 78  # what fits a terminal of 80 columns
 
 
 def split_docstring(function: Any) -> tuple[str, str]:
@@ -22,9 +24,21 @@ def for_terminals(docstring: str) -> str:
     description, _, parameters = cleandoc(docstring).partition(PARAMETERS)
     prose, _, examples = description.partition("\nExamples:\n")
     parts = ["\n\n".join(_join(part) for part in prose.strip().split("\n\n"))]
-    parts += [f"For example:\n{examples.rstrip()}"] if examples else []
+    parts += ["For example:\n" + "\n".join(map(_break_example, examples.rstrip().splitlines()))] if examples else []
     parts += [PARAMETERS.strip() + "\n" + _join(parameters)] if parameters else []
     return "\n\n".join(parts)
+
+
+def _break_example(line: str) -> str:
+    """A long command in two lines, so that what a terminal shows can be copied: it would break it anywhere."""
+    if len(line) <= EXAMPLE_WIDTH:
+        return line
+    ends = [
+        match.start() for match in re.finditer(r" (?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", line)
+    ]  # between words, not in quotes
+    at = max((end for end in ends if end < EXAMPLE_WIDTH - 2), key=lambda end: (line[end + 1 :].startswith("--"), end))
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return f"{line[:at]} \\\n{_break_example(indent + line[at + 1 :])}"
 
 
 def _join(text: str) -> str:

@@ -101,12 +101,13 @@ def _requirements() -> Iterator[Finding]:
 def _torch() -> Iterator[Finding]:
     import torch
 
+    threads = torch.get_num_threads()
     built = "CUDA " + torch.version.cuda if torch.version.cuda else "CPU build"
     yield Finding("torch", "ok", f"{torch.__version__}, {built}")
     yield Finding(
         "processor",
         "ok",
-        f"{_cores()} of {os.cpu_count()} cores may be used, torch takes {torch.get_num_threads()} threads, "
+        f"{_cores()} of {os.cpu_count()} cores may be used, torch takes {threads} thread{'s' * (threads > 1)}, "
         f"{torch.backends.cpu.get_cpu_capability()}; trainings take --threads",
     )
     if torch.cuda.is_available():

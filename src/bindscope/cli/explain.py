@@ -96,7 +96,7 @@ def describe(document: Document, known: dict[str, xr.Dataset] | None = None) -> 
     """A claim in a few lines; of terms, how many numbers each reads where its dataset is ``known``."""
     claim = document.claim
     yield f"{claim.id}  {claim.title}"
-    yield f"  claimed    {claim.statement} Published: {claim.paper}."
+    yield f"  claimed    {claim.statement} Figure to compare with: {claim.paper}."
     if not list(document.terms):
         yield from (f"  {word:10} {text}" for word, text in _words(claim).items())
     for section in ("requires", "criterion", "control"):

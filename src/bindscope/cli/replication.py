@@ -94,15 +94,15 @@ HEADLINES: Mapping[str, tuple[str, ...]] = {
     "VB1": ("random, steps => random", "heuristic, steps => heuristic", "end, step => end"),
     "VB2": (
         "from line 1 or 2 where they mislead => misleading programs answered from line 1 or 2",
-        "seeds in which depth 1 is last to reach 50% => seeds with depth 1 last at 50 %",
-        "seeds in which depth 1 is last to reach 90% => at 90 %",
+        "seeds in which depth 1 is last to reach 50 % => seeds with depth 1 last at 50 %",
+        "seeds in which depth 1 is last to reach 90 % => at 90 %",
     ),
     "VB3": (
         "positions that carry the value",
         "rhs 4, best layer => fourth right-hand side",
         "query, best layer => query",
     ),
-    "VB4": ("heads needed", "the strongest => these together", "heads that alone move the answer by 10% or more, at query => heads that alone move it to the query"),
+    "VB4": ("heads needed", "the strongest => these together", "heads that alone move the answer by 10 % or more, at query => heads that alone move it to the query"),
     "VB5": (
         "half of its final value from step",
         "systematic phase from step",
@@ -136,7 +136,7 @@ HEADLINES: Mapping[str, tuple[str, ...]] = {
     "AA7": (
         "explained variance, least of the 10 best neurons",
         "explained variance weighted by effect on the answer",
-        "neurons with explained variance of 80% or more",
+        "neurons with explained variance of 80 % or more",
     ),
     "AA8": ("positions that prefer the one before",),
     "AA9": ("variables that match themselves best",),

@@ -70,7 +70,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Part:
-    """What is taken from the donor: regions of its weights, or where it looks."""
+    """What is taken from the donor: regions of its weights, or where it attends."""
 
     name: str
     meaning: str
@@ -172,7 +172,7 @@ def norm_regions(config: ModelConfig, layer: int) -> tuple[Region, ...]:
 
 MEANINGS = {
     QK: "W_Q and W_K: the scores, given what is read",
-    OV: "W_V and W_O: what is moved, given where it looks",
+    OV: "W_V and W_O: what is moved, given where it attends",
     MLP: "the MLP",
     NORMS: "the LayerNorms",
 }
@@ -183,7 +183,7 @@ def _component(config: ModelConfig, name: str, layers: range, head: int | None, 
     of = where if head is None else f"head {head} of {where}"
     if kind == PATTERN:
         looks = tuple(Look(layer, head=head) for layer in layers)
-        return Part(name, f"where every position looks in {of}", looks=looks)
+        return Part(name, f"where every position attends in {of}", looks=looks)
     if head is not None and kind in (MLP, NORMS):
         return None
     kinds = (kind,) if kind else (QK, OV) if head is not None else KINDS

@@ -81,7 +81,9 @@ def _layer_parts(config: ModelConfig) -> list[Part]:
     for layer in range(config.n_layers):
         parts += [
             Part(f"QK{layer + 1}", f"W_Q and W_K of layer {layer + 1}: its scores, given what it reads", qk[layer]),
-            Part(f"OV{layer + 1}", f"W_V and W_O of layer {layer + 1}: what it moves, given where it looks", ov[layer]),
+            Part(
+                f"OV{layer + 1}", f"W_V and W_O of layer {layer + 1}: what it moves, given where it attends", ov[layer]
+            ),
         ]
     if config.n_layers > 1:
         meaning = "W_Q and W_K of layer 2 and W_V and W_O of layer 1: how layer 2 compares what layer 1 has moved"
@@ -94,7 +96,7 @@ def _layer_parts(config: ModelConfig) -> list[Part]:
 
 
 def _two_halves(config: ModelConfig) -> list[Part]:
-    """All weights in two: those that decide where the last layer looks, and those that work on what it then sees."""
+    """All weights in two: those that decide where the last layer attends, and those that work on what it then reads."""
     last = config.n_layers - 1
     positions = (Region("pos_embed"),) if config.positions == "learned" else ()
     early = [layer for layer in range(config.n_layers) if layer < last]
@@ -104,7 +106,7 @@ def _two_halves(config: ModelConfig) -> list[Part]:
     routing = (Region("embed.weight"), *positions, *attention, *early_mlps, *qk_regions(config, last))
     names = ["embeddings", *["positions"] * bool(positions), *(f"QK{layer + 1}, OV{layer + 1}" for layer in early)]
     names += ["earlier MLPs"] * bool(early_mlps)
-    meaning = f"all that decides where the last layer looks: {', '.join(names)} and QK{last + 1}"
+    meaning = f"all that decides where the last layer attends: {', '.join(names)} and QK{last + 1}"
     rest = f"the rest: OV{last + 1}, {'MLP' if last_mlp else 'no MLP'} and unembedding"
     return [
         Part("routing", meaning, routing),
@@ -116,9 +118,9 @@ def _pattern_parts(config: ModelConfig) -> list[Part]:
     parts = []
     for layer in range(config.n_layers):
         name = f"pattern {layer + 1}"
-        parts.append(Part(name, f"where every position looks in layer {layer + 1}", looks=(Look(layer),)))
+        parts.append(Part(name, f"where every position attends in layer {layer + 1}", looks=(Look(layer),)))
         for of, positions in {"=": (ANSWER_POSITION,), "the assignments": tuple(range(N_PREFIX))}.items():
             if of == "=" or layer < config.n_layers - 1:
-                meaning = f"where {of} look{'s' if of == '=' else ''} in layer {layer + 1}"
+                meaning = f"where {of} attend{'s' if of == '=' else ''} in layer {layer + 1}"
                 parts.append(Part(f"{name} of {of}", meaning, looks=(Look(layer, positions),)))
     return parts

@@ -7,9 +7,9 @@ one answers as badly. Parts are of two kinds:
 - weights: ``transplant`` copies them. A part is a set of weights, not the function they compute: L0.QK is W_Q and W_K of
   layer 0, and the scores it gives still depend on the receiver's embeddings. Both checkpoints should be of one run, as
   the same weights mean nothing in another run's directions.
-- patterns: ``read_transplanted`` runs the donor on the same rows and writes where it looks into the receiver's run.
+- patterns: ``read_transplanted`` runs the donor on the same rows and writes where it attends into the receiver's run.
   No weights are mixed, so this is exact whatever else has changed: the receiver computes with its own values, but
-  looks where the donor looks.
+  attends where the donor attends.
 
 ``components`` names the parts of any model, ``sum_components`` those of modular addition.
 
@@ -82,11 +82,11 @@ def change_at_random(
 
 
 def check_weights(parts: Iterable[Part]) -> None:
-    """Refuse parts that are where a model looks."""
+    """Refuse parts that are where a model attends."""
     for part in parts:
         if part.looks:
             raise BindscopeError(
-                f"part '{part.name}': it is where a model looks, not weights; read_transplanted writes it into a run."
+                f"part '{part.name}': it is where a model attends, not weights; read_transplanted writes it into a run."
             )
 
 

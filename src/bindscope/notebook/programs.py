@@ -1,4 +1,4 @@
-"""A run on programs as Python meets it: what it answers, where it looks, and what changes when activations are put in."""
+"""A run on programs as Python meets it: what it answers, where it attends, and what changes when activations are put in."""
 
 from __future__ import annotations
 

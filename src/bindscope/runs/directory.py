@@ -215,7 +215,9 @@ class Run:
         from bindscope.training.state import TrainingState, read_tally
 
         if self.manifest.thinned:
-            raise BindscopeError(f"{self.called}: a compact copy of a run holds no state to resume from; train it again.")
+            raise BindscopeError(
+                f"{self.called}: a compact copy of a run holds no state to resume from; train it again."
+            )
         latest = self.path / "optimizer" / "latest.json"
         if not latest.exists() and max(self.steps, default=0) == 0:
             return None

@@ -160,7 +160,7 @@ describe('transplants', () => {
     const listed = makeBody({ part: 6 }, { part: over(['part'], names) }, { meaning: over(['part'], names), kind: over(['part'], ['weights', 'weights', 'weights', 'weights', 'weights', 'pattern']) });
     expect(partGroups(listed).map(({ title, parts }) => [title, parts.map((part) => part.name)])).toEqual([
       ['weights', ['QK1', 'positions']],
-      ['where it looks', ['pattern 2']],
+      ['where it attends', ['pattern 2']],
       ['single variables', ['variable b']],
       ['single positions', ['position 13']],
     ]);

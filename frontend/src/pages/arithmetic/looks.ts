@@ -74,7 +74,7 @@ export function tellLooks(body: Body, sum: Sum, step: number, percent: (fraction
     const weights = numbers(body, 'pattern', { step, layer, query: EQUALS });
     return keys.length ? [`${percent(keys.reduce((total, [, key]) => total + (weights[key ?? -1] ?? 0), 0))} in layer ${layer}, at ${layer === 1 ? 'the operands' : 'their numbers'}`] : [];
   });
-  return `= looks where the circuit would with ${told.join(', and ')}.`;
+  return `= attends where the circuit would with ${told.join(', and ')}.`;
 }
 
 /** A sum in words: `Answer 36: b is 17, written at position 6; 19 stands at position 14. 10 of the first 12 positions are empty.` */

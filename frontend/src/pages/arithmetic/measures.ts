@@ -7,5 +7,5 @@ export const MEASURES: readonly { name: string; short: string; meaning: string }
   { name: 'attn_l1_equal_to_operands_all', short: '= attends to operands, all splits', meaning: 'The same over sums of all nine splits.' },
   { name: 'attn_l1_num_to_prev', short: 'numbers attend one back', meaning: 'In layer 1: the fraction of assigned numbers that attend most to the variable before them.' },
   { name: 'attn_l2_equal_to_values', short: '= attends to values', meaning: 'In layer 2, in sums with at most one variable: the fraction in which = attends most to the two numbers to be added.' },
-  { name: 'probe_l1_var_from_num', short: 'name readable', meaning: 'After layer 1: the fraction of assigned numbers from whose stream a linear probe reads the name of their variable.' },
+  { name: 'probe_l1_var_from_num', short: 'name readable', meaning: 'After layer 1: the fraction of assigned numbers from whose residual stream a linear probe reads the name of their variable.' },
 ];

@@ -12,12 +12,12 @@ export interface Part {
 export function partGroups(body: Body): { title: string; parts: Part[] }[] {
   const parts = labelsOf(body, 'part').map((name) => ({ name: String(name), meaning: String(pick(body, 'meaning', { part: name })[0] ?? ''), kind: String(pick(body, 'kind', { part: name })[0] ?? '') }));
   const groupOf = (name: string, kind: string): string => {
-    if (kind === 'pattern') return 'where it looks';
+    if (kind === 'pattern') return 'where it attends';
     if (/^variable ./.test(name)) return 'single variables';
     if (/^position \d/.test(name)) return 'single positions';
     return 'weights';
   };
-  const titles = ['weights', 'where it looks', 'single variables', 'single positions'];
+  const titles = ['weights', 'where it attends', 'single variables', 'single positions'];
   return titles
     .map((title) => ({ title, parts: parts.filter(({ name, kind }) => name !== 'nothing' && groupOf(name, kind) === title).map(({ name, meaning }) => ({ name, meaning })) }))
     .filter(({ parts }) => parts.length);

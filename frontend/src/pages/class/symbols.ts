@@ -15,7 +15,7 @@ export function symbolExercises(): Exercise[] {
   return [
     {
       name: 'blind', topic: 'Symbols', given: 'AA 1 · AB −1', options: VERDICTS, see: at({ 'symbols.templates': 'AA AB', 'symbols.gamma': '0', 'symbols.cls': 'off' }),
-      question: 'Sequences of two equal symbols have label 1, of two different ones −1. A very wide transformer sees neither positions nor a token at the end that looks at both. Does theory say that it can learn to answer for symbols never seen?',
+      question: 'Sequences of two equal symbols have label 1, of two different ones −1. A very wide transformer sees neither positions nor a token at the end that attends to both. Does theory say that it can learn to answer for symbols never seen?',
       hint: 'Each token attends to tokens that are like it. With nothing else, is what a token then holds different for AA and AB when no symbol is known?',
       source: { operation: 'kernel', question: { templates: ['AA', 'AB'], labels: LABELS, beta, activation, gamma: 0, cls: false } },
       read: readVerdict,

@@ -1,7 +1,7 @@
-"""One typed sum: where each layer of a model looks, what it answers, and where the operands' values stand.
+"""One typed sum: where each layer of a model attends, what it answers, and where the operands' values stand.
 
 >>> dataset = attention_of(run.checkpoint(6000), task, task.parse("c=1 b=17 | b+19"))
->>> dataset.pattern.sel(layer=2).isel(query=ANSWER_POSITION)   # where `=` looks in the second layer
+>>> dataset.pattern.sel(layer=2).isel(query=ANSWER_POSITION)   # where `=` attends in the second layer
 >>> dataset.probability.sel(output="36")
 """
 

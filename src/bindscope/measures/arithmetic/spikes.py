@@ -44,16 +44,16 @@ class SumPhaseCriterion:
         """The criterion in words for a table or a caption."""
         return {
             "addition": (
-                f"Sums of two trained numbers are answered ({self.learned:.0%} or more), sums with variables in trained "
-                f"positions are not (below {self.assigned:.0%} with one or with two)."
+                f"Sums of two trained numbers are answered ({100 * self.learned:.0f} % or more), sums with variables in trained "
+                f"positions are not (below {100 * self.assigned:.0f} % with one or with two)."
             ),
             "assignment": (
-                f"Sums with one and with two variables in trained positions are answered ({self.assigned:.0%} or more); "
-                f"somewhere a variable in a position that training never shows is not (below {self.learned:.0%})."
+                f"Sums with one and with two variables in trained positions are answered ({100 * self.assigned:.0f} % or more); "
+                f"somewhere a variable in a position that training never shows is not (below {100 * self.learned:.0f} %)."
             ),
-            "refinement": f"Every split is answered ({self.learned:.0%} or more).",
+            "refinement": f"Every split is answered ({100 * self.learned:.0f} % or more).",
             "any": (
-                f"A phase once entered holds at {self.persist} evaluations running, and at {self.consistency:.0%} of "
+                f"A phase once entered holds at {self.persist} evaluations running, and at {100 * self.consistency:.0f} % of "
                 "those from its first to its last."
             ),
         }
@@ -85,10 +85,10 @@ class SpikeCriterion:
     def describe(self) -> str:
         """The criterion in words for a table or a caption."""
         return (
-            f"A split with variables rises by {self.rise:.0%} or more within {self.window:,} steps, more than "
-            f"{self.noise:g} standard errors, after two numbers are added ({self.learned:.0%}); {self.lasting:.0%} of "
+            f"A split with variables rises by {100 * self.rise:.0f} % or more within {self.window:,} steps, more than "
+            f"{self.noise:g} standard errors, after two numbers are added ({100 * self.learned:.0f} %); {100 * self.lasting:.0f} % of "
             "the evaluations before lie below the middle of the rise and as many of those after above it. "
-            f"Its steepest part ({self.core:.0%} of it) rises by {self.pace:.0%} per 1,000 steps or faster."
+            f"Its steepest part ({100 * self.core:.0f} % of it) rises by {100 * self.pace:.0f} % per 1,000 steps or faster."
         )
 
 

@@ -58,7 +58,7 @@ def predict_program(models: Iterable[tuple[int, Transformer]], task: BindingTask
 
 
 def attention_dataset(patterns: Sequence[np.ndarray], task: BindingTask, program: Program) -> xr.Dataset:
-    """Where each head looks: ``pattern`` over (layer, head, query, key), of each position at the last of its tokens."""
+    """Where each head attends: ``pattern`` over (layer, head, query, key), of each position at the last of its tokens."""
     columns = columns_of(task.to_batch(program))
     shown = np.stack(patterns)[:, :, columns[:, None], columns]
     dataset = xr.Dataset({"pattern": (("layer", "head", "query", "key"), shown, {"units": "fraction"})})

@@ -50,17 +50,17 @@ class PhaseCriterion:
     def describe(self) -> dict[str, str]:
         """The criterion in words for a table or a caption: what makes each phase, and what ``any`` of them needs."""
         return {
-            "random": f"Accuracy is not clearly (95 % interval) above chance + {self.above_chance:.0%}.",
+            "random": f"Accuracy is not clearly (95 % interval) above chance + {100 * self.above_chance:.0f} %.",
             "heuristic": (
-                f"Accuracy is clearly above that; where lines 1 and 2 mislead, at least {self.rule_fraction:.0%} of the "
+                f"Accuracy is clearly above that; where lines 1 and 2 mislead, at least {100 * self.rule_fraction:.0f} % of the "
                 "predictions are a constant of line 1 or 2, and more than follow the chain."
             ),
             "systematic": (
-                f"Where lines 1 and 2 mislead, at least {self.chain_fraction:.0%} of the predictions follow the chain; "
-                f"accuracy is at least {self.depth_fraction:.0%} at every depth."
+                f"Where lines 1 and 2 mislead, at least {100 * self.chain_fraction:.0f} % of the predictions follow the chain; "
+                f"accuracy is at least {100 * self.depth_fraction:.0f} % at every depth."
             ),
             "any": (
-                f"A phase once entered holds at {self.persist} evaluations running, and at {self.consistency:.0%} of "
+                f"A phase once entered holds at {self.persist} evaluations running, and at {100 * self.consistency:.0f} % of "
                 "those from its first to its last."
             ),
         }

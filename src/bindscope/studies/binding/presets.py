@@ -100,7 +100,7 @@ PRESETS = (
             model=model_for(LAPTOP_TASK, n_layers=6, **RELAY),
             training=replace(RELAY_TRAINING, batch_size=32, steps=6_000),
         ),
-        "The same task without identity scaling, so that other tools can open it; its start supplies a relay.",
+        "The paper's task without identity scaling, so that other tools can open it; its start supplies a relay.",
     ),
     Preset(
         RunConfig(
@@ -118,7 +118,7 @@ PRESETS = (
             model=model_for(NEUTRAL_TASK, n_layers=12, n_heads=4, d_model=128, d_mlp=512, **NEUTRAL),
             training=replace(NEUTRAL_TRAINING, evaluation_size=1_500),
         ),
-        "The same with 12 layers of 4 heads, as near to the paper's model as two cores can train.",
+        "The paper's task with 12 layers of 4 heads, as near to its model as two cores can train; nothing is supplied.",
     ),
     Preset(
         RunConfig(

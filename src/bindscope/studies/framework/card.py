@@ -19,6 +19,15 @@ from bindscope.studies.framework.command import describe_origin, find_command
 from bindscope.studies.framework.results import Library
 from bindscope.studies.framework.verify import Judged, judge_kept
 
+USE = """\
+```python
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained("THIS_DIRECTORY")
+```
+
+`bindscope import THIS_DIRECTORY --as NAME` makes a run of it, which every command and the page take.
+`bindscope sample TASK` prints what it is asked. `bindscope.read_model("THIS_DIRECTORY")` opens it in Python."""
 HEAD = "---\nlibrary_name: transformers\npipeline_tag: text-generation\ntags:\n- bindscope\n---"
 
 
@@ -41,6 +50,8 @@ def render_card(run: Run, step: int, verdicts: Sequence[Judged]) -> str:
         f"# {run.name}, step {step:,}",
         describe_origin(run),
         _table(("what", "value"), _facts(run, step)),
+        "## Use it",
+        USE.replace("TASK", run.config.task.family),
         "## Accuracy at this step",
         _accuracy(run, step),
         "## Settings",

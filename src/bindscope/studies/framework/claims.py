@@ -8,6 +8,7 @@ could show anything, the claim is inconclusive.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,6 +42,9 @@ class Quantity:
     n: int | None = None
     unit: Unit = "fraction"
 
+    def __post_init__(self) -> None:
+        _space_percents(self, "label")
+
     def __str__(self) -> str:
         return f"{self.label} {self.number}"
 
@@ -67,6 +71,9 @@ class Finding:
     reason: str
     quantities: tuple[Quantity, ...] = ()
     control: tuple[Quantity, ...] = ()
+
+    def __post_init__(self) -> None:
+        _space_percents(self, "reason")
 
     def adding(self, sentence: str) -> Finding:
         """The same with one more sentence at the end of its reason."""
@@ -104,6 +111,9 @@ class Claim:
     draw: Callable[[Mapping[str, xr.Dataset]], Figure]
     fixed: Fixed | None = None
     source: str = ""  # who says so and where; the study's paper when left out
+
+    def __post_init__(self) -> None:
+        _space_percents(self, "statement", "measure", "criterion", "control_description")
 
 
 @dataclass(frozen=True)
@@ -282,6 +292,12 @@ def _show_fraction(fraction: float) -> str:
     """In per cent with one decimal, never rounded up to a perfection that is not there."""
     percent = round(fraction * 100, 1) + 0.0  # no -0
     return "99.9" if percent == 100 and fraction < 1 else f"{percent:g}"
+
+
+def _space_percents(frozen: Quantity | Finding | Claim, *names: str) -> None:
+    """Python writes ``80%`` of a fraction; sentences here say ``80 %``, as tables do."""
+    for name in names:
+        object.__setattr__(frozen, name, re.sub(r"(?<=\d)%", " %", getattr(frozen, name)))
 
 
 def _sentences(parts: list[str]) -> str:

@@ -235,7 +235,7 @@ def ask_sum(lab: Lab, run: LabRun, question: Sum) -> dict[str, Any]:
     dataset = question.answer(opened(run))
     dataset["pattern"] = (dataset.pattern.round(DECIMALS) + 0.0).assign_attrs(units="fraction")
     only = question.steps if isinstance(question.steps, int) else None
-    return answer_body(question, dataset, "Where the model looks, and what it answers", run=run, step=only, n=1)
+    return answer_body(question, dataset, "Where the model attends, and what it answers", run=run, step=only, n=1)
 
 
 def transplant_parts(lab: Lab, run: LabRun, question: Transplant) -> dict[str, Any]:

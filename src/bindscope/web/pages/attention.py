@@ -25,7 +25,9 @@ def attention(lab: Lab, run: LabRun, question: Attention) -> dict[str, Any]:
     dataset["pattern"] = (dataset.pattern.round(DECIMALS) + 0.0).assign_attrs(units="fraction")
     dataset = dataset.assign_coords({name: np.arange(size) for name, size in dataset.sizes.items()})
     dataset.attrs["ablated"] = " ".join(question.ablate)
-    return answer_body(question, dataset, "Where each head looks", run=run, step=question.step, n=1, note=question.note)
+    return answer_body(
+        question, dataset, "Where each head attends", run=run, step=question.step, n=1, note=question.note
+    )
 
 
 def ablate(lab: Lab, run: LabRun, question: Ablate) -> dict[str, Any]:
@@ -91,7 +93,7 @@ PAGE = Page(
             "attention",
             Attention,
             attention,
-            "Where each head looks in a program",
+            "Where each head attends in a program",
             ("step", "program", "ablate", "kind"),
         ),
         Operation(
