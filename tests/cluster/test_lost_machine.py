@@ -108,9 +108,9 @@ def test_a_run_that_cannot_be_trained_is_told_of_when_the_others_have_ended(node
 
 
 def _at_work(directory: Path, nodes: Nodes) -> list[Path]:
-    """The runs that the second node trains, of which something was saved."""
-    workers = set(nodes.workers_of_second())
-    saved = [path.parent.parent for path in directory.glob("*/optimizer/latest.json")]
+    """The runs that the second node trains and has not finished, of which something was saved."""
+    workers, unfinished = set(nodes.workers_of_second()), _unfinished(directory)
+    saved = [directory / name for name in unfinished if (directory / name / "optimizer" / "latest.json").exists()]
     return [path for path in saved if process_that_locks(path) in workers]
 
 
