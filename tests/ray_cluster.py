@@ -27,11 +27,13 @@ class Nodes:
     cluster: Any
     second: Any
 
-    def lose_second(self, when: Callable[[], bool] = lambda: True) -> None:
-        """End the second node at once, with its processes, as soon as these work and ``when`` holds."""
+    def lose_second(self, when: Callable[[], bool] = lambda: True, then: Callable[[], None] = lambda: None) -> None:
+        """End the second node at once, with its processes, as soon as these work and ``when`` holds; ``then`` look, before the
+        cluster hears of it and others go on."""
         wait_until(lambda: bool(self.workers_of_second()) and when())
         for process in (self._raylet_of_second, *self.workers_of_second()):
             os.kill(process, signal.SIGKILL)
+        then()
         self.cluster.remove_node(self.second, allow_graceful=False)
 
     def workers_of_second(self) -> list[int]:

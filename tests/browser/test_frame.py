@@ -43,6 +43,15 @@ def test_an_address_without_a_step_leaves_a_page_that_chose_its_own(site: Any, p
     expect(page).to_have_url(re.compile(r"logits\?run=binding-laptop$"))
 
 
+def test_a_fresh_address_names_the_run_that_is_shown_and_binds_no_page_to_it(site: Any, page: Any) -> None:
+    open_page(page, site.at("#/1/trajectory"))
+    shown = page.get_by_role("combobox", name="run", exact=True).input_value()
+    expect(page).to_have_url(re.compile(rf"trajectory\?run={shown}$"))
+    page.get_by_text("for other runs").click()
+    page.get_by_role("link", name="Arithmetic", exact=True).click()
+    expect(page.get_by_role("combobox", name="run", exact=True)).to_have_value("assign-add")
+
+
 def test_the_back_button_returns_to_the_page_before(site: Any, page: Any) -> None:
     open_page(page, site.at("#/1/start?run=binding-laptop"))
     page.get_by_role("link", name="Logits", exact=True).click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -132,12 +133,15 @@ def test_what_moves_where_is_drawn_and_an_arrow_can_be_patched_and_noted(site: A
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"moves\.chosen="))
     flow.get_by_role("textbox", name="note").fill("copies the root")
-    flow.get_by_role("textbox", name="note").press("Tab")
+    flow.get_by_role("button", name="Patch these heads there").click()  # straight from the note, which grew the drawing
     expect(page).to_have_url(re.compile("copies%20the%20root"))
-    flow.get_by_role("button", name="Patch these heads there").click()
     expect(page.get_by_role("region", name=re.compile("^Patched: this pair"))).to_contain_text(
         "top answer", timeout=LONG
     )
+    flow.get_by_role("button", name=re.compile("^Download")).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=re.compile("^JSON")).click()
+    assert json.loads(download.value.path().read_text())["variables"]["note"]["values"] == ["copies the root"]
 
 
 def test_a_second_run_stands_beside_the_first(site: Any, page: Any) -> None:

@@ -37,6 +37,15 @@ def page(chromium: Any) -> Iterator[Page]:
     context.close()
 
 
+def test_a_page_at_rest_asks_hardly_anything(page: Page, address: str) -> None:
+    page.goto(f"{address}#/1/runs?run=small")
+    page.get_by_role("region", name="Train", exact=True).wait_for()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(6_000)
+    assert len(asked) <= 4, asked[:8]  # the list of runs, every five seconds
+
+
 def test_what_is_missing_is_measured_where_it_is_missing(page: Page, address: str) -> None:
     page.goto(f"{address}#/1/development?run=small&development.tab=plateau")
     panel = page.get_by_role("region", name="The local learning coefficient", exact=True)

@@ -30,7 +30,7 @@ from studies.made_runs import make_run
 CONFIG = override(
     find_preset("assign-add-small").config,
     {
-        "training.steps": 3000, "training.batch_size": 8, "training.evaluate_every": 1000,
+        "training.steps": 1000, "training.batch_size": 8, "training.evaluate_every": 500,
         "training.evaluation_size": 20, "training.save_every": 20,
     },
 )  # fmt: skip
@@ -54,8 +54,9 @@ def test_every_run_of_a_sweep_is_trained_once_and_as_here(nodes: Nodes, tmp_path
     ended, broken_off = [], []
     for run in train_sweep(configs, there, cluster=nodes.address):
         if not ended:
-            nodes.lose_second(when=lambda: bool(_at_work(there, nodes)))
-            broken_off += _unfinished(there)
+            nodes.lose_second(
+                when=lambda: bool(_at_work(there, nodes)), then=lambda: broken_off.extend(_unfinished(there))
+            )
         ended.append(run.name)
     assert broken_off  # something was under way when the machine was lost
     assert sorted(ended) == [config.name for config in configs]
@@ -107,9 +108,9 @@ def test_a_run_that_cannot_be_trained_is_told_of_when_the_others_have_ended(node
 
 
 def _at_work(directory: Path, nodes: Nodes) -> list[Path]:
-    """The runs that the second node trains, of which something was saved."""
-    workers = set(nodes.workers_of_second())
-    saved = [path.parent.parent for path in directory.glob("*/optimizer/latest.json")]
+    """The runs that the second node trains and has not finished, of which something was saved."""
+    workers, unfinished = set(nodes.workers_of_second()), _unfinished(directory)
+    saved = [directory / name for name in unfinished if (directory / name / "optimizer" / "latest.json").exists()]
     return [path for path in saved if process_that_locks(path) in workers]
 
 

@@ -52,6 +52,11 @@ export function nameLabel(labels: readonly string[], index: number, title = ''):
   return labels.indexOf(label) === labels.lastIndexOf(label) ? named : `${named} at ${index}`;
 }
 
+/** Numbers of a text that was written for a terminal, as the page writes them: '−9.4 %', not '-9.4%'. */
+export function asOnPage(text: string): string {
+  return text.replaceAll(/(?<![\w.)\]])-(?=\d)/g, '−').replaceAll(/(?<=\d)%/g, ' %').replaceAll(/(?<![\d.])−0(?![\d.])/g, '0');
+}
+
 /** At most so many characters, with a mark where something was left out. */
 export function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;

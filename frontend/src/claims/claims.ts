@@ -1,5 +1,6 @@
 /** The claims of a paper and what a run says about them, from the body of `claims.json`. */
 import { labelsOf, pick, type Body } from '../api/body';
+import { asOnPage } from '../charts/format';
 import { listed } from '../reading/findings';
 
 const VERDICTS = ['replicates', 'differs', 'inconclusive', 'not testable', 'not measured yet'] as const;
@@ -36,14 +37,14 @@ export function readClaims(body: Body): Claim[] {
     return at('of').flatMap((id, index) => {
       if (id !== of || at('kind')[index] !== kind) return [];
       const n = at('n')[index];
-      return [{ label: String(at('label')[index]), text: String(at('text')[index]), n: n === null || n === undefined ? null : Number(n) }];
+      return [{ label: String(at('label')[index]), text: asOnPage(String(at('text')[index])), n: n === null || n === undefined ? null : Number(n) }];
     });
   };
   return labelsOf(body, 'claim').map((label) => {
     const id = String(label);
     const text = (name: string): string => String(pick(body, name, { claim: id })[0] ?? '');
     return {
-      id, title: text('title'), verdict: text('verdict') as Verdict, paper: text('paper'), reason: text('reason'),
+      id, title: text('title'), verdict: text('verdict') as Verdict, paper: text('paper'), reason: asOnPage(text('reason')),
       statement: text('statement'), measure: text('measure'), criterion: text('criterion'), control: text('control'),
       fixed: text('fixed'), results: text('results'), missing: text('missing').split(', ').filter(Boolean), figure: text('figure'), found: quantities(id, 'found'), controls: quantities(id, 'control'),
     }; // prettier-ignore
@@ -73,7 +74,6 @@ export function quantitiesInRow({ found, paper }: Claim): Quantity[] {
 
 const plain = (number: string): string => number.replaceAll(',', '');
 
-/** How many claims got each verdict, those that none got left out. */
 /** 'Of 36 claims 20 replicate, 10 differ and 6 cannot be told yet.' */
 export function tellVerdicts(counts: readonly [Verdict, number][], n: number): string {
   const WORDS: Record<Verdict, [string, string]> = {
@@ -83,6 +83,7 @@ export function tellVerdicts(counts: readonly [Verdict, number][], n: number): s
   return n ? `Of ${n} claims ${listed(counts.map(([verdict, count]) => `${count} ${WORDS[verdict][count === 1 ? 0 : 1]}`))}.` : '';
 }
 
+/** How many claims got each verdict, those that none got left out. */
 export function countVerdicts(claims: Claim[]): [Verdict, number][] {
   return VERDICTS.map((verdict): [Verdict, number] => [verdict, claims.filter((claim) => claim.verdict === verdict).length]).filter(([, n]) => n);
 }

@@ -72,7 +72,7 @@ function programStops(run: RunSummary): Stop[] {
     stop('claims', {
       title: 'Does it hold?', panel: 'Published claims against this run',
       see: 'Each claim of the paper with the numbers of this run, its control and a verdict.',
-      task: 'Open a claim whose verdict is not “holds” and read why.',
+      task: 'Open a claim whose verdict is not “replicates” and read why.',
     }),
   ]; // prettier-ignore
 }
@@ -120,7 +120,7 @@ function sumStops(run: RunSummary): Stop[] {
     stop('claims', {
       title: 'Does it hold?', panel: 'Published claims against this run',
       see: 'Each claim of the paper with the numbers of this run, its control and a verdict.',
-      task: 'Open a claim whose verdict is not “holds” and read why.',
+      task: 'Open a claim whose verdict is not “replicates” and read why.',
     }),
   ]; // prettier-ignore
 }

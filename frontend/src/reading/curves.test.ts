@@ -28,6 +28,8 @@ describe('curves', () => {
     expect(first).toEqual({ name: 'depth 1', x: [0, 100], y: [0.1, 0.3], low: [0, 0.2], high: [0.2, 0.4] });
     expect(second?.y).toEqual([0.2, null]);
     expect(curves(body, 'nothing')).toEqual([]);
+    const never = { ...body, variables: { accuracy_by_depth: over(['step', 'depth'], [0.1, null, 0.3, null]) } };
+    expect(curves(never, 'accuracy_by_depth', 'depth').map(({ name }) => name)).toEqual(['1']);
   });
   it('joins rules that always say the same and draws each beside how often it is right', () => {
     const found = ruleCurves(body);

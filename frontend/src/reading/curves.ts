@@ -9,12 +9,14 @@ export function stepsOf(body: Body): number[] {
   return labelsOf(body, 'step').map(Number);
 }
 
-/** A variable over steps, with its interval where the body has one; one curve for each label along `dim`. */
+/** A variable over steps, with its interval where the body has one; one curve for each label along `dim` that has a value at all. */
 export function curves(body: Body, name: string, dim?: string, show: (label: string) => string = (label) => label): Series[] {
   if (!body.variables[name]) return [];
   const x = stepsOf(body);
   if (!dim) return [{ name: show(name), x, ...withInterval(body, name, {}) }];
-  return labelsOf(body, dim).map((label) => ({ name: show(String(label)), x, ...withInterval(body, name, { [dim]: label }) }));
+  return labelsOf(body, dim)
+    .map((label) => ({ name: show(String(label)), x, ...withInterval(body, name, { [dim]: label }) }))
+    .filter(({ y }) => y.some((value) => value !== null));
 }
 
 function withInterval(body: Body, name: string, at: At): Pick<Series, 'y' | 'low' | 'high'> {

@@ -1,4 +1,5 @@
 /** What the server measures and trains for the page: asked for while any of it goes on. */
+import { untrack } from 'svelte';
 import { read, stopWork, type Kind, type Work } from '../api/client';
 import { refreshLab } from './follow-lab.svelte';
 import { lab } from './view.svelte';
@@ -29,7 +30,7 @@ export async function stop(kind: Kind): Promise<void> {
 /** Ask once at the start, and every second while something goes on. Call while the page starts. */
 export function followWork(): void {
   $effect(() => {
-    if (lab.startsWork) void refresh();
+    if (lab.startsWork) untrack(() => void refresh()); // it reads the list that it writes: tracked, each answer would ask again
   });
   const going = $derived(lab.startsWork && state.list.some(goesOn));
   $effect(() => {

@@ -19,7 +19,7 @@ const body = (low: number[]): Body => ({
 
 describe('heads ablated in turn', () => {
   it('are told by the one whose interval is farthest from none', () => {
-    expect(costliestOf(body([-1, -1, 0.2, 2]))).toBe('L4.H1 costs most, at depth 2: 3.0 of 9.0 logits of margin; 50 % are answered without it.');
+    expect(costliestOf(body([-1, -1, 0.2, 2]))).toBe('L4.H1 costs most, at depth 2: 3.0 logits, where the whole model’s margin is 9.0; without it 50 % are answered correctly.');
     expect(costliestOf(body([-1, -1, -1, -1]))).toContain('No head by itself');
   });
   it('together are told by depth', () => {

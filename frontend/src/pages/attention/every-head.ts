@@ -17,7 +17,7 @@ export function costliestOf(body: Body): string {
   const [layer, head] = most.head.slice(1).split('.H');
   const at = { depth: most.depth, layer: layer ?? '', head: head ?? '' };
   const [lost, whole] = [number(body, 'lost', at) ?? 0, number(body, 'margin', { depth: most.depth }) ?? 0];
-  return `${most.head} costs most, at depth ${most.depth}: ${lost.toFixed(1)} of ${whole.toFixed(1)} logits of margin; ${formatPercent(number(body, 'accuracy', at))} are answered without it.`;
+  return `${most.head} costs most, at depth ${most.depth}: ${lost.toFixed(1)} logits, where the whole model’s margin is ${whole.toFixed(1)}; without it ${formatPercent(number(body, 'accuracy', at))} are answered correctly.`;
 }
 
 /** Accuracy by depth without a set of heads: 'Without L1.H0 and L1.H1: depth 1 100 %, depth 2 81 %.' */

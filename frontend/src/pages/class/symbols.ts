@@ -1,5 +1,6 @@
 /** Exercises on templates and on symbols never seen, which are about no run. */
 import type { Body } from '../../api/body';
+import { asOnPage } from '../../charts/format';
 import { curvesOverN } from '../../reading/symbols';
 import { USUAL } from '../../templates/typed';
 import type { Answer, Exercise } from './exercise';
@@ -37,7 +38,7 @@ export function symbolExercises(): Exercise[] {
 }
 
 function readVerdict(body: Body): Answer {
-  return { right: [String(body.attrs?.verdict)], told: `${body.attrs?.verdict}: ${body.attrs?.why}.`.replace(/\.\.$/, '.') };
+  return { right: [String(body.attrs?.verdict)], told: asOnPage(`${body.attrs?.verdict}: ${body.attrs?.why}.`.replace(/\.\.$/, '.')) };
 }
 
 /** The models whose mean loss is below a half at the fewest sequences. */

@@ -27,7 +27,7 @@ export const METRICS: Record<Metric, Shown> = {
   },
   new_logit: {
     title: 'new logit',
-    meaning: 'the same for the logit of the source’s answer alone; disruption can raise it too',
+    meaning: 'how far the logit of the source’s answer alone has moved, from 0 (base run) to 1 (source run); disruption can raise it too',
     scale: 'diverging',
     limits: [-1, 1],
     percent: false,

@@ -32,7 +32,11 @@ describe('moves', () => {
     expect(sitesOf({ ...move!, heads: [] }, 2)).toHaveLength(2);
     expect(tellMove(move!)).toContain(`from ${move!.source} to ${move!.target}`);
   });
-  it('know the head that does most by itself', () => {
-    expect(tellStrongest(body, 'head', { what: 'value' })).toMatch(/^L\d\.H\d at .* does most by itself/);
+  it('know the head that does most by itself at each position, but for the one where the value stands anyway', () => {
+    const told = tellStrongest(body, 'head', { what: 'value' });
+    expect(told).toMatch(/^Strongest by itself: L\d\.H\d at .* \(\d\.\d\d\).* of the way to the other answer\.$/);
+    expect(told).not.toContain('at rhs 1');
+    const nothing = { ...body, variables: { ...body.variables, head: { ...body.variables.head!, values: body.variables.head!.values.map(() => 0) } } };
+    expect(tellStrongest(nothing, 'head', { what: 'value' })).toMatch(/^No head by itself moves the answer/);
   });
 });

@@ -90,20 +90,28 @@ export function sitesOf(move: Move, nHeads: number): string[] {
   return heads.map((head) => `L${move.layer}.H${head}@${move.target}`);
 }
 
-/** The strongest head at a position, in words: what the panel of heads by positions finds. */
+/** The head that does most by itself at each position that something is brought to, or without which most is lost, in words. */
 export function tellStrongest(body: Body, name: 'head' | 'lost', at: Record<string, string>): string {
   const across = name === 'head' ? 'position' : 'ablated_at';
-  let best: { head: string; where: string; value: number } | null = null;
-  for (const where of labelsOf(body, across).map(String)) {
-    for (let layer = 0; layer < layersOf(body); layer += 1) {
-      numbers(body, name, { ...at, layer, [across]: where }).forEach((value, head) => {
-        if (value !== null && value > (best?.value ?? 0) && where !== 'everywhere') best = { head: `L${layer}.H${head}`, where, value };
-      });
+  const path = pathOf(body);
+  const held = at.what === undefined || at.what === VALUE ? 0 : path.indexOf(at.what); // where it stands from the start, patching it brings nothing
+  const found = labelsOf(body, across).map(String).flatMap((where) => {
+    if (where === 'everywhere' || (name === 'head' && path.indexOf(where) <= held)) return [];
+    const best = strongestAt(body, name, { ...at, [across]: where });
+    return best && best.value >= NAMED ? [{ where, ...best }] : [];
+  });
+  if (!found.length) return `No head by itself ${name === 'head' ? 'moves the answer by a tenth of the way' : 'takes a tenth of the margin away'} at a single position.`;
+  if (name === 'head') return `Strongest by itself: ${join(found.map(({ where, head, value }) => `${head} at ${where} (${two(value)})`))} of the way to the other answer.`;
+  const most = found.reduce((best, one) => (one.value > best.value ? one : best));
+  return `The answer needs ${most.head} at ${most.where} most: without it ${two(most.value)} of the margin is lost.`;
+}
+
+function strongestAt(body: Body, name: string, at: Record<string, string>): { head: string; value: number } | null {
+  let best: { head: string; value: number } | null = null;
+  for (let layer = 0; layer < layersOf(body); layer += 1) {
+    for (const [head, value] of numbers(body, name, { ...at, layer }).entries()) {
+      if (value !== null && value > (best?.value ?? 0)) best = { head: `L${layer}.H${head}`, value };
     }
   }
-  const found = best as { head: string; where: string; value: number } | null;
-  if (!found) return 'No head at a single position does anything.';
-  return name === 'head'
-    ? `${found.head} at ${found.where} does most by itself: ${two(found.value)} of the way to the other answer.`
-    : `The answer needs ${found.head} at ${found.where} most: without it ${two(found.value)} of the margin is lost.`;
+  return best;
 }

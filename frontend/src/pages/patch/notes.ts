@@ -1,5 +1,6 @@
 /** A reader's notes on parts and edges, as one text for the address: `L1.H0:copies the root;L0.H1>L2.H0.q:reads the name`. */
 import type { Body } from '../../api/body';
+import type { Loaded } from '../../state/load.svelte';
 
 export const [MOST_NOTES, LONGEST] = [40, 100];
 const KEY = /^[A-Za-z0-9_.]{1,20}(>[A-Za-z0-9_.]{1,20})?$/;
@@ -37,6 +38,22 @@ export function withNotes(body: Body, notes: ReadonlyMap<string, string>): Body 
     coords: { ...body.coords, note_on: along([...notes.keys()]) },
     variables: { ...body.variables, note: along([...notes.values()]) },
   };
+}
+
+/** What a panel shows, with its notes. */
+export function annotate(source: () => Loaded, notes: () => ReadonlyMap<string, string>): Loaded {
+  return {
+    get status() { return source().status; },
+    get body() {
+      const body = source().body;
+      return body && withNotes(body, notes());
+    },
+    get error() { return source().error; },
+    get final() { return source().final ?? false; },
+    get missing() { return source().missing ?? null; },
+    get refused() { return source().refused ?? false; },
+    retry: () => source().retry(),
+  }; // prettier-ignore
 }
 
 function unescape(text: string): string {

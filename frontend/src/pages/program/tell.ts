@@ -17,6 +17,12 @@ export function tellLine(program: Program, line: number): string {
   return `Line ${line}: ${assignment.variable}=${assignment.source}, ${origin}; holds ${program.values[line - 1]}, depth ${depth}. ${role}`;
 }
 
+/** The whole chain in one sentence: 'w is 4: w (line 16) → x (line 9) → e (line 3), where 4 stands.' */
+export function tellChain(program: Program): string {
+  const names = program.chain.map((line) => `${program.assignments[line - 1]?.variable} (line ${line})`);
+  return `${program.query} is ${program.answer}: ${names.join(' → ')}, where ${program.answer} stands.`;
+}
+
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }

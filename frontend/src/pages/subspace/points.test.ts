@@ -87,7 +87,7 @@ describe('a swap', () => {
       variables: { ...one.variables, probability_low: labelled(['output'], outputs.map(() => 0.25)), probability_high: labelled(['output'], outputs.map(() => 0.75)) },
     }; // prettier-ignore
     expect(tellSwap(body)).toMatch(/^On average over 10 draws the model says 4/);
-    expect(tellDraws(body)).toMatch(/^3 of 10 draws give 4, .*\[25.* %?–75.* %, 95 % over draws\]\.$/);
+    expect(tellDraws(body)).toMatch(/^3 of 10 draws give 4, .*\(25.* %? to 75.* %, 95 % over draws\)\.$/);
   });
 });
 

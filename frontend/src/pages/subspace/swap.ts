@@ -38,7 +38,7 @@ export function tellDraws(body: Body): string {
   if (n === undefined) return '';
   const at = (name: string, condition?: string): string => percent(Number(pick(body, name, condition ? { condition, output: String(source) } : { output: String(source) })[0]));
   const [mean, low, high] = [at('probability', 'swapped'), at('probability_low'), at('probability_high')];
-  return `${n} of ${draws} draws give ${source}, the counterfactual’s answer; on average its probability is ${mean} [${low}–${high}, 95 % over draws].`;
+  return `${n} of ${draws} draws give ${source}, the counterfactual’s answer; on average its probability is ${mean} (${low} to ${high}, 95 % over draws).`;
 }
 
 /** The pair that is swapped. Names are told apart by a pair that asks for two: unless the counterfactual already asks for another variable, the program itself does, one of another value whose chain begins on line 3 or later where there is one. */

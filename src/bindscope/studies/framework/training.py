@@ -29,7 +29,7 @@ def few_evaluations(dataset: xr.Dataset, least: int, needing: str, quantities: t
     n = dataset.sizes["step"]
     if n >= least:
         return None
-    few = f"the run has {n} evaluations; {needing} {least} or more"
+    few = f"the run has {n} evaluation{'s' if n != 1 else ''}; {needing} {least} or more"
     if dataset.attrs.get("status") in UNFINISHED:
         return inconclusive(f"{few}, and {tell_training(dataset)}", quantities)
     return not_testable(f"{few}, which a smaller training.evaluate_every gives", quantities)
