@@ -102,7 +102,8 @@ def _remarks(attrs: dict[str, Any]) -> list[str]:
         errors = {name.removeprefix("error_of_"): attrs[name] for name in attrs if name.startswith("error_of_")}
         largest = ", ".join(f"{name} {error:.2g}" for name, error in errors.items())
         remarks.append(
-            f"tolerance {attrs['tolerance']:g} logits; largest error over {attrs['n_checked']} cells: {largest}"
+            f"tolerance {attrs['tolerance']:g} logits; largest error over a sample of {attrs['n_checked']} cells: {largest}; "
+            "other cells can be further off"
         )
     identity = str(attrs.get("remark", attrs.get("heads", "")))
     if "identity-scaling term" in identity and "no identity" not in identity and "follows" not in identity:

@@ -109,7 +109,7 @@ class Patch(MeasuredQuestion):
     tolerance: float = ask(
         0.0, ge=0.0, le=1.0, live={"never": True},
         help="Of a grid of the residual stream: leave out, position by position, changes that the answer's logits would feel "
-        "less of, which is faster in wide models, and say how far the grid is off. 0 is exact.",
+        "less of, which is faster in wide models, and say how far a sample of its cells is off. 0 is exact.",
     )  # fmt: skip
 
     def check(self) -> None:
