@@ -130,7 +130,7 @@ def test_one_at_a_time_and_stopping_is_said(watching: Lab) -> None:
     with pytest.raises(BindscopeError, match="small is being measured; one at a time"):
         work.measure("small", ["chain"])
     assert work.train("binding-tiny", "new").status == "at work"  # the two kinds do not wait for each other
-    assert work.stop("measure").status == "stopping"
+    assert work.stop("measure").status in ("stopping", "stopped")  # it may hear of it at once
     the_job(work, "measure").join(LONGEST)
     assert [each.status for each in work.describe().work] == ["stopped", "at work"]
     with pytest.raises(Missing, match="nothing of this kind"):
