@@ -17,7 +17,6 @@ from bindscope.questions.opened import Opened
 from bindscope.runs.cluster import PerRun, train_on_cluster
 from bindscope.runs.config import config_to_mapping, override
 from bindscope.runs.directory import Run
-from bindscope.runs.lock import LOCK_FILE
 from bindscope.runs.sweep import ENDED, train_sweep
 from bindscope.runs.workers import ClusterWorkers
 from bindscope.studies.framework.presets import find_preset
@@ -140,4 +139,5 @@ def _record(run: Run) -> object:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob("*") if path.name != LOCK_FILE}
+    """Its files, without the lock and what a lost process was writing: nobody reads that."""
+    return {path.name: path.read_bytes() for path in folder.glob("*") if not path.name.startswith(".")}
