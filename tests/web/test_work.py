@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from fastapi.testclient import TestClient
 
 from bindscope.errors import BindscopeError
 from bindscope.runs.directory import Run
+from bindscope.web import beside
 from bindscope.web.app import create_app
 from bindscope.web.lab import Lab, Missing
 from bindscope.web.work import Job, LongWork, Work, read_fraction
@@ -124,13 +126,16 @@ def test_the_command_measures_where_results_of_the_run_are_saved(lab: Lab, watch
         work.close()
 
 
-def test_one_at_a_time_and_stopping_is_said(watching: Lab) -> None:
+def test_one_at_a_time_and_stopping_is_said(watching: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = threading.Event()
+    monkeypatch.setattr("bindscope.web.work.stop", lambda *words: said.wait(LONGEST) and beside.stop(*words))
     work = LongWork(watching, Recorder())
     work.measure("small", ["lens"])
     with pytest.raises(BindscopeError, match="small is being measured; one at a time"):
         work.measure("small", ["chain"])
     assert work.train("binding-tiny", "new").status == "at work"  # the two kinds do not wait for each other
-    assert work.stop("measure").status in ("stopping", "stopped")  # it may hear of it at once
+    assert work.stop("measure").status == "stopping"
+    said.set()  # only now may it end
     the_job(work, "measure").join(LONGEST)
     assert [each.status for each in work.describe().work] == ["stopped", "at work"]
     with pytest.raises(Missing, match="nothing of this kind"):
